@@ -13,6 +13,7 @@
 #include <random>
 
 #include "bench/direct_forms.cuh"
+#include "bench/direct_samples.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
@@ -20,7 +21,7 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/volumes/direct/instances.cuh"
+#include "gpu/volumes/direct/direct_instances.cuh"
 #include "volumes/convolver_factory.hpp"
 
 namespace convolume::gpu {

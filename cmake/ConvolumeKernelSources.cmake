@@ -18,10 +18,10 @@ endfunction()
 # convolume_kernel_sources(<list> <folder>): appends the generated sources of fft, volumes and
 # signals in <folder> to <list>.
 function(convolume_kernel_sources list folder)
-    # The lengths of the FFT passes are dealt out to that many files.
+    # The numbers of files that the lengths of the FFT passes are divided among.
     set(chunks_float 8)
     set(chunks_double 4)
-    set_source_files_properties(${folder}/fft/pass_table.cpp PROPERTIES COMPILE_DEFINITIONS
+    set_source_files_properties(${folder}/fft/passes.cpp PROPERTIES COMPILE_DEFINITIONS
         "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
     foreach(Real float double)
         math(EXPR last "${chunks_${Real}} - 1")

@@ -107,6 +107,7 @@ struct GpuBackend {
     std::string (*runtime_version)();
     GpuBandwidth (*measure_bandwidth)(int device);
     double (*measure_concurrent_upload)(const std::vector<int>& devices);
+    TransferGateChoice (*choose_transfer_gate)(const std::vector<int>& devices);
 };
 
 /// Null in a build without CUDA, and in a program that was linked without the CUDA part.

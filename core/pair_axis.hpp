@@ -23,6 +23,16 @@ struct IndexRange {
     }
 };
 
+/// Which positions 0 … length-1 of a transform are stored, and where. Position p is element
+/// i = (p - begin) mod length; it is stored when i < count, in slot (first + i) mod ring, and reads
+/// as zero (or is not written) otherwise.
+struct PositionMap {
+    index_t begin = 0;
+    index_t count = 0;
+    index_t first = 0;
+    index_t ring = 1;  ///< slots; count <= ring
+};
+
 /// Image sample i is sample i + shift of the object's full convolution with the taps; the object is
 /// 0 outside.
 struct PairAxis {
@@ -57,6 +67,17 @@ struct PairAxis {
     }
     /// Of everything at once.
     index_t least_grid() const { return least_grid(whole_image(), whole_object()); }
+
+    /// Where samples of a range lie, the first of them in `slot` of `ring` slots.
+    PositionMap object_map(const IndexRange& range, index_t slot, index_t ring) const {
+        return {wrap(range.begin, grid), range.count(), wrap(slot, ring), ring};
+    }
+    PositionMap image_map(const IndexRange& range, index_t slot, index_t ring) const {
+        return {wrap(range.begin + shift, grid), range.count(), wrap(slot, ring), ring};
+    }
+
+  private:
+    static index_t wrap(index_t i, index_t n) { return (i % n + n) % n; }
 };
 
 using PairAxes = std::array<PairAxis, 3>;  // z, y, x

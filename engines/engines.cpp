@@ -155,4 +155,8 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
     return require_gpu_backend().measure_concurrent_upload(devices);
 }
 
+TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
+    return require_gpu_backend().choose_transfer_gate(devices);
+}
+
 }  // namespace convolume

@@ -19,4 +19,5 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .runtime_version = gpu::runtime_version,
     .measure_bandwidth = gpu::measure_bandwidth,
     .measure_concurrent_upload = gpu::measure_concurrent_upload,
+    .choose_transfer_gate = gpu::choose_transfer_gate,
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the CUDA part offers, by the names of GpuBackend, which says what they do.
+// The functions of the CUDA part, named and explained as in GpuBackend.
 
 #include "core/gpu_backend.hpp"
 

@@ -33,9 +33,6 @@ std::string simd_targets() {
     return names;
 }
 
-// As the engines decide: uploads side by side that bring less than this share a link.
-constexpr double worthwhile_gain = 1.15;
-
 std::string compute_capability(const GpuDevice& device) {
     return message(device.compute_major, ".", device.compute_minor);
 }
@@ -74,15 +71,9 @@ void choose_gate(GpuDiagnosis& diagnosis) {
     for (const GpuDiagnosis::Device& device : diagnosis.devices)
         if (device.bandwidth) working.push_back(device.facts.number);
     if (working.empty()) return;
-    diagnosis.gate = TransferGate::per_link;
-    if (working.size() == 1) return;
     try {
-        diagnosis.one_upload = measure_concurrent_upload({working.front()});
-        diagnosis.all_uploads = measure_concurrent_upload(working);
-        if (diagnosis.all_uploads < worthwhile_gain * diagnosis.one_upload)
-            diagnosis.gate = TransferGate::global;
+        diagnosis.gate = choose_transfer_gate(working);
     } catch (const std::exception& error) {
-        diagnosis.gate.reset();
         diagnosis.devices.front().not_measured = error.what();
     }
 }
@@ -192,10 +183,10 @@ nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis) {
         if (!device.not_measured.empty()) entry["not_measured"] = device.not_measured;
         json["devices"].push_back(std::move(entry));
     }
-    if (diagnosis.all_uploads > 0)
-        json["upload_bytes_per_s"] = {{"one", diagnosis.one_upload},
-                                      {"all", diagnosis.all_uploads}};
-    json["transfer_gate"] = or_null(diagnosis.gate ? to_string(*diagnosis.gate) : "");
+    if (diagnosis.gate && diagnosis.gate->all_uploads > 0)
+        json["upload_bytes_per_s"] = {{"one", diagnosis.gate->one_upload},
+                                      {"all", diagnosis.gate->all_uploads}};
+    json["transfer_gate"] = or_null(diagnosis.gate ? to_string(diagnosis.gate->gate) : "");
     return json;
 }
 
@@ -210,13 +201,14 @@ std::vector<std::pair<std::string, std::string>> facts_of(const GpuDiagnosis& di
         if (device.bandwidth) facts.emplace_back("", describe(*device.bandwidth));
         if (!device.not_measured.empty()) facts.emplace_back("", device.not_measured);
     }
-    if (diagnosis.all_uploads > 0)
-        facts.emplace_back("GPU uploads",
-                           message(gigabytes_a_second(diagnosis.one_upload), " to one, ",
-                                   gigabytes_a_second(diagnosis.all_uploads), " to all at once"));
-    if (diagnosis.gate)
-        facts.emplace_back("transfer gate",
-                           message("auto is ", to_string(*diagnosis.gate), " here"));
+    if (!diagnosis.gate) return facts;
+    if (diagnosis.gate->all_uploads > 0)
+        facts.emplace_back(
+            "GPU uploads",
+            message(gigabytes_a_second(diagnosis.gate->one_upload), " to one, ",
+                    gigabytes_a_second(diagnosis.gate->all_uploads), " to all at once"));
+    facts.emplace_back("transfer gate",
+                       message("auto is ", to_string(diagnosis.gate->gate), " here"));
     return facts;
 }
 

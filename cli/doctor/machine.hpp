@@ -46,7 +46,7 @@ struct GpuDiagnosis {
     /// Bytes a second to one of several usable devices, and to all at once.
     double one_upload = 0;
     double all_uploads = 0;
-    std::optional<TransferGate> gate;  ///< what `auto` stands for
+    std::optional<TransferGateChoice> gate;  ///< what `auto` stands for
 };
 
 /// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.

@@ -12,36 +12,18 @@ namespace convolume::cpu {
 
 namespace {
 
-// Measured on one core of an AMD EPYC of family 26, in seconds (the times that matter are ratios).
-constexpr double signal_multiply_add_s = 0.018e-9;  // a real float product, summed up in time
-constexpr double product_s = 0.15e-9;               // a complex float product of two spectra
-constexpr double product_sum_s = 0.35e-9;           // the same of many, which come from far
-constexpr double sum_s = 0.1e-9;                    // a float added to what is there
-constexpr double join_s = 0.2e-9;                   // a real sample of a real transform, see there
-constexpr double store_s = 0.3e-9;                  // a float from segment to memory
-constexpr double load_s = 0.2e-9;                   // a float from memory to segment
-constexpr double far_byte_s = 0.2e-9;               // of spectra that a core's cache does not hold
-constexpr double near_bytes = 0.75 * (1 << 20);
-constexpr double memory_byte_s = 0.02e-9;  // all threads together
-constexpr double step_s = 0.1e-6;          // of one segment through one filter
-constexpr double task_s = 0.3e-6;
-constexpr double call_s = 5e-6;
-
-// A sample of one complex float transform, out of place, of length 2^0, 2^1, …
-constexpr double fft_sample_s[] = {0.30e-9, 0.30e-9, 0.30e-9, 0.30e-9, 0.32e-9, 0.35e-9,
-                                   0.36e-9, 0.38e-9, 0.40e-9, 0.45e-9, 0.49e-9, 0.57e-9,
-                                   0.65e-9, 0.94e-9, 1.10e-9, 1.40e-9, 1.68e-9, 1.85e-9,
-                                   2.30e-9, 3.20e-9, 4.20e-9, 5.00e-9, 5.50e-9, 6.00e-9};
+constexpr CpuFilterTimes times;
 
 double fft_s(index_t length) {
-    const auto last = static_cast<int>(std::size(fft_sample_s)) - 1;
+    const auto last = static_cast<int>(times.fft_sample_s.size()) - 1;
     const double place = std::min<double>(std::log2(static_cast<double>(length)), last);
     const int below = std::min(static_cast<int>(place), last - 1);
     const double share = place - below;
-    const double sample = fft_sample_s[below] * (1 - share) + fft_sample_s[below + 1] * share;
+    const double sample = times.fft_sample_s[static_cast<std::size_t>(below)] * (1 - share) +
+                          times.fft_sample_s[static_cast<std::size_t>(below + 1)] * share;
     const double other_factors = std::has_single_bit(static_cast<std::uint64_t>(length)) ? 1
-                                 : is_7_smooth(length)                                   ? 1.2
-                                                                                         : 4;
+                                 : is_7_smooth(length) ? times.smooth_length
+                                                       : times.other_length;
     return static_cast<double>(length) * sample * other_factors;
 }
 
@@ -59,7 +41,7 @@ double shared_s(index_t tasks, double each_s, double bytes, int threads) {
     // Many tasks even out what a count of rounds would round up.
     const double share = static_cast<double>(tasks) / threads;
     const double busy = tasks < 8 * threads ? rounds : share;
-    return call_s + std::max(busy * (each_s + task_s), bytes * memory_byte_s);
+    return times.call_s + std::max(busy * (each_s + times.task_s), bytes * times.memory_byte_s);
 }
 
 double memory_bytes(const FilterWork& work, index_t signals, index_t outputs) {
@@ -75,7 +57,7 @@ double memory_bytes(const FilterWork& work, index_t signals, index_t outputs) {
 double fetch_s(const FilterWork& work) {
     const double spectrum = static_cast<double>(work.segment) * 8 * size_factor(work);
     const double met = spectrum * (static_cast<double>(work.filters) + 4);
-    return spectrum * far_byte_s * std::clamp(met / near_bytes - 1, 0.0, 1.0);
+    return spectrum * times.far_byte_s * std::clamp(met / times.near_bytes - 1, 0.0, 1.0);
 }
 
 std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, index_t outputs,
@@ -85,11 +67,11 @@ std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, i
     const index_t groups = filter_groups(units, work.filters, threads);
     const double results =
         static_cast<double>(std::min(outputs, direct_chunk) + function_halo(work));
-    const double per_tap = signal_multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
+    const double per_tap = times.multiply_add_s * (work.complex_data ? 4 : 1) * size_factor(work);
     const double floats = floats_per_sample(work);
-    const double each = (results + static_cast<double>(work.taps)) * floats * load_s +
+    const double each = (results + static_cast<double>(work.taps)) * floats * times.load_s +
                         static_cast<double>(work.filters) / static_cast<double>(groups) * results *
-                            (static_cast<double>(work.taps) * per_tap + floats * store_s);
+                            (static_cast<double>(work.taps) * per_tap + floats * times.store_s);
     FilterCost cost;
     cost.seconds = shared_s(units * groups, each, memory_bytes(work, signals, outputs), threads);
     cost.work_bytes = direct_bytes(work, threads);
@@ -97,24 +79,30 @@ std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, i
     return cost;
 }
 
-std::optional<FilterCost> overlap_save_cost(const FilterWork& work, index_t signals,
-                                            index_t outputs, int threads) {
-    const index_t useful = overlap_save_useful(work);
-    if (useful < 1) return {};
-    const index_t packed = work.complex_data ? 1 : 2;
-    const index_t chunks = checked_multiply(signals, ceil_div(outputs, useful));
-    const index_t units = ceil_div(chunks, packed);
+// `units` segments, each transformed once, then multiplied and transformed back for every filter;
+// `stored_s` for each float of their results.
+double segments_s(const FilterWork& work, index_t units, double stored_s, double bytes,
+                  int threads) {
     const index_t groups = filter_groups(units, work.filters, threads);
     const auto length = static_cast<double>(work.segment);
     const double factor = size_factor(work);
     const double transform = fft_s(work.segment) * factor;
-    const double per_filter =
-        transform + length * factor * (product_s + 2 * store_s) + fetch_s(work) + step_s;
+    const double per_filter = transform + length * factor * (times.product_s + 2 * stored_s) +
+                              fetch_s(work) + times.step_s;
     const double each =
-        transform + length * 2 * factor * load_s +
+        transform + length * 2 * factor * times.load_s +
         static_cast<double>(work.filters) / static_cast<double>(groups) * per_filter;
+    return shared_s(units * groups, each, bytes, threads);
+}
+
+std::optional<FilterCost> overlap_save_cost(const FilterWork& work, index_t signals,
+                                            index_t outputs, int threads) {
+    const index_t useful = overlap_save_useful(work);
+    if (useful < 1) return {};
+    const index_t chunks = checked_multiply(signals, ceil_div(outputs, useful));
     FilterCost cost;
-    cost.seconds = shared_s(units * groups, each, memory_bytes(work, signals, outputs), threads);
+    cost.seconds = segments_s(work, ceil_div(chunks, work.complex_data ? 1 : 2), times.store_s,
+                              memory_bytes(work, signals, outputs), threads);
     cost.work_bytes = overlap_save_bytes(work, threads);
     cost.description = message("overlap-save in segments of ", work.segment);
     return cost;
@@ -124,23 +112,13 @@ std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signa
                                            int threads) {
     const index_t hop = work.segment - (work.taps - 1);
     if (hop < 1) return {};
-    const index_t packed = work.complex_data ? 1 : 2;
     const index_t segments =
         ceil_div(checked_add(checked_add(outputs, work.taps - 1), function_halo(work)), hop);
-    const index_t units = checked_multiply(signals, ceil_div(segments, packed));
-    const index_t groups = filter_groups(units, work.filters, threads);
-    const auto length = static_cast<double>(work.segment);
-    const double factor = size_factor(work);
-    const double transform = fft_s(work.segment) * factor;
-    const double per_filter =
-        transform + length * factor * (product_s + 2 * (store_s + sum_s)) + fetch_s(work) + step_s;
-    const double each =
-        transform + length * 2 * factor * load_s +
-        static_cast<double>(work.filters) / static_cast<double>(groups) * per_filter;
+    const index_t units = checked_multiply(signals, ceil_div(segments, work.complex_data ? 1 : 2));
     FilterCost cost;
     // Sums pass through memory once more.
-    cost.seconds =
-        shared_s(units * groups, each, 1.5 * memory_bytes(work, signals, outputs), threads);
+    cost.seconds = segments_s(work, units, times.store_s + times.sum_s,
+                              1.5 * memory_bytes(work, signals, outputs), threads);
     cost.work_bytes = overlap_add_bytes(work, outputs, threads);
     cost.description = message("overlap-add of segments of ", work.segment);
     return cost;
@@ -154,19 +132,20 @@ std::optional<FilterCost> partitioned_cost(const FilterWork& work, index_t signa
     const auto length = static_cast<double>(work.segment);
     const double factor = floats_per_sample(work);
     // Real transforms are complex ones of half the length, and a pass to join their halves.
-    const double transform =
-        (work.complex_data ? fft_s(work.segment) : fft_s(work.segment / 2) + length * join_s) *
-        size_factor(work);
+    const double transform = (work.complex_data ? fft_s(work.segment)
+                                                : fft_s(work.segment / 2) + length * times.join_s) *
+                             size_factor(work);
     // The first outputs, before which there is no signal, have fewer partitions to add.
     const auto all = static_cast<double>(segments);
     const auto most = static_cast<double>(std::min(partitions, segments));
     const double summed = most * (1 - 0.5 * (most - 1) / all);
     const double per_output =
-        transform + length * factor * (store_s + 0.5 * summed * product_sum_s) + step_s;
+        transform + length * factor * (times.store_s + 0.5 * summed * times.product_sum_s) +
+        times.step_s;
     FilterCost cost;
     cost.seconds =
         static_cast<double>(signals) *
-        (shared_s(segments + partitions, transform + length * factor * load_s, 0, threads) +
+        (shared_s(segments + partitions, transform + length * factor * times.load_s, 0, threads) +
          shared_s(checked_multiply(segments, work.filters), per_output,
                   memory_bytes(work, 1, outputs), threads));
     cost.work_bytes = partitioned_bytes(work, outputs, threads);

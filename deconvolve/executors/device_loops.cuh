@@ -169,7 +169,7 @@ class DeviceLoops {
 
     int threads_;
     gpu::DeviceMemory sums_;
-    gpu::Stream stream_;
+    gpu::CudaStream stream_;
 };
 
 }  // namespace convolume::deconvolve

@@ -30,7 +30,7 @@ void FusedWalker::work(index_t k, const WalkTask& task) {
 // The two newest estimates of several iterations, or the newest one in the place of its point.
 void FusedWalker::download(index_t k, const WalkTask& task) {
     const std::size_t last = task.starts.size() - 1;
-    const gpu::Range planes = walk(last).step(k).update;
+    const IndexRange planes = walk(last).step(k).update;
     copy_out(rings_.points[last], last > 0 ? arrays_.newest : arrays_.target(), planes);
     if (last > 0 && arrays_.before)
         copy_out(rings_.points[last - 1], arrays_.before, walk(last - 1).step(k).update);
@@ -55,7 +55,7 @@ void FusedWalker::load_next_points(const WalkStep& step, const WalkTask& task, s
 void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_t i) {
     const auto ring = static_cast<index_t>(i);
     blur(walk(i), step, ring);
-    for_counted(step.image, [&](const gpu::Range& part, bool counted) {
+    for_counted(step.image, [&](const IndexRange& part, bool counted) {
         for_runs(part, {&rings_.data, &rings_.held}, [&](index_t z, index_t count) {
             ElementWork work;
             work.kind = ElementKind::compare;

@@ -13,7 +13,6 @@
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_selection.hpp"
 #include "gpu/runtime/staging.hpp"
 
 // Which GPUs deconvolve, and how much of their memory they may take.

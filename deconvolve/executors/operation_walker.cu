@@ -60,7 +60,7 @@ struct OperationWalker::Run {
     }
     template <class Make>
     void sum_pixels(SumIndex which, Slots slots, const Make& make) {
-        of.for_counted(now().image, [&](const gpu::Range& part, bool counted) {
+        of.for_counted(now().image, [&](const IndexRange& part, bool counted) {
             for_runs(part, rings(slots), [&](index_t z, index_t count) {
                 const index_t blocks =
                     sums(which, count * of.image_plane(), make(At{of, task, z, count}),
@@ -111,7 +111,7 @@ struct OperationWalker::Run {
     }
     /// What the last projection has updated is what the next one loads.
     void begin_next_projection(Slot object) {
-        const gpu::Range made = now().update;
+        const IndexRange made = now().update;
         ++projection;
         for_runs(made, {&of.ring(object)}, [&](index_t z, index_t count) {
             of.transform(Side::object, of.ring(object).at(z),
@@ -221,7 +221,7 @@ void OperationWalker::work(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::download(index_t k, const WalkTask& task) {
-    const gpu::Range planes = walk(chained(task) - 1).step(k).update;
+    const IndexRange planes = walk(chained(task) - 1).step(k).update;
     if (traits_.solves_system) {
         copy_out(rings_.products, arrays_.product, planes);
         return;

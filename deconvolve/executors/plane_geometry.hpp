@@ -8,7 +8,7 @@
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "core/pair_axis.hpp"
-#include "gpu/volumes/pair_axis.hpp"
+#include "gpu/fft/pass_types.hpp"
 
 // Slabs of planes for several GPUs. Each has planes of the object and of the image of its own; for
 // a convolution it needs spectra of its neighbors' object planes, for the adjoint of their image
@@ -16,15 +16,15 @@
 namespace convolume::deconvolve {
 
 struct PlanePart {
-    gpu::Range object, image;  ///< its own
-    gpu::Range seen, light;    ///< object planes that make its image planes; image planes that its
+    IndexRange object, image;  ///< its own
+    IndexRange seen, light;    ///< object planes that make its image planes; image planes that its
                                ///< object planes light; with its own
 
     index_t slots() const { return std::max(seen.count(), light.count()); }
 };
 
 /// One part for each of `speeds`, with planes in proportion; none is empty. At most axis.object.
-inline std::vector<PlanePart> divide_planes(const gpu::PairAxis& axis,
+inline std::vector<PlanePart> divide_planes(const PairAxis& axis,
                                             const std::vector<double>& speeds) {
     const auto parts = static_cast<index_t>(speeds.size());
     const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
@@ -45,10 +45,10 @@ inline std::vector<PlanePart> divide_planes(const gpu::PairAxis& axis,
         return std::clamp<index_t>(object_begin[static_cast<std::size_t>(g)] + middle, 0,
                                    axis.image);
     };
-    const auto hull = [](const gpu::Range& a, const gpu::Range& own) {
+    const auto hull = [](const IndexRange& a, const IndexRange& own) {
         if (a.count() == 0) return own;
         if (own.count() == 0) return a;
-        return gpu::Range{std::min(a.begin, own.begin), std::max(a.end, own.end)};
+        return IndexRange{std::min(a.begin, own.begin), std::max(a.end, own.end)};
     };
     std::vector<PlanePart> all;
     for (index_t g = 0; g < parts; ++g) {
@@ -57,7 +57,7 @@ inline std::vector<PlanePart> divide_planes(const gpu::PairAxis& axis,
                        object_begin[static_cast<std::size_t>(g + 1)]};
         part.image = {image_begin(g), image_begin(g + 1)};
         part.seen =
-            hull(part.image.count() > 0 ? axis.seen_by(part.image) : gpu::Range{}, part.object);
+            hull(part.image.count() > 0 ? axis.seen_by(part.image) : IndexRange{}, part.object);
         part.light = hull(axis.lit_by(part.object), part.image);
         all.push_back(part);
     }
@@ -65,7 +65,7 @@ inline std::vector<PlanePart> divide_planes(const gpu::PairAxis& axis,
 }
 
 /// The length of transforms that all parts can use.
-inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<PlanePart>& parts) {
+inline index_t least_grid(const PairAxis& axis, const std::vector<PlanePart>& parts) {
     index_t least = 1;
     for (const PlanePart& part : parts)
         least = std::max(least, axis.least_grid(part.image, part.object));
@@ -112,25 +112,25 @@ SumWithin(Functor, PlaneWindow) -> SumWithin<Functor>;
 
 /// Ranges of planes; any may be empty.
 struct WalkStep {
-    gpu::Range load;    ///< object planes
-    gpu::Range image;   ///< image planes that are compared
-    gpu::Range seen;    ///< object planes these see
-    gpu::Range update;  ///< object planes
-    gpu::Range light;   ///< image planes these light
+    IndexRange load;    ///< object planes
+    IndexRange image;   ///< image planes that are compared
+    IndexRange seen;    ///< object planes these see
+    IndexRange update;  ///< object planes
+    IndexRange light;   ///< image planes these light
 };
 
 class PlaneWalk {
   public:
     /// Updates the object planes `own`, `depth` planes a step. The axis has a grid of depth + taps
     /// - 1 samples or more.
-    PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth)
+    PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth)
         : PlaneWalk(axis, own, depth, loaded_for(axis, own).begin) {}
 
     /// So many, of which each updates what the next one loads in the same step, and the last one
     /// updates `own`.
-    static std::vector<PlaneWalk> chain(const gpu::PairAxis& axis, const gpu::Range& own,
-                                        index_t depth, index_t count) {
-        std::vector<gpu::Range> updated{own};
+    static std::vector<PlaneWalk> chain(const PairAxis& axis, const IndexRange& own, index_t depth,
+                                        index_t count) {
+        std::vector<IndexRange> updated{own};
         while (static_cast<index_t>(updated.size()) < count)
             updated.push_back(loaded_for(axis, updated.back()));
         std::vector<PlaneWalk> walks;
@@ -141,31 +141,27 @@ class PlaneWalk {
     }
 
     /// Samples of a transform for steps of `depth` planes.
-    static index_t least_grid(const gpu::PairAxis& axis, index_t depth) {
-        return depth + axis.taps - 1;
-    }
+    static index_t least_grid(const PairAxis& axis, index_t depth) { return depth + axis.taps - 1; }
     index_t ring() const { return ring(axis_, depth_); }
-    static index_t ring(const gpu::PairAxis& axis, index_t depth) {
-        return depth + 2 * (axis.taps - 1);
-    }
+    static index_t ring(const PairAxis& axis, index_t depth) { return depth + 2 * (axis.taps - 1); }
     /// Planes from the first that waits for its update to the last that is loaded.
     index_t waiting() const { return depth_ + reach_; }
 
     index_t depth() const { return depth_; }
-    const gpu::Range& own() const { return own_; }
+    const IndexRange& own() const { return own_; }
     /// Object planes that are loaded, own or not.
-    gpu::Range loaded() const { return loaded_for(axis_, own_); }
+    IndexRange loaded() const { return loaded_for(axis_, own_); }
     index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
 
     WalkStep step(index_t k) const {
-        const gpu::Range front{begin_ + k * depth_, begin_ + (k + 1) * depth_};
+        const IndexRange front{begin_ + k * depth_, begin_ + (k + 1) * depth_};
         WalkStep step;
         step.load = front.within(loaded());
-        step.image = gpu::Range{front.begin - axis_.shift, front.end - axis_.shift}.within(
+        step.image = IndexRange{front.begin - axis_.shift, front.end - axis_.shift}.within(
             axis_.lit_by(own_));
-        step.seen = step.image.count() > 0 ? axis_.seen_by(step.image) : gpu::Range{};
-        step.update = gpu::Range{front.begin - reach_, front.end - reach_}.within(own_);
-        step.light = step.update.count() > 0 ? axis_.lit_by(step.update) : gpu::Range{};
+        step.seen = step.image.count() > 0 ? axis_.seen_by(step.image) : IndexRange{};
+        step.update = IndexRange{front.begin - reach_, front.end - reach_}.within(own_);
+        step.light = step.update.count() > 0 ? axis_.lit_by(step.update) : IndexRange{};
         return step;
     }
 
@@ -176,18 +172,18 @@ class PlaneWalk {
 
   private:
     /// The first step loads from plane `begin` on; there may be none before some later plane.
-    PlaneWalk(const gpu::PairAxis& axis, const gpu::Range& own, index_t depth, index_t begin)
+    PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth, index_t begin)
         : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
 
-    static gpu::Range loaded_for(const gpu::PairAxis& axis, const gpu::Range& own) {
-        return gpu::Range{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
+    static IndexRange loaded_for(const PairAxis& axis, const IndexRange& own) {
+        return IndexRange{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
             axis.whole_object());
     }
 
     index_t in_ring(index_t slot) const { return (slot % ring() + ring()) % ring(); }
 
-    gpu::PairAxis axis_;
-    gpu::Range own_;
+    PairAxis axis_;
+    IndexRange own_;
     index_t depth_;
     index_t reach_;
     index_t begin_;
@@ -203,15 +199,15 @@ struct PlaneSamples {
 
 /// One axis of a tile.
 struct TileAxis {
-    gpu::Range own;      ///< object samples that it updates
-    gpu::Range object;   ///< those that it loads
-    gpu::Range image;    ///< image samples that it compares
-    gpu::Range counted;  ///< those of them whose misfit it counts
-    gpu::Range updated;  ///< object samples whose update is right: own ones, and what a chain needs
+    IndexRange own;      ///< object samples that it updates
+    IndexRange object;   ///< those that it loads
+    IndexRange image;    ///< image samples that it compares
+    IndexRange counted;  ///< those of them whose misfit it counts
+    IndexRange updated;  ///< object samples whose update is right: own ones, and what a chain needs
 
     /// The axis of the tile alone, on the same grid.
-    gpu::PairAxis within(const gpu::PairAxis& whole) const {
-        gpu::PairAxis axis = whole;
+    PairAxis within(const PairAxis& whole) const {
+        PairAxis axis = whole;
         axis.object = object.count();
         axis.image = image.count();
         axis.shift += image.begin - object.begin;
@@ -221,10 +217,9 @@ struct TileAxis {
 
 /// As many as `count`, which is at most axis.object; of one, everything. In a chain of updates
 /// each depends on what the one before makes.
-inline std::vector<TileAxis> divide_axis(const gpu::PairAxis& axis, index_t count,
-                                         index_t chained) {
-    const auto hull = [](const gpu::Range& a, const gpu::Range& b) {
-        return gpu::Range{std::min(a.begin, b.begin), std::max(a.end, b.end)};
+inline std::vector<TileAxis> divide_axis(const PairAxis& axis, index_t count, index_t chained) {
+    const auto hull = [](const IndexRange& a, const IndexRange& b) {
+        return IndexRange{std::min(a.begin, b.begin), std::max(a.end, b.end)};
     };
     std::vector<TileAxis> tiles;
     for (const PlanePart& part :
@@ -234,7 +229,7 @@ inline std::vector<TileAxis> divide_axis(const gpu::PairAxis& axis, index_t coun
         tile.counted = part.image;
         for (index_t i = 1; i < chained; ++i)
             tile.updated =
-                gpu::Range{tile.updated.begin - (axis.taps - 1), tile.updated.end + axis.taps - 1}
+                IndexRange{tile.updated.begin - (axis.taps - 1), tile.updated.end + axis.taps - 1}
                     .within(axis.whole_object());
         tile.image = axis.lit_by(tile.updated);
         if (tile.counted.count() > 0) tile.image = hull(tile.image, tile.counted);
@@ -245,7 +240,7 @@ inline std::vector<TileAxis> divide_axis(const gpu::PairAxis& axis, index_t coun
 }
 
 /// Samples of a transform for each of them.
-inline index_t least_grid(const gpu::PairAxis& axis, const std::vector<TileAxis>& tiles) {
+inline index_t least_grid(const PairAxis& axis, const std::vector<TileAxis>& tiles) {
     index_t least = 1;
     for (const TileAxis& tile : tiles)
         least = std::max({least, axis.least_grid(tile.image, tile.updated), tile.object.count()});
@@ -272,7 +267,7 @@ struct PlaneTile {
     }
 
   private:
-    static gpu::Range from(const gpu::Range& range, const gpu::Range& whole) {
+    static IndexRange from(const IndexRange& range, const IndexRange& whole) {
         return {range.begin - whole.begin, range.end - whole.begin};
     }
 };
@@ -297,7 +292,7 @@ inline std::vector<PlaneTile> tiles_of(const std::vector<TileAxis>& y,
     return tiles;
 }
 /// The one tile of whole planes.
-inline PlaneTile whole_planes(const gpu::PairAxis& y, const gpu::PairAxis& x) {
+inline PlaneTile whole_planes(const PairAxis& y, const PairAxis& x) {
     return tiles_of(divide_axis(y, 1, 1), divide_axis(x, 1, 1)).front();
 }
 
@@ -315,7 +310,7 @@ struct WalkTraffic {
 };
 
 /// `plane_bytes`: of a plane's spectrum.
-inline double iteration_seconds(const gpu::PairAxis& z, double plane_bytes, index_t depth,
+inline double iteration_seconds(const PairAxis& z, double plane_bytes, index_t depth,
                                 index_t together, const WalkTraffic& traffic,
                                 const WalkRates& rates) {
     const auto planes = static_cast<double>(z.object);

@@ -7,16 +7,16 @@
 #include "deconvolve/executors/element_passes.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/volumes/transform_lengths.hpp"
+#include "gpu/volumes/block_geometry.hpp"
 
 namespace convolume::deconvolve {
 
-std::optional<gpu::PairAxes> pair_axes(const Shape3& object, const Shape3& image,
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
                                        const Shape3& taps, const Index3& shift) {
-    gpu::PairAxes axes;
+    PairAxes axes;
     for (int a = 0; a < 3; ++a) {
-        gpu::PairAxis& axis = axes[static_cast<std::size_t>(a)];
-        axis = {{object[a], image[a], taps[a], shift[a], 0}};
+        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {object[a], image[a], taps[a], shift[a], 0};
         if (axis.taps > axis.object) return {};
     }
     return axes;
@@ -41,7 +41,7 @@ namespace {
 constexpr index_t sample_bytes = sizeof(std::complex<float>);
 
 struct PassBytes {
-    PassBytes(const gpu::PairAxes& axes, index_t slots, std::size_t count, index_t rings)
+    PassBytes(const PairAxes& axes, index_t slots, std::size_t count, index_t rings)
         : pitch(round_up(axes[2].grid / 2 + 1, gpu::tile_columns<float>)),
           plane(checked_multiply(axes[1].grid, pitch)),
           spectrum(checked_multiply(checked_multiply(slots, rings), plane * sample_bytes)),
@@ -56,13 +56,13 @@ struct PassBytes {
 
 }  // namespace
 
-index_t PlanePasses::least_bytes(const gpu::PairAxes& axes, index_t slots, std::size_t kernels,
+index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                  index_t rings) {
     const PassBytes bytes(axes, slots, kernels, rings);
     return checked_add(bytes.spectrum, bytes.taps);
 }
 
-PlanePasses::PlanePasses(int device, const gpu::PairAxes& axes, index_t slots,
+PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
                          const std::vector<ConstImageView>& kernels, index_t limit_bytes,
                          index_t rings, std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
@@ -103,7 +103,7 @@ void PlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& k
     int device = 0;
     gpu::check(cudaGetDevice(&device), "asking for the current device");
     const gpu::DeviceMemory there(device, bytes);
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     kernel.clear();
     gpu::check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                                cudaMemcpyHostToDevice, stream),
@@ -160,8 +160,8 @@ gpu::Columns<float> PlanePasses::columns(std::complex<float>* first_plane) const
 void PlanePasses::transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
                               cudaStream_t stream) const {
     const index_t length = axes_[1].grid;
-    const gpu::PositionMap whole{0, length, 0, length};
-    const gpu::PositionMap part{box.first_row, box.rows, 0, length};
+    const PositionMap whole{0, length, 0, length};
+    const PositionMap part{box.first_row, box.rows, 0, length};
     const bool forward = direction == gpu::Direction::forward;
     for (index_t done = 0; done < slots.count;) {
         const index_t first = (slots.first + done) % slots_;
@@ -181,7 +181,7 @@ void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots
     transform_y(of, gpu::Direction::forward, slots, stream);
 }
 
-void PlanePasses::along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint,
+void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                           cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
     gpu::convolve_columns<float>(

@@ -16,13 +16,12 @@
 #include "deconvolve/executors/row_elements.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
-#include "gpu/volumes/pair_axis.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::deconvolve {
 
 /// Without grids; nothing where taps reach beyond the object.
-std::optional<gpu::PairAxes> pair_axes(const Shape3& object, const Shape3& image,
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
                                        const Shape3& taps, const Index3& shift);
 /// The lengths along y and x of so many samples or somewhat more; 0 where there are none.
 index_t pair_grid_y(int device, index_t least);
@@ -42,11 +41,11 @@ class PlanePasses {
     /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
     /// each pass along z, which takes some more time. There may be several rings of slots. They are
     /// in `shared`, or in a workspace of their own where that is null.
-    PlanePasses(int device, const gpu::PairAxes& axes, index_t slots,
+    PlanePasses(int device, const PairAxes& axes, index_t slots,
                 const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1,
                 std::shared_ptr<gpu::Workspace> shared = nullptr);
     /// What it takes at least, with so many kernels and rings.
-    static index_t least_bytes(const gpu::PairAxes& axes, index_t slots, std::size_t kernels,
+    static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                index_t rings = 1);
 
     /// Of kernels, and what the workspace has grown by for these planes.
@@ -61,7 +60,7 @@ class PlanePasses {
     index_t slot_bytes() const { return plane_ * index_t{sizeof(std::complex<float>)}; }
 
     /// Planes are from now on parts of what they were, on the same grid.
-    void set_plane(const gpu::PairAxis& y, const gpu::PairAxis& x) {
+    void set_plane(const PairAxis& y, const PairAxis& x) {
         axes_[1] = y;
         axes_[2] = x;
     }
@@ -80,7 +79,7 @@ class PlanePasses {
     /// Samples that a load makes become spectra along y and x.
     void forward(Side side, const ElementWork& work, const Slots& slots, cudaStream_t stream) const;
     /// Along z, within a ring: forward, times a kernel or its conjugate, and back.
-    void along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint,
+    void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                  cudaStream_t stream, std::size_t kernel = 0, index_t ring = 0) const;
     /// Spectra become samples, to work on. Those of a comparison and of an advance become spectra
     /// again. `sums` as in ElementPasses::run(); returns the number of blocks.
@@ -104,7 +103,7 @@ class PlanePasses {
     void transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
                      cudaStream_t stream) const;
 
-    gpu::PairAxes axes_;
+    PairAxes axes_;
     index_t pitch_ = 0, plane_ = 0, slots_ = 0;
     bool keeps_spectrum_ = true;
     double scale_ = 1;

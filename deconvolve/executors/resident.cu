@@ -57,7 +57,7 @@ struct Division {
     index_t grid = 0;  ///< along z; 0: no such length
 };
 
-Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int device) {
+Division divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
     Division division;
     division.parts = divide_planes(z, speeds);
     division.grid = pair_grid_z(device, least_grid(z, division.parts));
@@ -68,7 +68,7 @@ Division divide(const gpu::PairAxis& z, const std::vector<double>& speeds, int d
 template <class Slabs>
 class SlabRunner final : public GpuRunner {
   public:
-    SlabRunner(const Problem& problem, const DeviceChoice& choice, gpu::PairAxes axes,
+    SlabRunner(const Problem& problem, const DeviceChoice& choice, PairAxes axes,
                const Division& division)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
@@ -113,7 +113,7 @@ class SlabRunner final : public GpuRunner {
 // OutOfMemory where nothing fits.
 template <class Slabs>
 std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& choice,
-                                 const gpu::PairAxes& axes, index_t parts) {
+                                 const PairAxes& axes, index_t parts) {
     std::string why;
     bool any = false;
     for (; parts <= choice.most_slabs(problem); ++parts) {

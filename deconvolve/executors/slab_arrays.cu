@@ -21,7 +21,7 @@ void load(const SlabPasses& passes, PlanePasses::Side side, const float* first_p
 
 }  // namespace
 
-SlabArrays::SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
+SlabArrays::SlabArrays(const Problem& problem, const PairAxes& axes,
                        const std::vector<PlanePart>& parts,
                        const std::vector<ConstImageView>& kernels,
                        const std::vector<SlabPlace>& places, int threads)
@@ -73,7 +73,7 @@ void SlabArrays::blur(const float* object, float* image) {
     exchange(slabs_, &PlanePart::object, &PlanePart::seen);
     on_each(slabs_, [&](Slab& slab) {
         const SlabPasses& passes = slab.passes();
-        const gpu::Range own = passes.planes().image;
+        const IndexRange own = passes.planes().image;
         if (own.count() == 0) return;
         passes.blur(slab.stream());
         passes.inverse(Side::image, passes.image_slots(), image + own.begin * image_plane_,

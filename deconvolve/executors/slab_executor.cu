@@ -12,10 +12,10 @@ namespace {
 // The part of `count` samples from `first` on that lies in planes of `plane` samples: calls
 // work(first sample of those, first of the planes' own, how many).
 template <class Work>
-void within(const gpu::Range& planes, index_t plane, index_t first, index_t count,
+void within(const IndexRange& planes, index_t plane, index_t first, index_t count,
             const Work& work) {
-    const gpu::Range there =
-        gpu::Range{first, first + count}.within({planes.begin * plane, planes.end * plane});
+    const IndexRange there =
+        IndexRange{first, first + count}.within({planes.begin * plane, planes.end * plane});
     if (there.count() > 0)
         work(there.begin - first, there.begin - planes.begin * plane, there.count());
 }
@@ -27,7 +27,7 @@ struct SlabExecutor::Part : PassPart {
     gpu::Event ready, fetched;  ///< its spectra; those of its neighbors
 };
 
-SlabExecutor::SlabExecutor(const Problem& problem, const gpu::PairAxes& axes,
+SlabExecutor::SlabExecutor(const Problem& problem, const PairAxes& axes,
                            const std::vector<PlanePart>& parts,
                            const std::vector<ConstImageView>& kernels,
                            const std::vector<SlabPlace>& places, int threads)

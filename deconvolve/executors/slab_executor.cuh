@@ -23,7 +23,7 @@ namespace convolume::deconvolve {
 
 /// The arrays of a slab.
 struct PartLayout {
-    PartLayout(const Problem& problem, const gpu::PairAxis& z, const PlanePart& part)
+    PartLayout(const Problem& problem, const PairAxis& z, const PlanePart& part)
         : object(problem.object), image(problem.image) {
         object.z = part.object.count();
         image.z = part.image.count();
@@ -62,7 +62,7 @@ class PassPart : public DeviceLoops {
     using Side = PlanePasses::Side;
 
     /// On the GPU of `place`, which is current.
-    PassPart(const SlabPlace& place, const Problem& problem, const gpu::PairAxes& axes,
+    PassPart(const SlabPlace& place, const Problem& problem, const PairAxes& axes,
              const PlanePart& part, const std::vector<ConstImageView>& kernels, int threads)
         : DeviceLoops(place.device, threads),
           device_(place.device),
@@ -250,7 +250,7 @@ class PassPart : public DeviceLoops {
 class SlabExecutor final : public Executor {
   public:
     /// `places`: one for each part.
-    SlabExecutor(const Problem& problem, const gpu::PairAxes& axes,
+    SlabExecutor(const Problem& problem, const PairAxes& axes,
                  const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
                  const std::vector<SlabPlace>& places, int threads);
     ~SlabExecutor() override;

@@ -17,7 +17,7 @@
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/spread_memory.hpp"
+#include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
 // A slab's share of a convolution and of its adjoint: passes over its planes and those of its
@@ -26,7 +26,7 @@ namespace convolume::deconvolve {
 
 class SlabPasses : public PlanePasses {
   public:
-    SlabPasses(int device, const gpu::PairAxes& axes, const PlanePart& part,
+    SlabPasses(int device, const PairAxes& axes, const PlanePart& part,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,
                std::shared_ptr<gpu::Workspace> shared = nullptr)
         : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1, std::move(shared)),
@@ -47,19 +47,19 @@ class SlabPasses : public PlanePasses {
 
     /// Spectra of the object's planes become those of its image planes, of which there is one.
     void blur(cudaStream_t stream) const {
-        const gpu::Range from = z_.seen_by(part_.image);
+        const IndexRange from = z_.seen_by(part_.image);
         along_z(z_.object_map(from, from.begin - part_.seen.begin, slots()),
                 z_.image_map(part_.image, image_slots().first, slots()), false, stream);
     }
     /// Spectra of the image's planes become those of its object planes, by the adjoint.
     void back(cudaStream_t stream, std::size_t kernel = 0) const {
-        const gpu::Range from = z_.lit_by(part_.object);
+        const IndexRange from = z_.lit_by(part_.object);
         along_z(z_.image_map(from, from.begin - part_.light.begin, slots()),
                 z_.object_map(part_.object, 0, slots()), true, stream, kernel);
     }
 
   private:
-    gpu::PairAxis z_;
+    PairAxis z_;
     PlanePart part_;
 };
 
@@ -139,16 +139,16 @@ void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
 
 /// The slots that `needed` takes in a slab's memory get what other slabs have of it.
 template <class Slab>
-void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, gpu::Range PlanePart::*own,
-              gpu::Range PlanePart::*needed) {
+void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange PlanePart::*own,
+              IndexRange PlanePart::*needed) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
         const SlabPasses& to = slab.passes();
-        const gpu::Range mine = to.planes().*needed;
+        const IndexRange mine = to.planes().*needed;
         for (const auto& other : slabs) {
             const SlabPasses& from = other->passes();
-            const gpu::Range theirs = mine.within(from.planes().*own);
+            const IndexRange theirs = mine.within(from.planes().*own);
             if (other.get() == &slab || theirs.count() == 0) continue;
             other->ready.hold_back(slab.stream());
             gpu::check(
@@ -177,9 +177,9 @@ class SlabArrays {
 
     /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
     /// `places`: one for each part.
-    SlabArrays(const Problem& problem, const gpu::PairAxes& axes,
-               const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
-               const std::vector<SlabPlace>& places, int threads);
+    SlabArrays(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
+               const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+               int threads);
 
     /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
     index_t array_bytes() const { return array_bytes_; }
@@ -229,7 +229,7 @@ class SlabArrays {
   private:
     class Slab : public DeviceLoops {
       public:
-        Slab(const SlabPlace& place, const gpu::PairAxes& axes, const PlanePart& part,
+        Slab(const SlabPlace& place, const PairAxes& axes, const PlanePart& part,
              const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
             : DeviceLoops(place.device, threads),
               device_(place.device),
@@ -250,7 +250,7 @@ class SlabArrays {
     // A slab's share of an array's elements, or of a grid's rows.
     IndexRange share(index_t count, const Slab& slab) const;
     GridRows share(const Grid& grid, const Slab& slab) const {
-        const gpu::Range own = slab.passes().planes().object;
+        const IndexRange own = slab.passes().planes().object;
         return {grid, {own.begin * grid.extent[1], own.end * grid.extent[1]}};
     }
     void project(const float* image, float* object, std::size_t kernel);

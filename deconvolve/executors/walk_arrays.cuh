@@ -81,7 +81,7 @@ struct SampleBytes {
 
 struct WalkArrays {
     /// `in_tiles`: what a walk reads is not overwritten before the next.
-    WalkArrays(const Problem& problem, const gpu::PairAxis& z, bool in_tiles, int threads)
+    WalkArrays(const Problem& problem, const PairAxis& z, bool in_tiles, int threads)
         : narrow_data(problem.keeps_uint16()),
           object{problem.object.y, problem.object.x},
           image{problem.image.y, problem.image.x},
@@ -107,7 +107,7 @@ struct WalkArrays {
             make(data, problem.image.z, image, bytes.data);
     }
 
-    static index_t bytes(const Problem& problem, const gpu::PairAxis& z, bool in_tiles) {
+    static index_t bytes(const Problem& problem, const PairAxis& z, bool in_tiles) {
         const SampleBytes bytes(problem);
         const auto alike = alike_planes(problem, z, z.whole_object());
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
@@ -165,7 +165,7 @@ struct PlaneRing {
 
 /// Calls work(first plane, how many) for runs of planes that lie one after another in all rings.
 template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
-void for_runs(const gpu::Range& planes, const Rings& rings, const Work& work) {
+void for_runs(const IndexRange& planes, const Rings& rings, const Work& work) {
     for (index_t z = planes.begin; z < planes.end;) {
         index_t count = planes.end - z;
         for (const PlaneRing* ring : rings)
@@ -180,7 +180,7 @@ struct WalkerRings {
     static constexpr index_t most_together = 4;
 
     /// For so many iterations together, and planes of at most so many samples, whole or in tiles.
-    WalkerRings(const Problem& problem, const gpu::PairAxis& z, index_t depth, index_t together,
+    WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
                 const PlaneSamples& most, bool in_tiles);
     index_t bytes() const;
     void allocate(int device);

@@ -10,7 +10,7 @@
 
 namespace convolume::deconvolve {
 
-WalkExecutor::WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+WalkExecutor::WalkExecutor(const Problem& problem, const PairAxes& axes,
                            const std::vector<ConstImageView>& kernels,
                            const std::vector<Walker::Place>& places, int threads)
     : problem_(problem),
@@ -83,7 +83,7 @@ void WalkExecutor::begin(const LoadedImage& image, float held_share) {
 }
 
 std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationProgress* progress,
-                                         const std::function<void(const gpu::Range&)>& prepare) {
+                                         const std::function<void(const IndexRange&)>& prepare) {
     index_t steps = 0, tiles = 1;
     for (const auto& walker : walkers_) {
         if (walkers_.size() > 1) walker->keep_borders(threads_);
@@ -140,7 +140,7 @@ std::vector<StepResult> WalkExecutor::iterate_together(const std::vector<StepSta
     std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
                                is_complete_ || !problem_.traits.solves_system);
     // Several walks load the planes at their borders.
-    const auto prepare = [&](const gpu::Range& planes) {
+    const auto prepare = [&](const IndexRange& planes) {
         for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
             for (end = z; end < planes.end && !complete[static_cast<std::size_t>(end)]; ++end)
                 complete[static_cast<std::size_t>(end)] = true;
@@ -158,7 +158,7 @@ void WalkExecutor::complete(const StepStart& start) {
     advance({0, problem_.object.z}, start);
 }
 
-void WalkExecutor::advance(const gpu::Range& planes, const StepStart& start) {
+void WalkExecutor::advance(const IndexRange& planes, const StepStart& start) {
     struct At {
         WalkArrays& arrays;
         index_t z;

@@ -16,7 +16,7 @@ class WalkExecutor final : public Executor {
   public:
     /// `problem` is kept by reference. `places`: one for each GPU, with planes of the object and of
     /// the image one after another.
-    WalkExecutor(const Problem& problem, const gpu::PairAxes& axes,
+    WalkExecutor(const Problem& problem, const PairAxes& axes,
                  const std::vector<ConstImageView>& kernels,
                  const std::vector<Walker::Place>& places, int threads);
     ~WalkExecutor() override;
@@ -41,7 +41,7 @@ class WalkExecutor final : public Executor {
   private:
     /// Calls prepare(planes) before object planes are loaded; several walks may load the same.
     std::vector<StepSums> walk(const WalkTask& task, const IterationProgress* progress,
-                               const std::function<void(const gpu::Range&)>& prepare = {});
+                               const std::function<void(const IndexRange&)>& prepare = {});
     /// functor(i) for every i below `count`. Every thread has a functor of its own, which the
     /// arrays cannot be aliases of.
     template <class Functor>
@@ -53,7 +53,7 @@ class WalkExecutor final : public Executor {
     }
 
     /// Applies the step that a linear system has left waiting to these planes.
-    void advance(const gpu::Range& planes, const StepStart& start);
+    void advance(const IndexRange& planes, const StepStart& start);
 
     const Problem& problem_;
     index_t voxels_, pixels_;

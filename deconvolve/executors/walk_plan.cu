@@ -17,7 +17,7 @@ namespace {
 
 /// A way to walk.
 struct WalkPlan {
-    gpu::PairAxes axes;    ///< of whole planes, with the grids of a step and of a tile
+    PairAxes axes;    ///< of whole planes, with the grids of a step and of a tile
     index_t depth = 0;     ///< 0: nothing fits
     index_t together = 1;  ///< iterations
     std::vector<PlaneTile> tiles;
@@ -39,7 +39,7 @@ index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
 
 double predicted_seconds(const Problem& problem, const WalkPlan& walk, const DeviceChoice& choice) {
     const SampleBytes bytes(problem);
-    const gpu::PairAxis& z = walk.axes[0];
+    const PairAxis& z = walk.axes[0];
     const auto alike = alike_planes(problem, z, z.whole_object());
     const auto objects = static_cast<double>(z.object), images = static_cast<double>(z.image);
     const auto weights = static_cast<double>(z.object - (alike.last - alike.first));
@@ -74,13 +74,13 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
 
 // Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
 // transfers nothing hides, are few of them.
-index_t wanted_depth(const gpu::PairAxis& z) {
+index_t wanted_depth(const PairAxis& z) {
     constexpr index_t wanted_steps = 8;
     return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
                                z.object);
 }
 void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceChoice& choice) {
-    gpu::PairAxis& z = walk.axes[0];
+    PairAxis& z = walk.axes[0];
     walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
         z.grid = pair_grid_z(choice.devices.front(), PlaneWalk::least_grid(z, walk.depth));
@@ -99,7 +99,7 @@ index_t most_together(const Problem& problem, const DeviceChoice& choice) {
 }
 
 // The fastest of those that fit.
-WalkPlan walk_whole_planes(const Problem& problem, const gpu::PairAxes& axes, index_t limit,
+WalkPlan walk_whole_planes(const Problem& problem, const PairAxes& axes, index_t limit,
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
     WalkPlan best{axes, 0, 1, {whole}};
@@ -115,14 +115,14 @@ WalkPlan walk_whole_planes(const Problem& problem, const gpu::PairAxes& axes, in
     return best;
 }
 
-WalkPlan walk_in_tiles(const Problem& problem, const gpu::PairAxes& axes, index_t limit,
+WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t limit,
                        const DeviceChoice& choice) {
     constexpr index_t most_along_axis = 16;
     const int device = choice.devices.front();
     const index_t chained = problem.traits.projections;
     // A total variation looks at the voxels beside each.
     const index_t least_taps = problem.tv_weight() > 0 ? 2 : 1;
-    const auto most = [&](const gpu::PairAxis& axis) {
+    const auto most = [&](const PairAxis& axis) {
         return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
     };
     WalkPlan best{axes};
@@ -154,7 +154,7 @@ WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& 
     if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
         whole = walk_whole_planes(problem, *axes, limit, choice);
         // Deep steps leave tiles nothing to gain.
-        const gpu::PairAxis& z = whole.axes[0];
+        const PairAxis& z = whole.axes[0];
         if (whole.depth >= std::min(z.taps, z.object)) return whole;
     }
     const auto axes = pass_axes(problem, least_taps_z);
@@ -172,7 +172,7 @@ class WalkRunner final : public GpuRunner {
           axes_(walk.axes),
           kernels_(problem, walk.axes),
           threads_(choice.threads) {
-        const gpu::PairAxis& z = axes_[0];
+        const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
         const auto tiles = static_cast<index_t>(walk.tiles.size());
         Walker::Place place{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
@@ -216,7 +216,7 @@ class WalkRunner final : public GpuRunner {
         return run(*executor_, problem, images, context, along);
     }
 
-    gpu::PairAxes axes_;
+    PairAxes axes_;
     PassKernels kernels_;
     int threads_;
     std::vector<Walker::Place> places_;

@@ -23,7 +23,7 @@ void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch,
                "copying between host and GPU");
 }
 
-std::vector<PlaneTile> tiles_or_whole(const Walker::Place& place, const gpu::PairAxes& axes) {
+std::vector<PlaneTile> tiles_or_whole(const Walker::Place& place, const PairAxes& axes) {
     if (!place.tiles.empty()) return place.tiles;
     return {whole_planes(axes[1], axes[2])};
 }
@@ -33,7 +33,7 @@ constexpr index_t most_launches_a_step = 12;
 
 }  // namespace
 
-Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+Walker::Walker(const Place& place, const Problem& problem, const PairAxes& axes,
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
@@ -62,7 +62,7 @@ Walker::Walker(const Place& place, const Problem& problem, const gpu::PairAxes& 
     sums_ = sums(most_blocks_);
     step_sums_ = sums(walks_.back().steps());
     // Linear systems load nothing that is overwritten.
-    const gpu::Range loaded = arrays.product ? place.object : walks_.front().loaded();
+    const IndexRange loaded = arrays.product ? place.object : walks_.front().loaded();
     lower_ = {loaded.begin, place.object.begin};
     upper_ = {place.object.end, loaded.end};
     if (lower_.count() + upper_.count() > 0)
@@ -76,7 +76,7 @@ void Walker::choose_tile(index_t tile) {
 }
 
 std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
-                                     const gpu::PairAxes& axes,
+                                     const PairAxes& axes,
                                      const std::vector<ConstImageView>& kernels,
                                      WalkArrays& arrays) {
     if (problem.traits.fits_passes && place.tiles.empty())
@@ -90,7 +90,7 @@ index_t Walker::steps(const WalkTask& task) const {
 }
 
 void Walker::keep_borders(int threads) {
-    const auto keep = [&](const gpu::Range& planes, index_t at) {
+    const auto keep = [&](const IndexRange& planes, index_t at) {
         parallel_for(planes.count(), threads, [&](index_t i, int) {
             std::copy_n(arrays_.target().plane(planes.begin + i), arrays_.object.samples(),
                         borders_.plane(at + i));
@@ -107,9 +107,9 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
     return array.bytes_of(z);
 }
 
-void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
+void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
     // Runs end where borders do.
-    for (const gpu::Range& part :
+    for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
         for_runs(part, {&ring}, [&](index_t z, index_t count) {
@@ -123,8 +123,8 @@ void Walker::upload_planes(const PlaneRing& ring, char* to, const PlaneArray& ar
         copy(to, from, count * ring.plane_bytes(), uploads_);
         return;
     }
-    const gpu::Range& y = ring.of_image ? tile_->y.image : tile_->y.object;
-    const gpu::Range& x = ring.of_image ? tile_->x.image : tile_->x.object;
+    const IndexRange& y = ring.of_image ? tile_->y.image : tile_->y.object;
+    const IndexRange& x = ring.of_image ? tile_->x.image : tile_->x.object;
     const index_t row_bytes = x.count() * ring.sample_bytes;
     from += y.begin * array.row_bytes() + x.begin * ring.sample_bytes;
     for (index_t i = 0; i < count; ++i)
@@ -138,7 +138,7 @@ void Walker::download_planes(const PlaneRing& ring, const char* from, const Plan
         copy(to, from, count * ring.plane_bytes(), downloads_);
         return;
     }
-    const gpu::Range &y = tile_->y.own, &x = tile_->x.own;
+    const IndexRange &y = tile_->y.own, &x = tile_->x.own;
     const PlaneWindow there = tile_->own_window();
     const index_t pitch = there.row * ring.sample_bytes;
     from += there.y.begin * pitch + there.x.begin * ring.sample_bytes;
@@ -148,7 +148,7 @@ void Walker::download_planes(const PlaneRing& ring, const char* from, const Plan
                   pitch, x.count() * ring.sample_bytes, y.count(), downloads_);
 }
 
-void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes) {
+void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
     for_runs(planes, {&ring}, [&](index_t z, index_t count) {
         download_planes(ring, ring.bytes_of(z), array, array.bytes_of(z), count);
     });
@@ -217,12 +217,12 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
     }
 }
 
-void Walker::upload_image(const gpu::Range& planes, const WalkTask& task) {
+void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
     if (task.settings.held_share > 0) copy_in(rings_.held, arrays_.held, planes);
 }
 
-void Walker::upload_weights(index_t k, const gpu::Range& planes) {
+void Walker::upload_weights(index_t k, const IndexRange& planes) {
     const auto [first, last] = arrays_.alike;
     const auto load = [&](const PlaneRing& ring, index_t place, index_t z) {
         upload_planes(ring, ring.bytes_of(place), arrays_.weights,
@@ -233,7 +233,7 @@ void Walker::upload_weights(index_t k, const gpu::Range& planes) {
         if (z < first || z > last) load(rings_.weights, z, z);
 }
 
-void Walker::load_points(const gpu::Range& planes, const StepStart& start) {
+void Walker::load_points(const IndexRange& planes, const StepStart& start) {
     const PlaneRing& points = rings_.points.front();
     for_runs(planes, {&rings_.newest, &rings_.before, &points}, [&](index_t z, index_t count) {
         ElementWork work;
@@ -267,7 +267,7 @@ void Walker::transform(Side side, const float* samples, const PlanePasses::Slots
 
 // Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite
 // points.
-void Walker::find_divisors(const gpu::Range& planes, const WalkTask& task) {
+void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
     const index_t plane_bytes = rings_.points.front().plane_bytes();
     const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
     const auto keep = [&](float* place, const float* from) {
@@ -348,7 +348,7 @@ std::vector<StepSums> Walker::finish() {
 }
 
 void Walker::drain() noexcept {
-    for (const gpu::Stream* stream : {&uploads_, &work_, &downloads_})
+    for (const gpu::CudaStream* stream : {&uploads_, &work_, &downloads_})
         static_cast<void>(cudaStreamSynchronize(*stream));
 }
 

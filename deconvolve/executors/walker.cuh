@@ -34,7 +34,7 @@ class Walker {
   public:
     struct Place {
         int device = 0;            ///< current
-        gpu::Range object, image;  ///< planes that it updates, and whose misfit it counts
+        IndexRange object, image;  ///< planes that it updates, and whose misfit it counts
         index_t depth = 1;         ///< planes a step
         index_t together = 1;      ///< iterations, at most: above 1 of a single walker
         index_t limit_bytes = 0;
@@ -42,7 +42,7 @@ class Walker {
     };
     /// For the problem's method. `axes`: with a grid along z for the depth.
     static std::unique_ptr<Walker> make(const Place& place, const Problem& problem,
-                                        const gpu::PairAxes& axes,
+                                        const PairAxes& axes,
                                         const std::vector<ConstImageView>& kernels,
                                         WalkArrays& arrays);
     virtual ~Walker() = default;
@@ -55,7 +55,7 @@ class Walker {
 
     index_t steps(const WalkTask& task) const;
     /// Object planes that step k of an iteration loads.
-    gpu::Range loads(index_t k) const { return walks_.front().step(k).load; }
+    IndexRange loads(index_t k) const { return walks_.front().step(k).load; }
 
     /// Copies planes that this walk reads and another's overwrites, for an iteration.
     void keep_borders(int threads);
@@ -70,7 +70,7 @@ class Walker {
     using Side = PlanePasses::Side;
 
     /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
-    Walker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+    Walker(const Place& place, const Problem& problem, const PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
     /// The walks of a task.
@@ -80,12 +80,12 @@ class Walker {
     virtual void work(index_t k, const WalkTask& task) = 0;
     virtual void download(index_t k, const WalkTask& task) = 0;
 
-    void copy_in(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
-    void copy_out(const PlaneRing& ring, const PlaneArray& array, const gpu::Range& planes);
-    void upload_image(const gpu::Range& planes, const WalkTask& task);
-    void upload_weights(index_t k, const gpu::Range& planes);
+    void copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes);
+    void copy_out(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes);
+    void upload_image(const IndexRange& planes, const WalkTask& task);
+    void upload_weights(index_t k, const IndexRange& planes);
     /// The newest estimates and those before become points, which are kept, and their spectra.
-    void load_points(const gpu::Range& planes, const StepStart& start = {});
+    void load_points(const IndexRange& planes, const StepStart& start = {});
     /// Models of step.image, from what they see; the share of step.update in its light.
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
@@ -93,12 +93,12 @@ class Walker {
     /// Samples become spectra as they are.
     void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
     /// Makes the divisors of penalized steps over these planes.
-    void find_divisors(const gpu::Range& planes, const WalkTask& task);
+    void find_divisors(const IndexRange& planes, const WalkTask& task);
     /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
     /// compared for their ratios alone.
     template <class Work>
-    void for_counted(const gpu::Range& image, const Work& work) const {
-        for (const gpu::Range& part :
+    void for_counted(const IndexRange& image, const Work& work) const {
+        for (const IndexRange& part :
              {image.within({0, place_.image.begin}), image.within(place_.image),
               image.within({place_.image.end, image.end})})
             if (part.count() > 0)
@@ -107,10 +107,10 @@ class Walker {
     /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
     /// lie one after another in all rings.
     template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
-    void for_updates(const gpu::Range& planes, const Rings& rings, const Work& work) const {
+    void for_updates(const IndexRange& planes, const Rings& rings, const Work& work) const {
         const auto [first, last] = arrays_.alike;
         const PlaneRing none;
-        const auto for_part = [&](const gpu::Range& part, bool alike) {
+        const auto for_part = [&](const IndexRange& part, bool alike) {
             for_runs(part, rings, [&](index_t z, index_t count) {
                 for_runs({z, z + count}, {alike ? &none : &rings_.weights},
                          [&](index_t begin, index_t some) { work(begin, some, alike); });
@@ -129,7 +129,7 @@ class Walker {
         blocks_[iteration][which] += count;
     }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
-    const gpu::Range& own() const { return place_.object; }
+    const IndexRange& own() const { return place_.object; }
     // Planes that are on the device, whole or of a tile.
     const PlaneTile& tile() const { return *tile_; }
     index_t object_plane() const { return tile_->samples().object; }
@@ -138,11 +138,11 @@ class Walker {
     PixelNumbers pixel_numbers(index_t z) const;
     Weights weights(index_t z, index_t count, bool alike) const;
 
-    gpu::PairAxis z_;
+    PairAxis z_;
     WalkArrays& arrays_;
     WalkerRings rings_;
     std::optional<PlanePasses> passes_;
-    gpu::Stream uploads_, work_, downloads_;
+    gpu::CudaStream uploads_, work_, downloads_;
 
   private:
     void upload_back(const WalkStep& step, const WalkTask& task);
@@ -162,7 +162,7 @@ class Walker {
                          index_t count) const;
 
     Place place_;
-    gpu::PairAxes axes_;
+    PairAxes axes_;
     std::vector<PlaneTile> tiles_;
     const PlaneTile* tile_;
     std::vector<PlaneWalk> walks_;  ///< of an iteration
@@ -171,7 +171,7 @@ class Walker {
     gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
     std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
-    gpu::Range lower_, upper_;                    ///< planes of the borders
+    IndexRange lower_, upper_;                    ///< planes of the borders
     std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration
     index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
@@ -183,7 +183,7 @@ class Walker {
 
 class FusedWalker final : public Walker {
   public:
-    FusedWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+    FusedWalker(const Place& place, const Problem& problem, const PairAxes& axes,
                 const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
         : Walker(place, problem, axes, kernels, arrays, place.together) {}
 
@@ -206,7 +206,7 @@ class FusedWalker final : public Walker {
 
 class OperationWalker final : public Walker {
   public:
-    OperationWalker(const Place& place, const Problem& problem, const gpu::PairAxes& axes,
+    OperationWalker(const Place& place, const Problem& problem, const PairAxes& axes,
                     const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
         : Walker(place, problem, axes, kernels, arrays, problem.traits.projections),
           method_(problem.options.method),

@@ -1,11 +1,114 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The passes along y and z: a block transforms neighboring columns side by side.
+// The passes along y and z: a thread block transforms neighboring columns side by side.
 
-#include "gpu/fft/column_job.hpp"
+#include <algorithm>
+#include <limits>
+
+#include "convolume/cuda/detail/complex.hpp"
+#include "convolume/error.hpp"
+#include "gpu/fft/pass_types.hpp"
 #include "gpu/fft/stages.hpp"
 
 namespace convolume::gpu {
+
+/// PositionMap of 32 bits, with 0 <= begin < length and 0 <= first < ring.
+struct SlotMap {
+    int begin = 0, count = 0, first = 0, ring = 1, length = 1;
+
+    /// The slot of a position, or -1.
+    CONVOLUME_DEVICE int operator()(int position) const {
+        int i = position - begin;
+        if (i < 0) i += length;
+        if (i >= count) return -1;
+        const int slot = first + i;
+        return slot < ring ? slot : slot - ring;
+    }
+};
+
+template <class Real>
+struct ColumnJob {
+    const Complex<Real>* source = nullptr;
+    Complex<Real>* target = nullptr;
+    const Complex<Real>* kernel = nullptr;  ///< null: transform only
+    const Complex<Real>* twiddles = nullptr;
+    unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in tiles
+    index_t source_batch = 0, target_batch = 0;
+    index_t columns = 0, batches = 1;
+    SlotMap load, store;
+    int taps = 0;                        ///< of the kernel; 0: it is a spectrum
+    Real kernel_sign = 1;                ///< of the imaginary parts of its spectrum
+    Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
+    bool prefetches = false;             ///< tiles are copied to shared memory ahead of their use
+    bool prefetches_taps = false;        ///< so are their taps
+};
+
+inline SlotMap slot_map(index_t length, const PositionMap& map) {
+    if (map.count < 0 || map.count > length || map.count > map.ring) {
+        throw InternalError(
+            message(map.count, " of ", length, " positions in ", map.ring, " slots"));
+    }
+    const index_t ring = std::max<index_t>(map.ring, 1);
+    const auto wrap = [](index_t i, index_t n) { return static_cast<int>((i % n + n) % n); };
+    return {wrap(map.begin, length), static_cast<int>(map.count), wrap(map.first, ring),
+            static_cast<int>(ring), static_cast<int>(length)};
+}
+
+/// A number of columns, or of samples between slots, in tiles.
+template <class Real>
+unsigned in_tiles(index_t samples) {
+    const index_t tiles = samples / tile_columns<Real>;
+    if (samples % tile_columns<Real> != 0 || samples < 0 ||
+        tiles > std::numeric_limits<unsigned>::max()) {
+        throw InternalError(message(samples, " samples are no whole tiles"));
+    }
+    return static_cast<unsigned>(tiles);
+}
+
+template <class Real>
+Complex<Real>* kernel_samples(std::complex<Real>* data) {
+    return reinterpret_cast<Complex<Real>*>(data);
+}
+
+/// The job of transform_columns (passes.hpp), less its twiddles.
+template <class Real>
+ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns<Real>& source,
+                              const PositionMap& load, const Columns<Real>& target,
+                              const PositionMap& store) {
+    ColumnJob<Real> job;
+    job.source = kernel_samples(source.data);
+    job.source_slot = in_tiles<Real>(source.slot_stride);
+    job.source_batch = source.batch_stride;
+    job.target = kernel_samples(target.data);
+    job.target_slot = in_tiles<Real>(target.slot_stride);
+    job.target_batch = target.batch_stride;
+    job.columns = in_tiles<Real>(source.columns) * tile_columns<Real>;
+    job.batches = source.batches;
+    job.load = slot_map(length, load);
+    job.store = slot_map(length, store);
+    job.load_sign = job.store_sign = direction == Direction::forward ? Real(1) : Real(-1);
+    return job;
+}
+
+/// The job of convolve_columns, less its twiddles.
+template <class Real>
+ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const PositionMap& load,
+                             const PositionMap& store, const ColumnKernel<Real>& kernel) {
+    if (kernel.taps < 0 || kernel.taps > length || (kernel.taps > 0 && !transforms_kernels<Real>))
+        throw InternalError(message(kernel.taps, " taps for columns of ", length));
+    ColumnJob<Real> job;
+    job.source = job.target = kernel_samples(data.data);
+    job.source_slot = job.target_slot = in_tiles<Real>(data.slot_stride);
+    job.kernel = kernel_samples(kernel.columns.data);
+    job.kernel_slot = in_tiles<Real>(kernel.columns.slot_stride);
+    job.taps = static_cast<int>(kernel.taps);
+    job.kernel_sign = kernel.conjugate ? Real(-1) : Real(1);
+    job.columns = in_tiles<Real>(data.columns) * tile_columns<Real>;
+    job.load = slot_map(length, load);
+    job.store = slot_map(length, store);
+    job.store_sign = -1;
+    return job;
+}
 
 /// Plans of columns that took less time than those that make_plan() chooses, measured on an H200.
 inline constexpr Plan measured_column_plans[] = {
@@ -49,11 +152,11 @@ struct ColumnShape {
         (sample_bytes / 2 * value.exchange_size() * columns + 15) / 16 * 16;
     static constexpr index_t fixed_bytes =
         (exchange_bytes + sample_bytes * value.twiddle_count() + 15) / 16 * 16;
-    static constexpr index_t staging_bytes = sample_bytes * N * columns;
+    static constexpr index_t prefetch_bytes = sample_bytes * N * columns;
     /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
     static constexpr int blocks_per_unit = [] {
         const int registers = 2 * words * value.elements + 44;
-        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + staging_bytes));
+        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + prefetch_bytes));
         const int by_registers = 65536 / (threads * registers);
         const int blocks = by_memory < by_registers ? by_memory : by_registers;
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
@@ -67,40 +170,114 @@ CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
            tile_columns<Real>;
 }
 
-/// The body of the kernel for columns of N samples: forward, then, where there is a kernel, times
-/// that and back. Each block takes tiles of columns, one after another. With `OfTaps` the kernel is
-/// given as its taps, whose spectrum registers keep: a body of its own, lest the others have fewer.
-template <class Real, int N, bool OfTaps, class Context>
-CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
+/// A thread of a block that transforms columns of N samples: its place in tiles, and the ways of
+/// samples from device memory to its registers.
+template <class Real, int N, class Context>
+struct ColumnThread {
     using Shape = ColumnShape<Real, N>;
     using Fft = Stages<Real, Shape>;
-    constexpr int columns = Shape::columns, threads = Shape::threads;
-    constexpr int last = Shape::value.last();
+    using Held = typename Fft::Held;
+    static constexpr int columns = Shape::columns, threads = Shape::threads;
+    static constexpr int last = Shape::value.last();
 
-    const int column_in_tile = context.thread() % columns;
-    char* const memory = context.shared();
-    const SplitLane<Real, Context> lane{context, reinterpret_cast<Real*>(memory) + column_in_tile,
-                                        columns};
-    auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
-    auto* const staging = reinterpret_cast<Complex<Real>*>(memory + Shape::fixed_bytes);
-    Complex<Real>* const taps_staging = staging + N * columns;
-    copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), threads);
-    context.sync();
-
-    const index_t tiles_per_batch = (job.columns + columns - 1) / columns;
-    const index_t tiles = tiles_per_batch * job.batches;
-
+    /// A tile's batch and its first column.
     struct Place {
-        index_t batch, column;  // of the tile's first column
+        index_t batch, column;
     };
-    const auto place_of = [&](index_t tile) {
+
+    const Context& context;
+    const ColumnJob<Real>& job;
+    const int column_in_tile;
+    Complex<Real>*const prefetched_source,
+        *const prefetched_taps;  ///< for tiles of the source, and of taps
+    const index_t tiles_per_batch, tiles;
+
+    CONVOLUME_DEVICE ColumnThread(const Context& block, const ColumnJob<Real>& of)
+        : context(block),
+          job(of),
+          column_in_tile(block.thread() % columns),
+          prefetched_source(reinterpret_cast<Complex<Real>*>(block.shared() + Shape::fixed_bytes)),
+          prefetched_taps(prefetched_source + N * columns),
+          tiles_per_batch((of.columns + columns - 1) / columns),
+          tiles(tiles_per_batch * of.batches) {}
+
+    CONVOLUME_DEVICE Place place_of(index_t tile) const {
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
-        return Place{batch, (tile - batch * tiles_per_batch) * columns};
-    };
-    // Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the tile's
-    // first column in slot 0; slot_of says which slot a position has.
-    const auto stage = [&](const Place& place, Complex<Real>* to, int count,
-                           const Complex<Real>* from, unsigned stride, const auto& slot_of) {
+        return {batch, (tile - batch * tiles_per_batch) * columns};
+    }
+
+    CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
+        if (!job.prefetches || tile >= tiles) return;
+        const Place place = place_of(tile);
+        const Complex<Real>* const source =
+            job.source + place.batch * job.source_batch + place.column;
+        prefetch(place, prefetched_source, N, source, job.source_slot, job.load);
+    }
+    /// Spectra take the place of the source, taps have one of their own.
+    CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
+        const Place place = place_of(tile);
+        prefetch(place, to, count, job.kernel + place.column, job.kernel_slot,
+                 [](int slot) { return slot; });
+    }
+    /// Taps come first, in a group of their own.
+    CONVOLUME_DEVICE void prefetch_taps_and_source(index_t tile) const {
+        if (job.prefetches_taps && tile < tiles) prefetch_kernel(tile, prefetched_taps, job.taps);
+        context.end_copy_group();
+        prefetch_source(tile);
+        context.end_copy_group();
+    }
+
+    CONVOLUME_DEVICE void load_source(int thread, const Place& place, Held& v) const {
+        if (job.prefetches) {
+            context.wait_copies();
+            load_prefetched(
+                thread, prefetched_source, [](int) { return true; }, v);
+        } else {
+            load(thread, place, job.source + place.batch * job.source_batch, job.source_slot,
+                 job.load, v);
+        }
+        Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
+    }
+    CONVOLUME_DEVICE void load_taps(int thread, const Place& place, Held& v) const {
+        if (job.prefetches_taps) {
+            context.wait_copies_but_last_group();
+            load_prefetched(
+                thread, prefetched_taps, [&](int position) { return position < job.taps; }, v);
+        } else {
+            load(
+                thread, place, job.kernel, job.kernel_slot,
+                [&](int position) { return position < job.taps ? position : -1; }, v);
+        }
+    }
+
+    /// Loads and transforms the taps, then the source, and prefetches those of the `next` tile. One
+    /// after the other by the same instructions: twice as many are slower to load.
+    template <class Forward>
+    CONVOLUME_DEVICE void load_both(int thread, const Place& place, index_t next, Held& v,
+                                    Held& spectrum, const Forward& forward) const {
+        CONVOLUME_NO_UNROLL
+        for (bool taps = true;; taps = false) {
+            if (taps) {
+                load_taps(thread, place, v);
+            } else {
+                load_source(thread, place, v);
+                prefetch_taps_and_source(next);
+            }
+            forward();
+            if (!taps) break;
+            Fft::template for_each<last>(thread, [&](int sample, int) {
+                spectrum[sample] = {v[sample].re, job.kernel_sign * v[sample].im};
+            });
+        }
+    }
+
+  private:
+    /// Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the
+    /// tile's first column in slot 0; slot_of says which slot a position has.
+    template <class SlotOf>
+    CONVOLUME_DEVICE void prefetch(const Place& place, Complex<Real>* to, int count,
+                                   const Complex<Real>* from, unsigned stride,
+                                   const SlotOf& slot_of) const {
         constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
         constexpr int step = threads / copies;
         const int column = context.thread() % copies * width;
@@ -113,111 +290,84 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
                                         from + slot_offset<Real>(slot, stride) + column,
                                         inside && slot >= 0);
         }
-    };
-    const auto stage_source = [&](index_t tile) {
-        if (!job.staged || tile >= tiles) return;
-        const Place place = place_of(tile);
-        const Complex<Real>* const source =
-            job.source + place.batch * job.source_batch + place.column;
-        stage(place, staging, N, source, job.source_slot, job.load);
-    };
-    // Spectra take the place of the source, taps have one of their own.
-    const auto stage_kernel = [&](index_t tile, Complex<Real>* to, int count) {
-        const Place place = place_of(tile);
-        stage(place, to, count, job.kernel + place.column, job.kernel_slot,
-              [](int slot) { return slot; });
-    };
-    // Taps come first, in a group of their own.
-    const auto stage_taps_and_source = [&](index_t tile) {
-        if (job.taps_staged && tile < tiles) stage_kernel(tile, taps_staging, job.taps);
-        context.end_copy_group();
-        stage_source(tile);
-        context.end_copy_group();
-    };
+    }
+    template <class IsThere>
+    CONVOLUME_DEVICE void load_prefetched(int thread, const Complex<Real>* from,
+                                          const IsThere& is_there, Held& v) const {
+        context.sync();
+        Fft::template for_each<0>(thread, [&](int sample, int position) {
+            v[sample] = {0, 0};
+            if (is_there(position)) v[sample] = from[position * columns + column_in_tile];
+        });
+        context.sync();
+    }
+    template <class SlotOf>
+    CONVOLUME_DEVICE void load(int thread, const Place& place, const Complex<Real>* from,
+                               unsigned stride, const SlotOf& slot_of, Held& v) const {
+        const index_t column = place.column + column_in_tile;
+        from += column;
+        Fft::template for_each<0>(thread, [&](int sample, int position) {
+            const int slot = slot_of(position);
+            v[sample] = {0, 0};
+            if (column < job.columns && slot >= 0)
+                v[sample] = from[slot_offset<Real>(slot, stride)];
+        });
+    }
+};
 
+/// The body of the CUDA kernel for columns of N samples: forward, then, where there is a kernel,
+/// times that and back. Each block takes tiles of columns, one after another. With `OfTaps` the
+/// kernel is given as its taps, whose spectrum registers keep: a body of its own, so that the
+/// others keep their registers.
+template <class Real, int N, bool OfTaps, class Context>
+CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
+    using Shape = ColumnShape<Real, N>;
+    using Fft = Stages<Real, Shape>;
+    using Thread = ColumnThread<Real, N, Context>;
+    constexpr int columns = Shape::columns, last = Shape::value.last();
+
+    char* const memory = context.shared();
+    const SplitLane<Real, Context> lane{
+        context, reinterpret_cast<Real*>(memory) + context.thread() % columns, columns};
+    auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
+    copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), Shape::threads);
+    context.sync();
+
+    const Thread own(context, job);
     index_t tile = context.block();
     if constexpr (OfTaps)
-        stage_taps_and_source(tile);
+        own.prefetch_taps_and_source(tile);
     else
-        stage_source(tile);
-    for (; tile < tiles; tile += context.blocks()) {
-        const Place place = place_of(tile);
+        own.prefetch_source(tile);
+    for (; tile < own.tiles; tile += context.blocks()) {
+        const typename Thread::Place place = own.place_of(tile);
         const index_t next = tile + context.blocks();
-        const index_t column = place.column + column_in_tile;
+        const index_t column = place.column + own.column_in_tile;
         const bool inside = column < job.columns;
-        // Forgotten in between, lest the compiler keeps the addresses of all samples in registers.
+        // Forgotten in between, so that the compiler does not keep the addresses of all samples in
+        // registers.
         const int thread = context.forget(context.thread() / columns);
         typename Fft::Held v;
 
-        const auto load_staged = [&](const Complex<Real>* from, const auto& is_there) {
-            context.sync();
-            Fft::template for_each<0>(thread, [&](int sample, int position) {
-                v[sample] = {0, 0};
-                if (is_there(position)) v[sample] = from[position * columns + column_in_tile];
-            });
-            context.sync();
-        };
-        const auto load = [&](const Complex<Real>* from, unsigned stride, const auto& slot_of) {
-            Fft::template for_each<0>(thread, [&](int sample, int position) {
-                const int slot = slot_of(position);
-                v[sample] = {0, 0};
-                if (inside && slot >= 0) v[sample] = from[slot_offset<Real>(slot, stride)];
-            });
-        };
-        const auto load_taps = [&] {
-            if (job.taps_staged) {
-                context.wait_copies_but_last_group();
-                load_staged(taps_staging, [&](int position) { return position < job.taps; });
-            } else {
-                load(job.kernel + column, job.kernel_slot,
-                     [&](int position) { return position < job.taps ? position : -1; });
-            }
-        };
-        const auto load_source = [&] {
-            if (job.staged) {
-                context.wait_copies();
-                load_staged(staging, [](int) { return true; });
-            } else {
-                load(job.source + place.batch * job.source_batch + column, job.source_slot,
-                     job.load);
-            }
-            Fft::template for_each<0>(thread,
-                                      [&](int sample, int) { v[sample].im *= job.load_sign; });
-        };
-
         [[maybe_unused]] typename Fft::Held spectrum;  // of the kernel
+        const auto forward = [&] { Fft::forward(lane, thread, v, twiddles); };
         if constexpr (OfTaps) {
-            // One after the other by the same instructions: twice as many are slower to load.
-            CONVOLUME_NO_UNROLL
-            for (bool taps = true;; taps = false) {
-                if (taps) {
-                    load_taps();
-                } else {
-                    load_source();
-                    stage_taps_and_source(next);
-                }
-                Fft::forward(lane, thread, v, twiddles);
-                if (!taps) break;
-                Fft::template for_each<last>(thread, [&](int sample, int) {
-                    spectrum[sample] = {v[sample].re, job.kernel_sign * v[sample].im};
-                });
-            }
+            own.load_both(thread, place, next, v, spectrum, forward);
         } else {
-            load_source();
+            own.load_source(thread, place, v);
             if (job.kernel == nullptr)
-                stage_source(next);
-            else if (job.staged)
-                stage_kernel(tile, staging, N);
-            Fft::forward(lane, thread, v, twiddles);
+                own.prefetch_source(next);
+            else if (job.prefetches)
+                own.prefetch_kernel(tile, own.prefetched_source, N);
+            forward();
         }
 
         Complex<Real>* target = job.target + place.batch * job.target_batch + column;
         const auto store = [&](int sample, int position) {
             const int slot = job.store(position);
-            if (inside && slot >= 0) {
+            if (inside && slot >= 0)
                 target[slot_offset<Real>(slot, job.target_slot)] = {v[sample].re,
                                                                     v[sample].im * job.store_sign};
-            }
         };
 
         const auto times = [&](int sample, const Complex<Real>& factor) {
@@ -229,15 +379,16 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         } else if (job.kernel == nullptr) {
             Fft::template for_each<last>(thread, store);
             continue;
-        } else if (job.staged) {
+        } else if (job.prefetches) {
             context.wait_copies();
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
-                const Complex<Real> k = staging[frequency * columns + column_in_tile];
+                const Complex<Real> k =
+                    own.prefetched_source[frequency * columns + own.column_in_tile];
                 times(sample, {k.re, job.kernel_sign * k.im});
             });
             context.sync();
-            stage_source(next);
+            own.prefetch_source(next);
         } else if (inside) {
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 const Complex<Real> k = context.load(

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "gpu/fft/twiddles.hpp"
+#include "gpu/fft/plan.hpp"
 #include "gpu/runtime/check.hpp"
 
 namespace convolume::gpu {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What passes need from a device once: tables in its memory, and how many blocks of a kernel it
+// Facts that passes need once of a device: tables in its memory, and how many blocks of a kernel it
 // runs at a time. Kept until the process ends.
 
 #include <cuda_runtime_api.h>
 
-#include "gpu/fft/pass_table.hpp"
+#include "convolume/shape.hpp"
+#include "gpu/fft/plan.hpp"
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan, followed by those that rows of 2·plan.n real samples need, on the
-/// current device.
+/// Twiddle factors of a plan (Plan::first_twiddle), followed by those that rows of 2·plan.n real
+/// samples need, on the current device.
 template <class Real>
 const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);
 

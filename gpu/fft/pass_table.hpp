@@ -17,7 +17,7 @@ struct ColumnPass {
     Plan plan;
     int threads = 0;  ///< of a block
     int columns = 0;  ///< of a block
-    index_t fixed_bytes = 0, staging_bytes = 0;
+    index_t fixed_bytes = 0, prefetch_bytes = 0;
 };
 
 template <class Real>
@@ -40,9 +40,5 @@ struct Passes {
 /// compiled in a file of its own, made from passes.cu.in.
 template <class Real, int Chunk, int Chunks>
 std::vector<Passes<Real>> compiled_passes();
-
-/// The passes for columns, or rows of complex samples, of length n; null when there are none.
-template <class Real>
-const Passes<Real>* find_passes(index_t n);
 
 }  // namespace convolume::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the passes work on, free of CUDA so that kernels can also be run on the host.
+// The data that passes work on, free of CUDA so that CUDA kernels can also run on the host.
 //
 // Spectra are planes of `rows` × `pitch` complex samples; pitch is a multiple of tile_columns, and
 // the samples beyond a row's own ride along: they may hold anything.
@@ -10,22 +10,17 @@
 
 #include "convolume/image_view.hpp"
 #include "convolume/shape.hpp"
+#include "core/pair_axis.hpp"
 
 namespace convolume::gpu {
+
+using convolume::PairAxis;
+using convolume::PositionMap;
+using Range = IndexRange;
 
 /// Columns that a block transforms side by side: 128 bytes of a row.
 template <class Real>
 inline constexpr index_t tile_columns = 128 / (2 * sizeof(Real));
-
-/// Which positions 0 … length-1 of a transform are stored, and where. Position p is element
-/// i = (p - begin) mod length; it is stored when i < count, in slot (first + i) mod ring, and reads
-/// as zero (or is not written) otherwise.
-struct PositionMap {
-    index_t begin = 0;
-    index_t count = 0;
-    index_t first = 0;
-    index_t ring = 1;  ///< slots; count <= ring
-};
 
 /// Columns in memory: sample (slot, batch, column) is data[slot * slot_stride + batch *
 /// batch_stride + column], 0 <= column < columns. Columns and strides are multiples of
@@ -39,7 +34,7 @@ struct Columns {
     index_t batch_stride = 0;
 };
 
-/// What columns are multiplied by between their transforms: spectra, sample (frequency, column) of
+/// The factors of columns between their transforms: spectra, sample (frequency, column) of
 /// which is in slot `frequency`; or, with `taps`, samples 0 … taps-1 along the columns, which a
 /// pass transforms on its way: less memory for more work.
 template <class Real>
@@ -62,6 +57,13 @@ struct PixelRows {
     PixelType type = PixelType::float32;
     index_t plane_stride = 0;
     index_t row_stride = 0;  ///< elements of a row follow each other
+
+    PixelRows from_plane(index_t plane) const {
+        PixelRows rows = *this;
+        rows.data =
+            static_cast<char*>(data) + plane * plane_stride * static_cast<index_t>(size_of(type));
+        return rows;
+    }
 };
 
 /// Rows of `planes` planes to load: row y of the transform reads source row gather_y[y] (y itself

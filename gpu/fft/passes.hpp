@@ -20,8 +20,8 @@ bool has_column_pass(index_t length, int device);
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device);
 
-/// Whether there are passes for columns, and for rows of that many complex samples (or twice as
-/// many real ones), on devices with shared memory enough.
+/// Whether there are passes for columns of `length` samples, and for rows of `length` complex
+/// samples (or twice as many real ones), on devices with enough shared memory.
 bool has_passes(index_t length, bool double_precision = false);
 
 /// The length with a column (row) pass that is at least `least` and costs least, by the length's

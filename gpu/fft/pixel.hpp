@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One sample in and out of a pixel type, on the device or the host: the meaning that
-// decompose/src/pixel.hpp has on the host.
+// core/pixels/pixel.hpp has on the host.
 
 #include <cmath>
 #include <cstdint>
@@ -46,7 +46,7 @@ inline constexpr bool is_complex_pixel = false;
 template <class Real>
 inline constexpr bool is_complex_pixel<Complex<Real>> = true;
 
-/// Likewise for the real types only, and for the complex ones only; of others f is not called.
+/// The same for the real types only, and for the complex ones only.
 template <class F>
 CONVOLUME_DEVICE void with_real_pixel(PixelType type, const F& f) {
     with_pixel(type, [&](auto tag) {

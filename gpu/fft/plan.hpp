@@ -1,62 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How threads share one transform: its factors, and the threads that hold it in registers.
+// Chooses the plan of a transform, and makes the tables of roots of unity that its threads read.
 
-#include "convolume/cuda/detail/complex.hpp"
+#include <cmath>
+#include <vector>
+
+#include "convolume/cuda/detail/plan.hpp"
 
 namespace convolume::gpu {
 
-/// A transform of length n = radix[0] · … in one to three stages by `threads` threads, each of
-/// which holds up to `elements` samples. In stage s thread t computes the butterflies t, t +
-/// threads, … of n / radix[s]. If it is `paired`, thread t computes in stage 0 the butterflies t
-/// and n / radix[0] - t, thread 0 the first and the middle one: together these hold with every
-/// sample k sample n - k, too.
-struct Plan {
-    int n = 0;
-    int stages = 0;
-    int radix[3] = {1, 1, 1};
-    int threads = 0;
-    int elements = 0;
-    int lanes = 1;
-    bool paired = false;
-
-    CONVOLUME_CONSTEXPR int butterflies(int stage) const { return n / radix[stage]; }
-    CONVOLUME_CONSTEXPR int butterflies_per_thread(int stage) const {
-        if (paired && stage == 0) return 2;
-        return (butterflies(stage) + threads - 1) / threads;
-    }
-    CONVOLUME_CONSTEXPR int last() const { return stages - 1; }
-
-    /// Pitches of the exchange memory between stages 0 and 1 (1 and 2), such that `lanes` threads
-    /// side by side meet in different banks on both sides; see Stages::place.
-    CONVOLUME_CONSTEXPR int pitch(int exchange) const {
-        const int width = radix[2];
-        int size = exchange == 0 ? n / radix[0] : radix[0] * radix[1];
-        int step = 1;  // of the lanes, that is; the pitch is that modulo them
-        if (exchange == 0 && stages == 3) {
-            if (width >= lanes) return size;
-            step = width;
-        } else if (exchange == 1) {
-            step = (lanes + width - 1) / width;
-        }
-        while (size % lanes != step % lanes) ++size;
-        return size;
-    }
-    /// Samples of exchange memory.
-    CONVOLUME_CONSTEXPR int exchange_size() const {
-        if (stages == 1) return 0;
-        const int first = radix[0] * pitch(0);
-        const int second = stages == 3 ? radix[2] * pitch(1) : 0;
-        return first > second ? first : second;
-    }
-    /// The twiddle factors of stages 0 and 1 follow each other in a table; none of frequency 0.
-    CONVOLUME_CONSTEXPR int second_twiddles() const { return n - n / radix[0]; }
-    CONVOLUME_CONSTEXPR int twiddle_count() const {
-        return (stages > 1 ? second_twiddles() : 0) + (stages > 2 ? n / radix[0] - radix[2] : 0);
-    }
-};
-
-/// What a plan may use.
+/// Limits of a plan.
 struct PlanLimits {
     int single = 16;          ///< the longest transform of one stage
     int two_elements = 16;    ///< samples a thread may hold, in two stages
@@ -117,6 +70,33 @@ CONVOLUME_CONSTEXPR Plan make_plan(int n, const PlanLimits& limits) {
         }
     }
     return best;
+}
+
+/// e^{-2πi k/n}, correctly rounded but for a few.
+template <class Real>
+Complex<Real> root_of_unity(long k, long n) {
+    const long double angle = -2 * 3.14159265358979323846264338328L *
+                              static_cast<long double>(k % n) / static_cast<long double>(n);
+    return {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
+}
+
+/// The table that Plan::first_twiddle() describes.
+template <class Real>
+std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
+    std::vector<Complex<Real>> table;
+    for (int stage = 0; stage < plan.last(); ++stage)
+        for (int i = 1; i < plan.radix[stage]; ++i)
+            for (int u = 0; u < plan.width(stage); ++u)
+                table.push_back(root_of_unity<Real>(1L * i * u, plan.length(stage)));
+    return table;
+}
+
+/// The table that splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
+template <class Real>
+std::vector<Complex<Real>> pair_twiddles(int n) {
+    std::vector<Complex<Real>> table;
+    for (int k = 0; k <= n / 2; ++k) table.push_back(root_of_unity<Real>(k, 2L * n));
+    return table;
 }
 
 }  // namespace convolume::gpu

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a kernel over rows is told.
+// What a CUDA kernel over rows is given, and the way of pixels of any type between device memory
+// and a row in shared memory.
+//
+// Each CUDA kernel over rows has a copy of the functions that move pixels in its machine code, so
+// they are kept small: the type is looked up once a batch of pixels, around what depends on it, and
+// loops are not unrolled beyond a batch.
 
 #include <algorithm>
 #include <cstdint>
@@ -32,7 +37,7 @@ struct RowJob {
     // The spectrum.
     Complex<Real>* spectrum = nullptr;
     index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;  // first_plane < ring
-    /// Of the plan, followed by the twiddle factors of pairs (twiddles.hpp).
+    /// Twiddle factors of the plan, followed by the twiddle factors of pairs (plan.hpp).
     const Complex<Real>* twiddles = nullptr;
 };
 
@@ -111,6 +116,238 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
     job.direct_store = natural<Real>(target.pixels, complex_rows) &&
                        (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
     return job;
+}
+
+/// One row of a job, and the thread of it.
+template <class Real>
+struct Row {
+    index_t plane, y;
+    Complex<Real>* shared;  ///< N samples
+    int n, thread, threads;
+};
+
+/// The row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
+template <class Real>
+CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const Row<Real>& row) {
+    const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
+    return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
+}
+
+/// put(i, load(i)) for i = begin, begin + step, … < end; `Batch` loads are under way at a time.
+template <int Batch, class Load, class Put>
+CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load, const Put& put) {
+    CONVOLUME_NO_UNROLL
+    for (; begin + (Batch - 1) * step < end; begin += Batch * step) {
+        decltype(load(0)) values[static_cast<unsigned>(Batch)];
+        CONVOLUME_UNROLL
+        for (int i = 0; i < Batch; ++i) values[i] = load(begin + i * step);
+        CONVOLUME_UNROLL
+        for (int i = 0; i < Batch; ++i) put(begin + i * step, values[i]);
+    }
+    CONVOLUME_NO_UNROLL
+    for (; begin < end; begin += step) put(begin, load(begin));
+}
+
+/// Pixels that a thread has under way at a time.
+inline constexpr int pixel_batch = 8;
+
+/// Two pixels that are loaded together.
+template <class S>
+struct alignas(2 * sizeof(S)) PixelPair {
+    S first, second;
+};
+
+/// Pairs of pixels that a thread loads at a time: what fits a few registers. A kernel keeps its own
+/// values beside the registers of what it calls, or spills them.
+template <class S>
+inline constexpr int pairs_at_a_time = sizeof(S) <= 2   ? 8
+                                       : sizeof(S) == 4 ? 4
+                                                        : 2;
+
+/// Real pixels, two a complex sample, as far as they fill whole batches of all threads. Returns the
+/// number of pixels loaded.
+template <class Real, class Context>
+CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
+                                const Row<Real>& row, const void* pixels, int loaded) {
+    const LoadRule<Real> rule = job.rule;
+    int done = 0;
+    with_real_pixel(job.pixels.type, [&](auto tag) {
+        using S = decltype(tag);
+        constexpr int count = pairs_at_a_time<S>;
+        const int batch = count * row.threads;
+        CONVOLUME_NO_UNROLL
+        for (; done + batch <= loaded / 2; done += batch) {
+            // Forgotten, so that the compiler does not keep the addresses of a batch in registers.
+            const int first = context.forget(done + row.thread), step = context.forget(row.threads);
+            const auto* from = static_cast<const PixelPair<S>*>(pixels) + first;
+            PixelPair<S> pairs[static_cast<unsigned>(count)];
+            CONVOLUME_UNROLL
+            for (int i = 0; i < count; ++i) pairs[i] = from[i * step];
+            CONVOLUME_UNROLL
+            for (int i = 0; i < count; ++i) {
+                row.shared[first + i * step] = {load_sample<Real>(pairs[i].first, rule).re,
+                                                load_sample<Real>(pairs[i].second, rule).re};
+            }
+        }
+    });
+    return 2 * done;
+}
+
+/// Real pixels from sample `done` of the row on, and zeros up to its end.
+template <class Real, class Context>
+CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
+                                 const Row<Real>& row, const void* pixels, int loaded, int done) {
+    constexpr int batch = pixel_batch / 2;  // gathers are under way, too
+    const LoadRule<Real> rule = job.rule;
+    const PixelType type = job.pixels.type;
+    const std::int32_t* const gather = job.gather_x;
+    const int parts = job.complex_rows ? 2 : 1;  // of a sample in shared memory
+    const int samples = 2 / parts * row.n;
+    Real* const reals = reinterpret_cast<Real*>(row.shared);
+    CONVOLUME_NO_UNROLL
+    for (done += row.thread; done < samples; done += batch * row.threads) {
+        const int first = context.forget(done), step = context.forget(row.threads);
+        int elements[batch];  // -1: zero
+        CONVOLUME_UNROLL
+        for (int i = 0; i < batch; ++i) {
+            const int x = first + i * step;
+            elements[i] = x < loaded ? x : -1;
+        }
+        if (gather != nullptr) {
+            CONVOLUME_UNROLL
+            for (int i = 0; i < batch; ++i)
+                if (elements[i] >= 0) elements[i] = context.load(gather + elements[i]);
+        }
+        with_real_pixel(type, [&](auto tag) {
+            using S = decltype(tag);
+            S values[batch];
+            CONVOLUME_UNROLL
+            for (int i = 0; i < batch; ++i) {
+                values[i] = S{};
+                if (elements[i] >= 0)
+                    values[i] = context.load(static_cast<const S*>(pixels) + elements[i]);
+            }
+            CONVOLUME_UNROLL
+            for (int i = 0; i < batch; ++i) {
+                const int x = first + i * step;
+                if (x >= samples) continue;
+                reals[x * parts] =
+                    elements[i] < 0 ? Real(0) : load_sample<Real>(values[i], rule).re;
+            }
+        });
+    }
+    if (!job.complex_rows) return;
+    CONVOLUME_NO_UNROLL
+    for (int x = row.thread; x < row.n; x += row.threads) row.shared[x].im = 0;
+}
+
+/// Complex pixels.
+template <class Real, class Context>
+CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& job,
+                                   const Row<Real>& row, const void* pixels, int loaded) {
+    const LoadRule<Real> rule = job.rule;
+    const std::int32_t* const gather = job.gather_x;
+    with_complex_pixel(job.pixels.type, [&](auto tag) {
+        using S = decltype(tag);
+        in_batches<4>(
+            row.thread, row.n, row.threads,
+            [&](int x) -> Complex<Real> {
+                if (x >= loaded) return {0, 0};
+                const int element = gather == nullptr ? x : context.load(gather + x);
+                if (element < 0) return {0, 0};
+                return load_sample<Real>(context.load(static_cast<const S*>(pixels) + element),
+                                         rule);
+            },
+            [&](int x, Complex<Real> value) { row.shared[x] = value; });
+    });
+}
+
+/// Pixels of any type into shared memory.
+template <class Real, class Context>
+CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
+                                    const Row<Real> row) {
+    const index_t offset = pixel_row(job, row);
+    const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
+    const auto bytes = static_cast<unsigned>(pixel_bytes(job.pixels.type));
+    const char* const pixels =
+        static_cast<const char*>(job.pixels.data) + (offset < 0 ? 0 : offset) * bytes;
+    if (has_complex_pixels(job.pixels.type)) {
+        load_complex(context, job, row, pixels, loaded);
+        return;
+    }
+    // The bytes of a pair are a power of two.
+    const bool aligned = (reinterpret_cast<std::uintptr_t>(pixels) & (2 * bytes - 1)) == 0;
+    const bool pairs = aligned && job.gather_x == nullptr && !job.complex_rows;
+    const int done = pairs ? load_pairs(context, job, row, pixels, loaded) : 0;
+    load_reals(context, job, row, pixels, loaded, done);
+}
+
+/// The row in shared memory, whose imaginary parts have the wrong sign, to real pixels from
+/// `offset` on.
+template <class Real, class Context>
+CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& job,
+                                  const Row<Real>& row, index_t offset, ClampTally& tally) {
+    const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
+    const PixelType type = job.pixels.type;
+    const Real add = job.add.re, scale = job.scale;
+    void* const data = job.pixels.data;
+    const Real* const reals = reinterpret_cast<const Real*>(row.shared) + begin;
+    CONVOLUME_NO_UNROLL
+    for (int next = row.thread; next < kept; next += pixel_batch * row.threads) {
+        const int first = context.forget(next), step = context.forget(row.threads);
+        Real values[pixel_batch];
+        CONVOLUME_UNROLL
+        for (int i = 0; i < pixel_batch; ++i) {
+            const int x = first + i * step < kept ? first + i * step : first;
+            const Real value = (begin + x) % 2 == 0 ? reals[x] : -reals[x];
+            values[i] = scale * value + add;
+        }
+        with_real_pixel(type, [&](auto tag) {
+            using S = decltype(tag);
+            S* const to = static_cast<S*>(data) + offset + first;
+            CONVOLUME_UNROLL
+            for (int i = 0; i < pixel_batch; ++i) {
+                if (first + i * step >= kept) continue;
+                to[i * step] = store_sample<S>(Complex<Real>{values[i], 0}, tally);
+            }
+        });
+    }
+}
+
+/// The same to complex pixels.
+template <class Real>
+CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& row, index_t offset,
+                                    ClampTally& tally) {
+    const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
+    const Complex<Real> add = job.add;
+    const Real scale = job.scale;
+    void* const data = job.pixels.data;
+    with_complex_pixel(job.pixels.type, [&](auto tag) {
+        using S = decltype(tag);
+        S* const pixels = static_cast<S*>(data) + offset;
+        in_batches<4>(
+            row.thread, kept, row.threads, [&](int x) { return row.shared[begin + x]; },
+            [&](int x, Complex<Real> v) {
+                pixels[x] = store_sample<S>(scale * conjugate(v) + add, tally);
+            });
+    });
+}
+
+/// The row in shared memory to pixels of any type.
+template <class Real, class Context>
+CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& job,
+                                     const Row<Real> row) {
+    const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
+    ClampTally tally;
+    if (job.complex_rows) {
+        store_complex(job, row, offset, tally);  // which clamps nothing
+        return;
+    }
+    store_reals(context, job, row, offset, tally);
+    if (job.clamped != nullptr) {
+        if (tally.low != 0) context.add(job.clamped, tally.low);
+        if (tally.high != 0) context.add(job.clamped + 1, tally.high);
+    }
 }
 
 }  // namespace convolume::gpu

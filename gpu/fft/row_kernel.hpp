@@ -7,7 +7,7 @@
 // Rows that are complex as they lie in memory go straight to registers; pixels of other types,
 // gathers, splits and merges go through shared memory, where a row lies in natural order.
 
-#include "gpu/fft/row_pixels.hpp"
+#include "gpu/fft/row_job.hpp"
 #include "gpu/fft/stages.hpp"
 
 namespace convolume::gpu {
@@ -28,7 +28,7 @@ CONVOLUME_CONSTEXPR double filled(int threads) {
     return threads / ((threads + 31) / 32 * 32.0);
 }
 
-/// How a block of so many rows is shaped.
+/// The shape of a thread block of `Rows` rows.
 template <class Real, int N, int Rows, class P = RowPlan<Real, N>>
 struct RowBlock {
     static constexpr int words = sizeof(Real) / sizeof(float);
@@ -151,13 +151,97 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
                             });
 }
 
-/// The body of the kernel for rows of N complex samples. Each block takes groups of rows, one after
-/// another.
+/// Loads a row's samples to the registers of its threads: those that lie in memory as the CUDA
+/// kernel has them directly, others through shared memory. All threads of a block call it, whether
+/// there is a row for them (`inside`) or not.
+template <class Fft, int N, class Real, class Context>
+CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
+                               const Row<Real>& row, bool inside,
+                               const Complex<Real>* pair_twiddles, typename Fft::Held& v) {
+    if (job.direct_load) {
+        const Complex<Real>* source = nullptr;
+        int loaded = 0;
+        if (inside && job.inverse) {
+            source = spectrum_row(job, row);
+            loaded = N;
+        } else if (inside) {
+            const index_t offset = pixel_row(job, row);
+            source = static_cast<const Complex<Real>*>(job.pixels.data) +
+                     (job.complex_rows ? offset : offset / 2);
+            loaded = static_cast<int>(offset < 0         ? 0
+                                      : job.complex_rows ? job.loaded_x
+                                                         : job.loaded_x / 2);
+        }
+        Fft::template for_each<0>(row.thread, [&](int sample, int position) {
+            v[sample] = {0, 0};
+            if (position < loaded) v[sample] = context.load(source + position);
+        });
+        if (job.inverse) {
+            Fft::template for_each<0>(row.thread,
+                                      [&](int sample, int) { v[sample].im = -v[sample].im; });
+        }
+    } else {
+        context.sync();
+        if (inside) {
+            if (job.inverse) {
+                merge_row<N, Fft::plan.threads>(context, job, row, pair_twiddles);
+            } else {
+                load_pixels(context, job, row);
+            }
+        }
+        context.sync();
+        Fft::template for_each<0>(
+            row.thread, [&](int sample, int position) { v[sample] = row.shared[position]; });
+    }
+}
+
+/// Stores a row's samples in the same ways.
+template <class Fft, int N, class Real, class Context>
+CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
+                                const Row<Real>& row, bool inside,
+                                const Complex<Real>* pair_twiddles, const typename Fft::Held& v) {
+    constexpr int last = Fft::plan.last();
+    if (job.direct_store) {
+        if (!inside) return;
+        if (job.inverse) {
+            const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
+            const index_t offset =
+                row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
+            auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
+            const int begin = static_cast<int>(job.kept_begin_x / each);
+            const int kept = static_cast<int>(job.kept_x / each);
+            Fft::template for_each<last>(row.thread, [&](int sample, int position) {
+                const int at = position - begin;
+                const Complex<Real> value{job.scale * v[sample].re + job.add.re,
+                                          job.add.im - job.scale * v[sample].im};
+                if (at >= 0 && at < kept) target[at] = value;
+            });
+        } else {
+            Complex<Real>* target = spectrum_row(job, row);
+            Fft::template for_each<last>(
+                row.thread, [&](int sample, int position) { target[position] = v[sample]; });
+        }
+    } else {
+        context.sync();
+        Fft::template for_each<last>(
+            row.thread, [&](int sample, int position) { row.shared[position] = v[sample]; });
+        context.sync();
+        if (inside) {
+            if (job.inverse) {
+                store_pixels(context, job, row);
+            } else {
+                split_row<N, Fft::plan.threads>(job, row, pair_twiddles);
+            }
+        }
+    }
+}
+
+/// The body of the CUDA kernel for rows of N complex samples. Each block takes groups of rows, one
+/// after another.
 template <class Real, int N, class Context>
 CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) {
     using Shape = RowShape<Real, N>;
     using Fft = Stages<Real, Shape>;
-    constexpr int last = Shape::value.last();
 
     const int row_in_group = context.thread() / Shape::value.threads;
     const int thread = context.thread() % Shape::value.threads;
@@ -178,79 +262,9 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
         const Row<Real> row{plane,  index - plane * job.rows, shared, N,
                             thread, Shape::value.threads};
         typename Fft::Held v;
-
-        if (job.direct_load) {
-            // Complex samples as they are.
-            const Complex<Real>* source = nullptr;
-            int loaded = 0;
-            if (inside && job.inverse) {
-                source = spectrum_row(job, row);
-                loaded = N;
-            } else if (inside) {
-                const index_t offset = pixel_row(job, row);
-                source = static_cast<const Complex<Real>*>(job.pixels.data) +
-                         (job.complex_rows ? offset : offset / 2);
-                loaded = static_cast<int>(offset < 0         ? 0
-                                          : job.complex_rows ? job.loaded_x
-                                                             : job.loaded_x / 2);
-            }
-            Fft::template for_each<0>(thread, [&](int sample, int position) {
-                v[sample] = {0, 0};
-                if (position < loaded) v[sample] = context.load(source + position);
-            });
-            if (job.inverse) {
-                Fft::template for_each<0>(thread,
-                                          [&](int sample, int) { v[sample].im = -v[sample].im; });
-            }
-        } else {
-            context.sync();
-            if (inside) {
-                if (job.inverse) {
-                    merge_row<N, Shape::value.threads>(context, job, row, pair_twiddles);
-                } else {
-                    load_pixels(context, job, row);
-                }
-            }
-            context.sync();
-            Fft::template for_each<0>(
-                thread, [&](int sample, int position) { v[sample] = shared[position]; });
-        }
-
+        load_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
         Fft::forward(lane, thread, v, twiddles);
-
-        if (job.direct_store) {
-            if (!inside) continue;
-            if (job.inverse) {
-                const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
-                const index_t offset =
-                    row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
-                auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
-                const int begin = static_cast<int>(job.kept_begin_x / each);
-                const int kept = static_cast<int>(job.kept_x / each);
-                Fft::template for_each<last>(thread, [&](int sample, int position) {
-                    const int at = position - begin;
-                    const Complex<Real> value{job.scale * v[sample].re + job.add.re,
-                                              job.add.im - job.scale * v[sample].im};
-                    if (at >= 0 && at < kept) target[at] = value;
-                });
-            } else {
-                Complex<Real>* target = spectrum_row(job, row);
-                Fft::template for_each<last>(
-                    thread, [&](int sample, int position) { target[position] = v[sample]; });
-            }
-        } else {
-            context.sync();
-            Fft::template for_each<last>(
-                thread, [&](int sample, int position) { shared[position] = v[sample]; });
-            context.sync();
-            if (inside) {
-                if (job.inverse) {
-                    store_pixels(context, job, row);
-                } else {
-                    split_row<N, Shape::value.threads>(job, row, pair_twiddles);
-                }
-            }
-        }
+        store_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
     }
 }
 

@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 
+#include "core/machine_rates.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/device_memory.hpp"
@@ -21,8 +22,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t bytes = std::size_t{32} << 20;
-// Ordinary memory's way through staging, against page-locked memory's.
-constexpr double staged_share = 0.7;
 
 struct HostDeleter {
     void operator()(char* data) const { static_cast<void>(cudaFreeHost(data)); }
@@ -66,7 +65,7 @@ struct Measured {
     DeviceScope scope;
     PinnedMemory up, down;
     DeviceMemory a, b;
-    Stream first, second;
+    CudaStream first, second;
 };
 
 // Seconds that `work` takes, the best of a few.
@@ -119,15 +118,29 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
     return best;
 }
 
+TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
+    TransferGateChoice choice;
+    if (devices.size() < 2) return choice;
+    choice.one_upload = measure_concurrent_upload({devices.front()});
+    choice.all_uploads = measure_concurrent_upload(devices);
+    // On one shared link, side by side only means that every device waits longer for its first
+    // task.
+    constexpr double worthwhile_gain = 1.15;
+    if (choice.all_uploads < worthwhile_gain * choice.one_upload)
+        choice.gate = TransferGate::global;
+    return choice;
+}
+
 TransferRates transfer_rates(int device) {
+    constexpr MachineRates rates;
     static std::mutex mutex;
     static std::map<int, GpuBandwidth> known;
     const std::lock_guard lock(mutex);
     const auto found = known.find(device);
     const GpuBandwidth& measured =
         found != known.end() ? found->second : known[device] = measure_bandwidth(device);
-    return {std::min(measured.host_to_device, 0.5 * measured.both) * staged_share,
-            std::min(measured.device_to_host, 0.5 * measured.both) * staged_share};
+    return {std::min(measured.host_to_device, 0.5 * measured.both) * rates.gpu_staged_share,
+            std::min(measured.device_to_host, 0.5 * measured.both) * rates.gpu_staged_share};
 }
 
 }  // namespace convolume::gpu

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "convolume/error.hpp"
+#include "gpu/runtime/check.hpp"
 
 namespace convolume::gpu {
 
@@ -81,8 +82,7 @@ void check(cufftResult status, const char* what) {
         case CUFFT_SUCCESS:
             return;
         case CUFFT_ALLOC_FAILED:
-            throw OutOfMemory(message("the GPU has no memory left for ", what,
-                                      ": close other programs on it, or lower its memory limit"));
+            return check(cudaErrorMemoryAllocation, what);
         case CUFFT_EXEC_FAILED:
         case CUFFT_SETUP_FAILED:
         case CUFFT_INTERNAL_ERROR:

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // cuFFT, a library of hundreds of megabytes that few convolutions need: opened when it is first
-// used.
+// used. Its plans have 64-bit sizes and a work area of the caller's.
 
 #include <cufftXt.h>
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "convolume/shape.hpp"
 
 namespace convolume::gpu {
 
@@ -32,5 +35,58 @@ const CufftLibrary& cufft_library();
 /// Throws OutOfMemory (the device has no room), DeviceFailure (it is lost or out of order) or
 /// InternalError; `what` says what was tried, e.g. "a cuFFT plan".
 void check(cufftResult status, const char* what);
+
+class CufftPlan {
+  public:
+    /// Samples of one side of a transform: its extents in memory, and the distance from one
+    /// transform to the next.
+    struct Layout {
+        long long* extents;
+        long long distance;
+    };
+
+    CufftPlan() = default;
+    CufftPlan(int rank, long long* n, const Layout& from, const Layout& to, cufftType type,
+              long long batch) {
+        const CufftLibrary& cufft = cufft_library();
+        check(cufft.create(&handle_), "a cuFFT plan");
+        try {
+            check(cufft.set_auto_allocation(handle_, 0), "a cuFFT plan");
+            std::size_t bytes = 0;
+            check(cufft.make_plan_many(handle_, rank, n, from.extents, 1, from.distance, to.extents,
+                                       1, to.distance, type, batch, &bytes),
+                  "a cuFFT plan");
+            work_bytes_ = static_cast<index_t>(bytes);
+        } catch (...) {
+            static_cast<void>(cufft.destroy(handle_));
+            throw;
+        }
+    }
+    CufftPlan(CufftPlan&& other) noexcept
+        : handle_(std::exchange(other.handle_, 0)),
+          work_bytes_(std::exchange(other.work_bytes_, 0)) {}
+    CufftPlan& operator=(CufftPlan&& other) noexcept {
+        std::swap(handle_, other.handle_);
+        std::swap(work_bytes_, other.work_bytes_);
+        return *this;
+    }
+    ~CufftPlan() {
+        if (handle_) static_cast<void>(cufft_library().destroy(handle_));
+    }
+
+    index_t work_bytes() const { return work_bytes_; }
+
+    /// Not from two threads at once: a plan has one stream and one work area at a time.
+    void execute(void* from, void* to, void* work, int direction, cudaStream_t stream) const {
+        const CufftLibrary& cufft = cufft_library();
+        check(cufft.set_stream(handle_, stream), "a transform by cuFFT");
+        check(cufft.set_work_area(handle_, work), "a transform by cuFFT");
+        check(cufft.execute(handle_, from, to, direction), "a transform by cuFFT");
+    }
+
+  private:
+    cufftHandle handle_ = 0;
+    index_t work_bytes_ = 0;
+};
 
 }  // namespace convolume::gpu

@@ -12,6 +12,7 @@
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace convolume::gpu {
 
@@ -38,45 +39,24 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     if (bytes <= 0) return;
     const DeviceScope scope(device);
     bytes = round_up(bytes, alignment);
+    void* data = nullptr;
     check(fault_due(Fault::allocation) ? cudaErrorMemoryAllocation
-                                       : cudaMalloc(&data_, static_cast<std::size_t>(bytes)),
+                                       : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
           purpose);
-    bytes_ = bytes;
-    count(bytes_);
+    data_ = std::unique_ptr<void, Free>(data, Free{bytes});
+    count(bytes);
+}
+
+void DeviceMemory::Free::operator()(void* data) const {
+    static_cast<void>(cudaFree(data));  // a lost device has nothing to free
+    count(-bytes);
 }
 
 void DeviceMemory::clear() const {
-    if (bytes_ == 0) return;
-    const DeviceScope scope(device_);
-    check(cudaMemset(data_, 0, static_cast<std::size_t>(bytes_)), "clearing memory");
-    check(cudaStreamSynchronize(nullptr), "clearing memory");
-}
-
-DeviceMemory::~DeviceMemory() {
-    release();
-}
-
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
-    : device_(other.device_),
-      data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
-
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-    if (this != &other) {
-        release();
-        device_ = other.device_;
-        data_ = std::exchange(other.data_, nullptr);
-        bytes_ = std::exchange(other.bytes_, 0);
-    }
-    return *this;
-}
-
-void DeviceMemory::release() noexcept {
     if (!data_) return;
-    static_cast<void>(cudaFree(data_));  // a lost device has nothing to free
-    count(-bytes_);
-    data_ = nullptr;
-    bytes_ = 0;
+    const DeviceScope scope(device_);
+    check(cudaMemset(data_.get(), 0, static_cast<std::size_t>(bytes())), "clearing memory");
+    check(cudaStreamSynchronize(nullptr), "clearing memory");
 }
 
 struct DevicePool::State {
@@ -105,7 +85,7 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
     const std::lock_guard lock(state.mutex);
     auto best = state.idle.end();
     for (auto it = state.idle.begin(); it != state.idle.end(); ++it)
-        // Much larger ones are left for whom they fit.
+        // Much larger ones are left for requests that they fit.
         if (it->bytes() >= bytes && it->bytes() <= 2 * bytes + (index_t{1} << 20) &&
             (best == state.idle.end() || it->bytes() < best->bytes()))
             best = it;
@@ -160,9 +140,72 @@ index_t DevicePool::limit_bytes() const {
 void DevicePool::lower_limit() {
     const std::lock_guard lock(state_->mutex);
     state_->free_idle();
-    const index_t can_be_had = state_->held_bytes + free_device_bytes(state_->device) / 10 * 9;
+    const index_t can_be_had = state_->held_bytes + usable_device_bytes(state_->device);
+    // Memory within the limit was refused: a quarter less, so that it is not refused again.
     const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
     state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
+}
+
+namespace {
+
+void advise(char* data, index_t bytes, cudaMemoryAdvise advice, int device) {
+#if CUDART_VERSION >= 13000
+    const cudaMemLocation place{cudaMemLocationTypeDevice, device};
+#else
+    const int place = device;
+#endif
+    check(cudaMemAdvise(data, static_cast<std::size_t>(bytes), advice, place),
+          "placing memory on several GPUs");
+}
+
+void move_to(int device, char* data, index_t bytes, cudaStream_t stream) {
+#if CUDART_VERSION >= 13000
+    const cudaMemLocation place{cudaMemLocationTypeDevice, device};
+    check(cudaMemPrefetchAsync(data, static_cast<std::size_t>(bytes), place, 0, stream),
+          "placing memory on several GPUs");
+#else
+    check(cudaMemPrefetchAsync(data, static_cast<std::size_t>(bytes), device, stream),
+          "placing memory on several GPUs");
+#endif
+}
+
+}  // namespace
+
+bool SpreadMemory::possible(const std::vector<int>& devices) {
+    return std::all_of(devices.begin(), devices.end(), [](int device) {
+        int concurrent = 0;
+        check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
+              "asking what a GPU can do");
+        return concurrent != 0;
+    });
+}
+
+SpreadMemory::SpreadMemory(const std::vector<Part>& parts, const char* purpose) {
+    index_t bytes = 0;
+    for (const Part& part : parts) bytes = checked_add(bytes, part.bytes);
+    if (bytes == 0) return;
+    void* data = nullptr;
+    check(fault_due(Fault::allocation)
+              ? cudaErrorMemoryAllocation
+              : cudaMallocManaged(&data, static_cast<std::size_t>(bytes), cudaMemAttachGlobal),
+          purpose);
+    data_.reset(data);
+    char* at = as<char>();
+    for (const Part& part : parts) {
+        if (part.bytes == 0) continue;
+        advise(at, part.bytes, cudaMemAdviseSetPreferredLocation, part.device);
+        for (const Part& other : parts)
+            advise(at, part.bytes, cudaMemAdviseSetAccessedBy, other.device);
+        const DeviceScope scope(part.device);
+        const CudaStream stream;
+        move_to(part.device, at, part.bytes, stream);
+        stream.wait();
+        at += part.bytes;
+    }
+}
+
+void SpreadMemory::Free::operator()(void* data) const {
+    static_cast<void>(cudaFree(data));
 }
 
 }  // namespace convolume::gpu

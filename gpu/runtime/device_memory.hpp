@@ -2,6 +2,7 @@
 #pragma once
 // Memory on one device: allocations that free themselves, and a pool that keeps them within a
 // declared limit. Allocating and freeing stop the whole device, so that memory is kept for reuse.
+// And memory of one address whose parts lie on several devices.
 
 #include <memory>
 #include <mutex>
@@ -27,27 +28,25 @@ class DeviceMemory {
     DeviceMemory() = default;
     /// Throws OutOfMemory, with `purpose`, when the device refuses.
     DeviceMemory(int device, index_t bytes, const char* purpose = "a workspace");
-    ~DeviceMemory();
-    DeviceMemory(DeviceMemory&& other) noexcept;
-    DeviceMemory& operator=(DeviceMemory&& other) noexcept;
 
-    char* data() const { return static_cast<char*>(data_); }
+    char* data() const { return as<char>(); }
     template <class T>
     T* as() const {
-        return static_cast<T*>(data_);
+        return static_cast<T*>(data_.get());
     }
-    index_t bytes() const { return bytes_; }
-    /// Sets all bytes to 0, and waits for it. For spectra, of which transforms also read what lies
-    /// behind the rows, though nobody reads what becomes of it: so that a checker finds only
-    /// what was forgotten.
+    index_t bytes() const { return data_ ? data_.get_deleter().bytes : 0; }
+    /// Sets all bytes to 0, and waits for it. Transforms of spectra also read what lies behind the
+    /// rows, though its results are not used: cleared, it does not set off memory checkers.
     void clear() const;
 
   private:
-    void release() noexcept;
+    struct Free {
+        index_t bytes;
+        void operator()(void* data) const;
+    };
 
     int device_ = 0;
-    void* data_ = nullptr;
-    index_t bytes_ = 0;
+    std::unique_ptr<void, Free> data_;
 };
 
 /// Allocations of one device, kept between uses. Thread-safe.
@@ -72,6 +71,34 @@ class DevicePool {
   private:
     struct State;
     std::shared_ptr<State> state_;
+};
+
+/// Memory of one address whose parts lie on several devices, each of which reads and writes all of
+/// it. Move-only.
+class SpreadMemory {
+  public:
+    struct Part {
+        int device = 0;
+        index_t bytes = 0;
+    };
+
+    /// Whether these devices share addresses.
+    static bool possible(const std::vector<int>& devices);
+
+    SpreadMemory() = default;
+    /// Parts one after another. Throws OutOfMemory, with `purpose`, where memory is refused.
+    SpreadMemory(const std::vector<Part>& parts, const char* purpose);
+
+    template <class T>
+    T* as() const {
+        return static_cast<T*>(data_.get());
+    }
+
+  private:
+    struct Free {
+        void operator()(void* data) const;
+    };
+    std::unique_ptr<void, Free> data_;
 };
 
 }  // namespace convolume::gpu

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// For tests: calls of the GPU that fail when they are asked to. Compiled in with the CMake option
+// For tests: lets calls of the GPU fail. Compiled in with the CMake option
 // CONVOLUME_FAULT_INJECTION alone; without it nothing fails.
 
 namespace convolume::gpu {

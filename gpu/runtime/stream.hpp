@@ -1,25 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Streams and events that end with their owner. Of the current device.
+// Streams and events that end with their owner, on the current device, and those of one task.
 
 #include <cuda_runtime_api.h>
 
+#include <array>
+#include <initializer_list>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "gpu/runtime/check.hpp"
 
 namespace convolume::gpu {
 
-class Stream {
+class CudaStream {
   public:
-    Stream() {
+    CudaStream() {
         check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "creating a stream");
     }
-    ~Stream() { static_cast<void>(cudaStreamDestroy(stream_)); }
-    Stream(const Stream&) = delete;
-    Stream& operator=(const Stream&) = delete;
+    ~CudaStream() { static_cast<void>(cudaStreamDestroy(stream_)); }
+    CudaStream(const CudaStream&) = delete;
+    CudaStream& operator=(const CudaStream&) = delete;
     operator cudaStream_t() const { return stream_; }
 
     void wait() const { check(cudaStreamSynchronize(stream_), "working on the GPU"); }
@@ -31,30 +36,27 @@ class Stream {
 class Event {
   public:
     explicit Event(bool timed = false) {
-        check(cudaEventCreateWithFlags(&event_, timed ? cudaEventDefault : cudaEventDisableTiming),
+        cudaEvent_t event = nullptr;
+        check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
               "creating an event");
+        event_.reset(event);
     }
-    ~Event() {
-        if (event_) static_cast<void>(cudaEventDestroy(event_));
-    }
-    Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
-    Event& operator=(Event&& other) noexcept {
-        std::swap(event_, other.event_);
-        return *this;
-    }
-    operator cudaEvent_t() const { return event_; }
+    operator cudaEvent_t() const { return event_.get(); }
 
     void record(cudaStream_t stream) const {
-        check(cudaEventRecord(event_, stream), "recording an event");
+        check(cudaEventRecord(*this, stream), "recording an event");
     }
     /// Later work of `stream` waits for what was recorded (nothing yet: does not wait).
     void hold_back(cudaStream_t stream) const {
-        check(cudaStreamWaitEvent(stream, event_, 0), "waiting for an event");
+        check(cudaStreamWaitEvent(stream, *this, 0), "waiting for an event");
     }
-    void wait() const { check(cudaEventSynchronize(event_), "working on the GPU"); }
+    void wait() const { check(cudaEventSynchronize(*this), "working on the GPU"); }
 
   private:
-    cudaEvent_t event_ = nullptr;
+    struct Destroy {
+        void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
+    };
+    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy> event_;
 };
 
 /// Keeps uses of one memory in order on the device, whatever streams and threads they come from.
@@ -80,7 +82,7 @@ class StreamOrder {
         done_->record(stream);
     }
 
-    /// Calls `work` while nobody enqueues. What was enqueued may still be under way.
+    /// Calls `work` while no work is enqueued. Earlier work may still be under way.
     template <class Work>
     void between(const Work& work) {
         const std::lock_guard lock(mutex_);
@@ -91,6 +93,68 @@ class StreamOrder {
     std::mutex mutex_;
     std::optional<Event> done_;
     unsigned long long last_ = 0;
+};
+
+struct DeviceStreams {
+    CudaStream up, compute, down;
+};
+
+/// The streams and events with which one task works on a device.
+struct TaskStreams : DeviceStreams {
+    /// Events of a transfer buffer: it was filled, it may be filled again.
+    struct TransferBuffer {
+        Event full, free;
+    };
+    std::array<TransferBuffer, 3> source, target;
+};
+
+/// Streams kept from task to task. Thread-safe.
+class TaskStreamsPool {
+  public:
+    /// Streams on loan; give themselves back.
+    struct GiveBack {
+        TaskStreamsPool* pool;
+        void operator()(TaskStreams* streams) const { pool->give_back(streams); }
+    };
+    using Lease = std::unique_ptr<TaskStreams, GiveBack>;
+
+    /// Streams of the current device, which is always the same.
+    Lease take() {
+        const std::lock_guard lock(mutex_);
+        if (idle_.empty()) return Lease(new TaskStreams, {this});
+        TaskStreams* const streams = idle_.back().release();
+        idle_.pop_back();
+        return Lease(streams, {this});
+    }
+
+  private:
+    void give_back(TaskStreams* streams) {
+        const std::lock_guard lock(mutex_);
+        idle_.emplace_back(streams);
+    }
+
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<TaskStreams>> idle_;
+};
+
+/// Waits, at the end of its scope, for what streams were given, whatever happened meanwhile: the
+/// memory they work on may be used again then.
+class WaitAtEnd {
+  public:
+    /// Null streams are left out.
+    WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
+    explicit WaitAtEnd(const DeviceStreams& streams)
+        : WaitAtEnd{streams.up, streams.compute, streams.down} {}
+    ~WaitAtEnd() {
+        for (cudaStream_t stream : streams_)
+            if (stream)
+                static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
+    }
+    WaitAtEnd(const WaitAtEnd&) = delete;
+    WaitAtEnd& operator=(const WaitAtEnd&) = delete;
+
+  private:
+    std::vector<cudaStream_t> streams_;
 };
 
 }  // namespace convolume::gpu

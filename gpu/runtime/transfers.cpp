@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
@@ -65,6 +66,23 @@ void visit_size(PixelType type, const F& f) {
     }
 }
 
+// Calls use(row, at, samples), on `threads` threads, for runs along x of `count` samples of a view
+// in C order: `row` points to the first sample of a run, which is sample `at` of all.
+template <class Use>
+void for_each_run(const ConstImageView& view, index_t first, index_t count, int threads,
+                  const Use& use) {
+    visit_size(view.type, [&](auto sample) {
+        using T = decltype(sample);
+        in_shares(count, threads, [&](index_t begin, index_t share) {
+            for_each_row(view.shape, first + begin, share,
+                         [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
+                             auto* const row = const_cast<void*>(view.at(z, y, x));
+                             use(static_cast<T*>(row), begin + at, samples);
+                         });
+        });
+    });
+}
+
 index_t sample_bytes(const ConstImageView& view) {
     return static_cast<index_t>(size_of(view.type));
 }
@@ -112,7 +130,7 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
 constexpr int most_writers = 4;
 
 // Cuts `box` into pieces of at most `count` samples whose samples follow each other in the compact
-// box: whole planes, rows of one plane, or samples of one row. `use(piece, first)` is told the
+// box: whole planes, rows of one plane, or samples of one row. `use(piece, first)` gets the
 // place of its first sample.
 template <class Use>
 void for_each_piece(const Box3& box, index_t count, const Use& use) {
@@ -140,45 +158,40 @@ void fail_if_asked() {
 
 }  // namespace
 
+Gate::Pass Gate::hold(int device, BusDirection direction) {
+    if (policy_ != TransferGate::per_link) return {};
+    std::mutex* link = nullptr;
+    {
+        const std::lock_guard lock(links_mutex_);
+        link = &links_[device][direction == BusDirection::to_device ? 0 : 1];
+    }
+    return Pass(*link);
+}
+
+Gate::Pass Gate::step() {
+    return policy_ == TransferGate::global ? Pass(bus_) : Pass();
+}
+
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
                     int threads) {
-    visit_size(view.type, [&](auto sample) {
-        using T = decltype(sample);
-        T* const out = reinterpret_cast<T*>(target);
-        in_shares(count, threads, [&](index_t begin, index_t share) {
-            for_each_row(view.shape, first + begin, share,
-                         [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
-                             const T* const row = static_cast<const T*>(view.at(z, y, x));
-                             T* const to = out + begin + at;
-                             if (view.strides.x == 1)
-                                 std::memcpy(to, row,
-                                             static_cast<std::size_t>(samples) * sizeof(T));
-                             else
-                                 for (index_t i = 0; i < samples; ++i)
-                                     to[i] = row[i * view.strides.x];
-                         });
-        });
+    for_each_run(view, first, count, threads, [&](auto* row, index_t at, index_t samples) {
+        auto* const to = reinterpret_cast<std::remove_pointer_t<decltype(row)>*>(target) + at;
+        if (view.strides.x == 1)
+            std::memcpy(to, row, static_cast<std::size_t>(samples) * sizeof(*row));
+        else
+            for (index_t i = 0; i < samples; ++i) to[i] = row[i * view.strides.x];
     });
 }
 
 void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
                   int threads) {
-    visit_size(view.type, [&](auto sample) {
-        using T = decltype(sample);
-        const T* const in = reinterpret_cast<const T*>(source);
-        in_shares(count, threads, [&](index_t begin, index_t share) {
-            for_each_row(view.shape, first + begin, share,
-                         [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
-                             T* const row = static_cast<T*>(view.at(z, y, x));
-                             const T* const from = in + begin + at;
-                             if (view.strides.x == 1)
-                                 std::memcpy(row, from,
-                                             static_cast<std::size_t>(samples) * sizeof(T));
-                             else
-                                 for (index_t i = 0; i < samples; ++i)
-                                     row[i * view.strides.x] = from[i];
-                         });
-        });
+    for_each_run(view, first, count, threads, [&](auto* row, index_t at, index_t samples) {
+        const auto* const from =
+            reinterpret_cast<const std::remove_pointer_t<decltype(row)>*>(source) + at;
+        if (view.strides.x == 1)
+            std::memcpy(row, from, static_cast<std::size_t>(samples) * sizeof(*row));
+        else
+            for (index_t i = 0; i < samples; ++i) row[i * view.strides.x] = from[i];
     });
 }
 
@@ -308,7 +321,7 @@ void Downloader::stage(const char* source, index_t bytes,
     {
         const std::lock_guard lock(mutex_);
         in_flight_.push_back(std::move(staged));
-        // What has failed on the way out ends the work, long before all of it is done.
+        // A failed write ends the work long before all of it is done.
         if (error_) std::rethrow_exception(error_);
     }
     changed_.notify_all();

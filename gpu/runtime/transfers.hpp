@@ -3,20 +3,111 @@
 // Images between host and device. Page-locked memory is read and written by the device itself;
 // ordinary memory goes through staging buffers, copied by host threads while transfers run.
 
+#include <array>
 #include <condition_variable>
 #include <deque>
 #include <exception>
 #include <functional>
+#include <map>
+#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "convolume/engines.hpp"
+#include "convolume/execution.hpp"
 #include "convolume/image_view.hpp"
-#include "gpu/runtime/device_timeline.hpp"
 #include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"
-#include "gpu/runtime/transfer_gate.hpp"
 
 namespace convolume::gpu {
+
+/// Phases of work on a device, in the time of the host's timeline: pairs of events, read when the
+/// work has ended.
+class DeviceTimeline {
+  public:
+    /// `timeline` may be null: nothing is recorded then. Otherwise waits for `stream` once, to
+    /// learn what the device's time is on the host's clock.
+    DeviceTimeline(Timeline* timeline, int engine, int task, cudaStream_t stream)
+        : timeline_(timeline), engine_(engine), task_(task), start_(timeline != nullptr) {
+        if (!timeline_) return;
+        start_.record(stream);
+        start_.wait();
+        start_s_ = timeline_->now_s();
+    }
+
+    /// Records what `work()` enqueues on `stream` as one phase.
+    template <class Work>
+    void phase(Phase phase, cudaStream_t stream, index_t bytes, const Work& work) {
+        if (!timeline_) {
+            work();
+            return;
+        }
+        Event begin(true), end(true);
+        begin.record(stream);
+        work();
+        end.record(stream);
+        const std::lock_guard lock(mutex_);
+        spans_.push_back({phase, bytes, std::move(begin), std::move(end)});
+    }
+
+    /// Hands all phases to the timeline; everything enqueued must have ended.
+    void finish() {
+        if (!timeline_) return;
+        for (const Span& span : spans_) {
+            timeline_->record({span.phase, engine_, task_, start_s_ + seconds_to(span.begin),
+                               start_s_ + seconds_to(span.end), span.bytes});
+        }
+        spans_.clear();
+    }
+
+  private:
+    struct Span {
+        Phase phase;
+        index_t bytes;
+        Event begin, end;
+    };
+
+    double seconds_to(const Event& event) const {
+        float milliseconds = 0;
+        check(cudaEventElapsedTime(&milliseconds, start_, event), "reading an event's time");
+        return milliseconds / 1e3;
+    }
+
+    Timeline* timeline_;
+    int engine_;
+    int task_;
+    Event start_;
+    double start_s_ = 0;
+    std::mutex mutex_;
+    std::deque<Span> spans_;
+};
+
+enum class BusDirection { to_device, to_host };
+
+/// Arbitrates transfers between host and devices. Two kinds of passes: hold() for all transfers of
+/// a task in one direction, and step() around one of them; which of the two locks anything, the
+/// policy decides.
+class Gate {
+  public:
+    using Pass = std::unique_lock<std::mutex>;
+
+    /// `policy` is not automatic.
+    explicit Gate(TransferGate policy) : policy_(policy) {}
+
+    TransferGate policy() const { return policy_; }
+
+    /// Locked with `per_link`: the device's link in that direction, for a whole task. The task's
+    /// transfers must have ended when it is let go.
+    Pass hold(int device, BusDirection direction);
+    /// Locked with `global`: the one bus. The transfer must have ended when it is let go.
+    Pass step();
+
+  private:
+    TransferGate policy_;
+    std::mutex bus_;
+    std::mutex links_mutex_;
+    std::map<int, std::array<std::mutex, 2>> links_;
+};
 
 /// The view's samples in C order as they lie in compact memory.
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
@@ -28,7 +119,7 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 using BoxReader = std::function<void(const Box3&, const ImageView&)>;
 using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 
-/// What the transfers of one task share.
+/// Resources that the transfers of one task share.
 struct TransferContext {
     int device = 0;
     int host_threads = 1;

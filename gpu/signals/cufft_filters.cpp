@@ -6,19 +6,129 @@
 #include <algorithm>
 #include <map>
 #include <mutex>
+#include <type_traits>
 
 #include "convolume/cuda/detail/segment_kernels.hpp"
+#include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/cufft_library.hpp"
 #include "gpu/signals/cufft_kernels.hpp"
-#include "gpu/signals/cufft_layout.hpp"
-#include "gpu/signals/row_plan.hpp"
+#include "gpu/signals/device_filters.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-index_t aligned(index_t bytes) {
-    return round_up(bytes, DeviceMemory::alignment);
+constexpr index_t shortest_segment = 1 << 12, longest_segment = index_t{1} << 26;
+// Bytes of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
+constexpr index_t batch_bytes = index_t{64} << 20;
+
+/// Transforms of n samples give `hop` results each, from position `skip` on. Filters are cut
+/// into `partitions` of `hop` taps (one partition: up to n - hop + 1). The spectrum of output
+/// segment k is the sum of those of signal segments k, k-1, … times partitions 0, 1, …
+struct CufftLayout {
+    index_t n = 0, hop = 0, skip = 0, partitions = 1;
+    index_t batch = 1;  ///< output segments computed together
+    double seconds = 0;
+};
+
+// Complex numbers of a transformed segment, and bytes of each.
+index_t segment_bins(const FilterWork& work, index_t n) {
+    return work.complex_data ? n : n / 2 + 1;
+}
+index_t complex_bytes(const FilterWork& work) {
+    return convolume::sample_bytes(work.precision, true);
+}
+
+// Seconds of the layout but for its signals: each takes as long.
+double predicted_seconds(const FilterWork& work, const CufftLayout& layout, index_t segments,
+                         const FilterRates& rates) {
+    constexpr GpuFilterTimes times;
+    const index_t n = layout.n, bins = segment_bins(work, n);
+    const std::size_t size = n <= 8192 ? 0 : n <= (1 << 20) ? 1 : 2;
+    double passes =
+        (work.complex_data ? times.cufft_complex_passes : times.cufft_real_passes)[size];
+    if (n % 3 == 0 && n > (1 << 15)) passes *= times.cufft_factor_of_3;
+    const auto batches = static_cast<double>(ceil_div(segments, layout.batch));
+    const auto filters = static_cast<double>(work.filters);
+    const double segment_bytes =
+        static_cast<double>(bins) * static_cast<double>(complex_bytes(work));
+    // Most segments before the first output are before the signal's first sample.
+    const double transforms =
+        static_cast<double>(segments) * (filters + 1) + (layout.partitions > 1 ? 1 : 0);
+    const double traffic = segment_bytes * transforms * (2 * passes + 2);
+    const double products = static_cast<double>(segments) * filters *
+                            static_cast<double>(layout.partitions) * static_cast<double>(bins) * 4;
+    return traffic / rates.memory_bytes_per_s +
+           products / (times.cufft_multiply_adds * rates.processors * rates.speed) +
+           times.cufft_launch_s * batches * (2 + 3 * filters);
+}
+
+std::optional<CufftLayout> layout_of(const FilterWork& work, index_t n, bool whole, index_t signals,
+                                     index_t outputs, const FilterRates& rates) {
+    const index_t before = halo_before(work), after = halo_after(work);
+    CufftLayout layout;
+    layout.n = n;
+    layout.hop = whole ? n - (work.taps - 1 + before) - after : (n + 1 - before - after) / 2;
+    if (layout.hop >= 64) layout.hop = layout.hop / 32 * 32;
+    if (layout.hop < 1 || layout.hop < n / 64) return std::nullopt;
+    if (work.window.kind == WindowPost::Kind::peak) {
+        // Partitions stand a hop apart: they shrink with it.
+        layout.hop = layout.hop / work.window.length * work.window.length;
+        if (layout.hop < 1) return std::nullopt;
+    }
+    layout.skip = n - layout.hop - after;
+    layout.partitions = whole ? 1 : ceil_div(work.taps, layout.hop);
+
+    const index_t segments = ceil_div(outputs, layout.hop);
+    const index_t bins = segment_bins(work, n);
+    layout.batch = std::clamp<index_t>(batch_bytes / (bins * complex_bytes(work)), 1, segments);
+    // Segments before the first output are transformed again for each batch.
+    layout.batch = std::min(segments, std::max(layout.batch, 4 * (layout.partitions - 1)));
+    layout.seconds =
+        static_cast<double>(signals) * predicted_seconds(work, layout, segments, rates);
+    return layout;
+}
+
+// The fastest layout that work.method and work.segment allow.
+std::optional<CufftLayout> cufft_layout(const FilterWork& work, index_t signals, index_t outputs,
+                                        const FilterRates& rates) {
+    std::optional<CufftLayout> best;
+    const auto consider = [&](index_t n) {
+        for (const bool whole : {true, false}) {
+            const FilterMethod method =
+                whole ? FilterMethod::overlap_save : FilterMethod::partitioned;
+            if (work.method != FilterMethod::automatic && work.method != method) continue;
+            const auto layout = layout_of(work, n, whole, signals, outputs, rates);
+            if (!layout ||
+                (!whole && layout->partitions == 1 && work.method == FilterMethod::automatic))
+                continue;
+            if (!best || layout->seconds < best->seconds) best = layout;
+        }
+    };
+    if (work.segment != 0) {
+        if (work.segment <= longest_segment && (work.segment % 2 == 0 || work.complex_data))
+            consider(work.segment);
+    } else {
+        for (index_t n = shortest_segment; n <= longest_segment; n *= 2) {
+            consider(n);
+            consider(n / 2 * 3);
+        }
+    }
+    return best;
+}
+
+// Plan of `rows` transforms of n samples, `from_pitch` elements apart before and `to_pitch` after.
+// Sample is Real, for real data on the side of samples, or Complex<Real>.
+template <class Real, class Sample>
+CufftPlan row_plan(int direction, long long n, long long rows, long long from_pitch,
+                   long long to_pitch) {
+    constexpr bool single = std::is_same_v<Real, float>;
+    cufftType type = single ? CUFFT_C2C : CUFFT_Z2Z;
+    if (std::is_same_v<Sample, Real>)
+        type = direction == CUFFT_FORWARD ? (single ? CUFFT_R2C : CUFFT_D2Z)
+                                          : (single ? CUFFT_C2R : CUFFT_Z2D);
+    return {1, &n, {&from_pitch, from_pitch}, {&to_pitch, to_pitch}, type, rows};
 }
 
 template <class Real, class Sample>
@@ -46,25 +156,21 @@ class CufftFilters : public DeviceFilters {
     index_t outputs_step() const override { return hop_; }
 
     index_t workspace_bytes(index_t signals, index_t outputs) const override {
-        return memory_for(layout_for(signals, outputs).batch).total;
+        return memory_for(layout_for(signals, outputs).batch, nullptr).total_bytes;
     }
 
     void run(const SignalView& signal, const FilterResult& result, char* workspace,
              cudaStream_t stream) const override {
         const index_t outputs = result.range.count();
         const index_t batch = layout_for(signal.signals, outputs).batch;
-        const Memory memory = memory_for(batch);
-        auto* const padded = reinterpret_cast<Sample*>(workspace);
-        auto* const spectra = reinterpret_cast<Complex<Real>*>(workspace + memory.spectra_at);
-        auto* const rows = reinterpret_cast<Sample*>(workspace + memory.results_at);
-        char* const area = workspace + memory.area_at;
+        const Memory memory = memory_for(batch, workspace);
         const auto inverse = inverse_plan(batch);
         for (index_t s = 0; s < signal.signals; ++s) {
             const auto* const source = static_cast<const Sample*>(signal.data) + s * signal.stride;
             for (index_t first = 0; first * hop_ < outputs; first += batch) {
                 const SignalSpectra<Real> there = transform_signal(
                     source, signal, result.range.begin + (first - (partitions_ - 1)) * hop_ - skip_,
-                    batch + partitions_ - 1, padded, spectra, area, memory.area_bytes, stream);
+                    batch + partitions_ - 1, memory, stream);
                 RowResults results;
                 results.hop = hop_;
                 results.skip = skip_;
@@ -74,41 +180,56 @@ class CufftFilters : public DeviceFilters {
                 results.power = work_.power;
                 results.window = work_.window;
                 for (index_t f = 0; f < work_.filters; ++f) {
-                    sum_products(there,
-                                 reinterpret_cast<const Complex<Real>*>(spectra_.get()) +
-                                     f * partitions_ * bins_,
-                                 bins_, partitions_, batch, reinterpret_cast<Complex<Real>*>(rows),
+                    sum_products(there, filter_spectra() + f * partitions_ * bins_, bins_,
+                                 partitions_, batch, reinterpret_cast<Complex<Real>*>(memory.rows),
                                  stream);
-                    inverse->execute(rows, rows, area, stream);
-                    store(rows, area, results, result, s, f, stream);
+                    inverse->execute(memory.rows, memory.rows, memory.area, CUFFT_INVERSE, stream);
+                    store(memory, results, result, s, f, stream);
                 }
             }
         }
     }
 
   private:
-    /// In a workspace: the samples of a batch, their spectra, its results, and what transforms and
-    /// functions need beside.
+    /// A workspace: the samples of a batch, their spectra, its results (rows), and the area that
+    /// transforms and functions need besides.
     struct Memory {
-        index_t spectra_at, results_at, area_at, area_bytes, total;
+        Sample* samples;
+        Complex<Real>* spectra;
+        Sample* rows;
+        char* area;
+        index_t area_bytes, total_bytes;
     };
 
     CufftLayout layout_for(index_t signals, index_t outputs) const {
         return *cufft_layout(work_, signals, outputs, rates_);
     }
 
-    Memory memory_for(index_t batch) const {
+    Memory memory_for(index_t batch, char* workspace) const {
         const index_t rows = batch + partitions_ - 1;
         const index_t row_bytes = bins_ * index_t{sizeof(Complex<Real>)};
+        index_t total = 0;
+        const auto next = [&](index_t bytes) {
+            char* const at = workspace ? workspace + total : nullptr;
+            total += round_up(bytes, DeviceMemory::alignment);
+            return at;
+        };
+        const index_t area_bytes =
+            round_up(std::max({inverse_plan(batch)->work_bytes(), forward_plan(rows)->work_bytes(),
+                               work_.function ? batch * row_bytes : index_t{1}}),
+                     DeviceMemory::alignment);
         Memory memory;
-        memory.spectra_at = aligned(((rows - 1) * hop_ + n_) * index_t{sizeof(Sample)});
-        memory.results_at = memory.spectra_at + aligned(checked_multiply(rows, row_bytes));
-        memory.area_at = memory.results_at + aligned(checked_multiply(batch, row_bytes));
-        memory.area_bytes =
-            aligned(std::max({inverse_plan(batch)->work_bytes(), forward_plan(rows)->work_bytes(),
-                              work_.function ? batch * row_bytes : index_t{1}}));
-        memory.total = memory.area_at + memory.area_bytes;
+        memory.samples =
+            reinterpret_cast<Sample*>(next(((rows - 1) * hop_ + n_) * index_t{sizeof(Sample)}));
+        memory.spectra = reinterpret_cast<Complex<Real>*>(next(checked_multiply(rows, row_bytes)));
+        memory.rows = reinterpret_cast<Sample*>(next(checked_multiply(batch, row_bytes)));
+        memory.area = next(area_bytes);
+        memory.area_bytes = area_bytes;
+        memory.total_bytes = total;
         return memory;
+    }
+    Complex<Real>* filter_spectra() const {
+        return reinterpret_cast<Complex<Real>*>(spectra_.get());
     }
 
     /// In double precision, filter by filter: their errors would be in every result.
@@ -122,19 +243,22 @@ class CufftFilters : public DeviceFilters {
         const DevicePool::Lease rows =
             pool.take(checked_multiply(partitions_, bins_) * index_t{sizeof(Complex<double>)},
                       "transforming filters");
-        const auto plan =
-            RowPlan::make<double, Wide>(RowDirection::forward, n_, partitions_, pitch, bins_);
+        const auto plan = row_plan<double, Wide>(CUFFT_FORWARD, n_, partitions_, pitch, bins_);
         const DevicePool::Lease area =
             pool.take(std::max<index_t>(1, plan.work_bytes()), "transforming filters");
         for (index_t f = 0; f < work_.filters; ++f) {
-            cut_rows(reinterpret_cast<const Sample*>(on_device.get()) + f * work_.taps, 0,
-                     work_.taps, 0, hop_, partitions_ == 1 ? work_.taps : hop_,
-                     reinterpret_cast<Wide*>(rows.get()), partitions_, pitch, stream);
-            plan.execute(rows.get(), rows.get(), area.get(), stream);
-            scale_spectra(
-                reinterpret_cast<const Complex<double>*>(rows.get()), 1 / static_cast<double>(n_),
-                reinterpret_cast<Complex<Real>*>(spectra_.get()) + f * partitions_ * bins_,
-                partitions_ * bins_, stream);
+            RowCut cut;
+            cut.available = work_.taps;
+            cut.hop = hop_;
+            cut.used = partitions_ == 1 ? work_.taps : hop_;
+            cut.rows = partitions_;
+            cut.pitch = pitch;
+            cut_rows(reinterpret_cast<const Sample*>(on_device.get()) + f * work_.taps, cut,
+                     reinterpret_cast<Wide*>(rows.get()), stream);
+            plan.execute(rows.get(), rows.get(), area.get(), CUFFT_FORWARD, stream);
+            scale_spectra(reinterpret_cast<const Complex<double>*>(rows.get()),
+                          1 / static_cast<double>(n_), filter_spectra() + f * partitions_ * bins_,
+                          partitions_ * bins_, stream);
         }
         check(cudaStreamSynchronize(stream), "transforming filters");
     }
@@ -142,8 +266,7 @@ class CufftFilters : public DeviceFilters {
     /// The spectra of `rows` segments, the first of which begins at sample `begin`: of those that
     /// meet the signal.
     SignalSpectra<Real> transform_signal(const Sample* source, const SignalView& signal,
-                                         index_t begin, index_t rows, Sample* padded,
-                                         Complex<Real>* spectra, char* area, index_t area_bytes,
+                                         index_t begin, index_t rows, const Memory& memory,
                                          cudaStream_t stream) const {
         const auto clamped = [&](index_t row) { return std::clamp<index_t>(row, 0, rows); };
         const auto rows_until = [&](index_t sample) {  // that begin before it
@@ -151,51 +274,56 @@ class CufftFilters : public DeviceFilters {
         };
         index_t first = clamped(rows_until(signal.first - n_ + 1));
         index_t end = std::max(first, clamped(rows_until(signal.first + signal.count)));
-        if (signal.count == 0 || first == end) return {spectra, 0, 0};
-        if (forward_plan(end - first)->work_bytes() > area_bytes) {
+        if (signal.count == 0 || first == end) return {memory.spectra, 0, 0};
+        if (forward_plan(end - first)->work_bytes() > memory.area_bytes) {
             first = 0;  // the plan that there is room for
             end = rows;
         }
-        const index_t samples = (end - first - 1) * hop_ + n_;
-        cut_rows(source, signal.first, signal.count, begin + first * hop_, 0, samples, padded, 1,
-                 samples, stream);
-        forward_plan(end - first)->execute(padded, spectra, area, stream);
-        return {spectra, first, end - first};
+        RowCut cut;  // of one row, in which segments overlap
+        cut.first = signal.first;
+        cut.available = signal.count;
+        cut.begin = begin + first * hop_;
+        cut.used = cut.pitch = (end - first - 1) * hop_ + n_;
+        cut_rows(source, cut, memory.samples, stream);
+        forward_plan(end - first)
+            ->execute(memory.samples, memory.spectra, memory.area, CUFFT_FORWARD, stream);
+        return {memory.spectra, first, end - first};
     }
 
-    void store(const Sample* rows, char* area, RowResults results, const FilterResult& result,
-               index_t s, index_t f, cudaStream_t stream) const {
+    void store(const Memory& memory, RowResults results, const FilterResult& result, index_t s,
+               index_t f, cudaStream_t stream) const {
         const index_t to = s * result.signal_stride + f * result.filter_stride;
         char* const target = static_cast<char*>(result.data) + to * result_bytes(work_);
         index_t* const positions = result.peak_positions ? result.peak_positions + to : nullptr;
         if (!work_.function)
-            return store_rows<Real>(rows, results, target, positions, result.range.begin, stream);
+            return store_rows<Real>(memory.rows, results, target, positions, result.range.begin,
+                                    stream);
 
         // The function's results, packed into the work area, are stored from there.
         const auto* const own =
             static_cast<const FunctionKernels*>(work_.function->device_kernels());
         for (index_t row = 0; row * hop_ < results.count; ++row)
-            check(own->apply(*own, rows + row * result_pitch_ + skip_,
-                             area + row * hop_ * result_bytes(work_), hop_, stream),
+            check(own->apply(*own, memory.rows + row * result_pitch_ + skip_,
+                             memory.area + row * hop_ * result_bytes(work_), hop_, stream),
                   "a caller's function");
         results.skip = 0;
         results.pitch = hop_;
         if (is_complex(work_.result_type()))
-            store_rows<Real>(reinterpret_cast<const Complex<Real>*>(area), results, target,
+            store_rows<Real>(reinterpret_cast<const Complex<Real>*>(memory.area), results, target,
                              positions, result.range.begin, stream);
         else
-            store_rows<Real>(reinterpret_cast<const Real*>(area), results, target, positions,
+            store_rows<Real>(reinterpret_cast<const Real*>(memory.area), results, target, positions,
                              result.range.begin, stream);
     }
 
     /// Plans are kept for the batches in use: few, at the ends of signals and between them.
-    using Plans = std::map<index_t, std::shared_ptr<const RowPlan>>;
+    using Plans = std::map<index_t, std::shared_ptr<const CufftPlan>>;
     template <class Make>
-    std::shared_ptr<const RowPlan> find_plan(Plans& plans, index_t rows, const Make& make) const {
+    std::shared_ptr<const CufftPlan> find_plan(Plans& plans, index_t rows, const Make& make) const {
         const std::lock_guard lock(mutex_);
-        std::shared_ptr<const RowPlan>& plan = plans[rows];
+        std::shared_ptr<const CufftPlan>& plan = plans[rows];
         if (plan) return plan;
-        plan = std::make_shared<const RowPlan>(make());
+        plan = std::make_shared<const CufftPlan>(make());
         const auto made = plan;
         if (plans.size() > 8) {
             plans.clear();
@@ -203,15 +331,14 @@ class CufftFilters : public DeviceFilters {
         }
         return made;
     }
-    std::shared_ptr<const RowPlan> forward_plan(index_t rows) const {
+    std::shared_ptr<const CufftPlan> forward_plan(index_t rows) const {
         return find_plan(forward_plans_, rows, [&] {
-            return RowPlan::make<Real, Sample>(RowDirection::forward, n_, rows, hop_, bins_);
+            return row_plan<Real, Sample>(CUFFT_FORWARD, n_, rows, hop_, bins_);
         });
     }
-    std::shared_ptr<const RowPlan> inverse_plan(index_t rows) const {
+    std::shared_ptr<const CufftPlan> inverse_plan(index_t rows) const {
         return find_plan(inverse_plans_, rows, [&] {
-            return RowPlan::make<Real, Sample>(RowDirection::inverse, n_, rows, bins_,
-                                               result_pitch_);
+            return row_plan<Real, Sample>(CUFFT_INVERSE, n_, rows, bins_, result_pitch_);
         });
     }
 
@@ -225,6 +352,30 @@ class CufftFilters : public DeviceFilters {
 };
 
 }  // namespace
+
+std::optional<FilterCost> estimate_cufft(const FilterWork& work, index_t signals, index_t outputs,
+                                         const FilterRates& rates) {
+    if (work.function && work.function->device_kernels() == nullptr) return std::nullopt;
+    const auto layout = cufft_layout(work, signals, outputs, rates);
+    if (!layout) return std::nullopt;
+    FilterCost cost;
+    cost.method = layout->partitions > 1 || work.method == FilterMethod::partitioned
+                      ? FilterMethod::partitioned
+                      : FilterMethod::overlap_save;
+    cost.segment = layout->n;
+    cost.seconds = layout->seconds;
+    const index_t segment_bytes = segment_bins(work, layout->n) * complex_bytes(work);
+    cost.work_bytes = checked_multiply(
+        segment_bytes,
+        checked_add(checked_multiply(work.filters, layout->partitions),
+                    // Samples, their spectra, results and cuFFT's work area.
+                    3 * (layout->batch + layout->partitions - 1) + 2 * layout->batch));
+    cost.description = cost.method == FilterMethod::partitioned
+                           ? message("partitioned convolution, ", layout->partitions,
+                                     " partitions, segments of ", layout->n)
+                           : message("overlap-save, segments of ", layout->n, " by cuFFT");
+    return cost;
+}
 
 std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterWork& work, const void* taps,
                                                   const FilterRates& rates, DevicePool& pool,

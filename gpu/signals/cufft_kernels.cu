@@ -2,26 +2,16 @@
 #include <algorithm>
 #include <type_traits>
 
-#include "convolume/cuda/detail/codelets.hpp"
+#include "convolume/cuda/detail/segment_post.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/grid.cuh"
 #include "gpu/signals/cufft_kernels.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-constexpr int threads = 256;
-
-unsigned blocks_for(index_t items) {
-    return static_cast<unsigned>(std::clamp<index_t>(ceil_div(items, threads), 1, 1 << 16));
-}
-
-__device__ inline index_t first_item() {
-    return blockIdx.x * index_t{blockDim.x} + threadIdx.x;
-}
-__device__ inline index_t item_step() {
-    return index_t{gridDim.x} * blockDim.x;
-}
+constexpr int threads = grid_threads;
 
 template <class Target, class Real>
 __device__ Target as(Real value) {
@@ -34,13 +24,12 @@ __device__ Target as(Complex<Real> value) {
 }
 
 template <class Source, class Target>
-__global__ void cut_kernel(const Source* source, index_t first, index_t available, index_t begin,
-                           index_t hop, index_t used, Target* target, index_t rows, index_t pitch) {
-    for (index_t i = first_item(); i < rows * pitch; i += item_step()) {
-        const index_t row = rows == 1 ? 0 : i / pitch, x = i - row * pitch;
-        const index_t at = begin + row * hop + x - first;
+__global__ void cut_kernel(const Source* source, RowCut cut, Target* target) {
+    for (index_t i = first_item(); i < cut.rows * cut.pitch; i += item_step()) {
+        const index_t row = cut.rows == 1 ? 0 : i / cut.pitch, x = i - row * cut.pitch;
+        const index_t at = cut.begin + row * cut.hop + x - cut.first;
         Target value{};
-        if (x < used && at >= 0 && at < available) value = as<Target>(source[at]);
+        if (x < cut.used && at >= 0 && at < cut.available) value = as<Target>(source[at]);
         target[i] = value;
     }
 }
@@ -123,32 +112,25 @@ __global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
     for (index_t w = blockIdx.x; w * length < results.count; w += gridDim.x) {
         const index_t begin = w * length;
         const index_t end = begin + length < results.count ? begin + length : results.count;
-        Real best = result_at<Real, Value, power>(rows, results, begin);
-        index_t place = begin;
-        const auto consider = [&](Real value, index_t at) {
-            const bool first = value == best && at < place;
-            if (value > best || first || (best != best && value == value)) {
-                best = value;
-                place = at;
-            }
-        };
+        Peak<Real, index_t> peak{result_at<Real, Value, power>(rows, results, begin), begin};
         for (index_t n = begin + thread; n < end; n += threads)
-            consider(result_at<Real, Value, power>(rows, results, n), n);
-        values[thread] = best;
-        places[thread] = place;
+            peak.consider(result_at<Real, Value, power>(rows, results, n), n);
+        values[thread] = peak.value;
+        places[thread] = peak.position;
         __syncthreads();
         for (int half = threads / 2; half > 0; half /= 2) {
             if (thread < half) {
-                consider(values[thread + half], places[thread + half]);
-                values[thread] = best;
-                places[thread] = place;
+                peak.consider(values[thread + half], places[thread + half]);
+                values[thread] = peak.value;
+                places[thread] = peak.position;
             }
             __syncthreads();
         }
         if (thread == 0) {
             const index_t to = results.before / length + w;
-            target[to] = best;
-            if (positions != nullptr) positions[to] = begin_of_range + results.before + place;
+            target[to] = peak.value;
+            if (positions != nullptr)
+                positions[to] = begin_of_range + results.before + peak.position;
         }
         __syncthreads();
     }
@@ -157,17 +139,15 @@ __global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
 }  // namespace
 
 template <class Source, class Target>
-void cut_rows(const Source* source, index_t first, index_t available, index_t begin, index_t hop,
-              index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream) {
-    cut_kernel<<<blocks_for(rows * pitch), threads, 0, stream>>>(source, first, available, begin,
-                                                                 hop, used, target, rows, pitch);
+void cut_rows(const Source* source, const RowCut& cut, Target* target, cudaStream_t stream) {
+    cut_kernel<<<grid_blocks(cut.rows * cut.pitch), threads, 0, stream>>>(source, cut, target);
     check(cudaGetLastError(), "cutting samples into segments");
 }
 
 template <class Real>
 void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* target,
                    index_t count, cudaStream_t stream) {
-    scale_kernel<<<blocks_for(count), threads, 0, stream>>>(source, scale, target, count);
+    scale_kernel<<<grid_blocks(count), threads, 0, stream>>>(source, scale, target, count);
     check(cudaGetLastError(), "scaling the spectra of filters");
 }
 
@@ -177,7 +157,7 @@ void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter
     const auto launch = [&](auto tile) {
         constexpr int count = decltype(tile)::value;
         sum_kernel<Real, count>
-            <<<blocks_for(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
+            <<<grid_blocks(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
                 signal, filter, bins, partitions, outputs, sums);
     };
     // Larger tiles read less, as long as there are threads enough.
@@ -204,7 +184,7 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
         constexpr bool squared = decltype(power)::value;
         if (results.window.kind != WindowPost::Kind::peak) {
             store_kernel<Real, Value, squared>
-                <<<blocks_for(results.window.stored(results.count)), threads, 0, stream>>>(
+                <<<grid_blocks(results.window.stored(results.count)), threads, 0, stream>>>(
                     rows, results, target);
         } else if constexpr (squared || std::is_same_v<Value, Real>) {
             const index_t windows = results.window.stored(results.count);
@@ -218,10 +198,8 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
 }
 
 #define CONVOLUME_INSTANTIATE(Real)                                                                \
-    template void cut_rows(const Real*, index_t, index_t, index_t, index_t, index_t, Real*,        \
-                           index_t, index_t, cudaStream_t);                                        \
-    template void cut_rows(const Complex<Real>*, index_t, index_t, index_t, index_t, index_t,      \
-                           Complex<Real>*, index_t, index_t, cudaStream_t);                        \
+    template void cut_rows(const Real*, const RowCut&, Real*, cudaStream_t);                       \
+    template void cut_rows(const Complex<Real>*, const RowCut&, Complex<Real>*, cudaStream_t);     \
     template void scale_spectra(const Complex<double>*, double, Complex<Real>*, index_t,           \
                                 cudaStream_t);                                                     \
     template void sum_products(const SignalSpectra<Real>&, const Complex<Real>*, index_t, index_t, \
@@ -234,9 +212,7 @@ CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE
 // Filters are transformed in double precision.
-template void cut_rows(const float*, index_t, index_t, index_t, index_t, index_t, double*, index_t,
-                       index_t, cudaStream_t);
-template void cut_rows(const Complex<float>*, index_t, index_t, index_t, index_t, index_t,
-                       Complex<double>*, index_t, index_t, cudaStream_t);
+template void cut_rows(const float*, const RowCut&, double*, cudaStream_t);
+template void cut_rows(const Complex<float>*, const RowCut&, Complex<double>*, cudaStream_t);
 
 }  // namespace convolume::gpu

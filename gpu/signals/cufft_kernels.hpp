@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What happens to segments and their spectra between cuFFT's transforms. Rows are segments, one
+// Work on segments and their spectra between cuFFT's transforms. Rows are segments, one
 // after another.
 
 #include <cuda_runtime_api.h>
@@ -10,11 +10,17 @@
 
 namespace convolume::gpu {
 
+/// Which samples of a source become which rows.
+struct RowCut {
+    index_t first = 0, available = 0;  ///< samples that the source has
+    index_t begin = 0, hop = 0;        ///< sample at which a row begins: begin + row · hop
+    index_t used = 0;                  ///< samples of a row that are taken
+    index_t rows = 1, pitch = 1;
+};
 /// target[row·pitch + x] = source[row·hop + begin + x - first] for x < used, as a number of type
 /// Target; 0 where x >= used or the source, samples first … first+available-1, has none.
 template <class Source, class Target>
-void cut_rows(const Source* source, index_t first, index_t available, index_t begin, index_t hop,
-              index_t used, Target* target, index_t rows, index_t pitch, cudaStream_t stream);
+void cut_rows(const Source* source, const RowCut& cut, Target* target, cudaStream_t stream);
 
 /// target[i] = scale · source[i], rounded to target's precision.
 template <class Real>

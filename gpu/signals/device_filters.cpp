@@ -4,22 +4,13 @@
 #include "convolume/error.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/fault.hpp"
-#include "gpu/signals/segment_layout.hpp"
 
 namespace convolume::gpu {
-
-namespace {
-
-// Of an H200, whose rates the models are fitted to: its processors reach this share of its
-// memory's rate by data sheet.
-constexpr double memory_share = 0.83;
-
-}  // namespace
 
 FilterRates filter_rates(const DeviceFacts& facts) {
     FilterRates rates;
     rates.processors = facts.processors;
-    rates.memory_bytes_per_s = facts.memory_bytes_per_s * memory_share;
+    rates.memory_bytes_per_s = facts.memory_bytes_per_s * GpuFilterTimes{}.memory_share;
     int shared = 0;
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, facts.number),
           "asking a device for its limits");
@@ -44,7 +35,7 @@ std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream) {
     if (work.method == FilterMethod::direct) return make_sums_filters(work, taps, pool, stream);
-    if (segment_layout(work, 1, 1, rates) && work.method == FilterMethod::overlap_save)
+    if (work.method == FilterMethod::overlap_save && estimate_segments(work, 1, 1, rates))
         return make_segment_filters(work, taps, rates, pool, stream);
     return make_cufft_filters(work, taps, rates, pool, stream);
 }

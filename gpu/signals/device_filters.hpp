@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A bank of filters on one device, from device memory to device memory: one class for each way.
+// A bank of filters on one device, from device memory to device memory: one class for each method.
 
 #include <cuda_runtime_api.h>
 
@@ -13,7 +13,7 @@
 
 namespace convolume::gpu {
 
-/// What the cost models know about a device.
+/// Rates of a device for the cost models.
 struct FilterRates {
     int processors = 1;
     double memory_bytes_per_s = 0;  ///< reached by plain reading and writing
@@ -36,8 +36,8 @@ class DeviceFilters : public PreparedFilters {
                      cudaStream_t stream) const = 0;
 };
 
-/// How long `outputs` results of `signals` signals would take; nothing where the way does not go.
-/// work.segment chooses among the transform lengths of a way, 0 lets the model.
+/// How long `outputs` results of `signals` signals would take; nothing if the method cannot do the
+/// work. work.segment chooses among the transform lengths of a method, 0 lets the model.
 std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
                                             index_t outputs, const FilterRates& rates);
 std::optional<FilterCost> estimate_cufft(const FilterWork& work, index_t signals, index_t outputs,
@@ -79,7 +79,28 @@ inline index_t halo_after(const FilterWork& work) {
     return work.function ? work.function->after : 0;
 }
 
-/// Host memory to the device, waiting for it.
+/// Bytes of signals that are read and of results that are written.
+inline double moved_bytes(const FilterWork& work, index_t signals, index_t outputs) {
+    return static_cast<double>(signals) *
+           (static_cast<double>(outputs * sample_bytes(work)) +
+            static_cast<double>(work.filters * work.window.stored(outputs) * result_bytes(work)));
+}
+
+/// Fills in where a CUDA kernel's job reads and writes.
+template <class Job>
+void set_signal_and_result(const SignalView& signal, const FilterResult& result, Job& job) {
+    job.source = signal.data;
+    job.source_stride = signal.stride;
+    job.first = signal.first;
+    job.count = signal.count;
+    job.target = result.data;
+    job.signal_stride = result.signal_stride;
+    job.filter_stride = result.filter_stride;
+    job.begin = result.range.begin;
+    job.end = result.range.end;
+}
+
+/// Copies host memory to the device, and waits for it.
 void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream);
 
 }  // namespace convolume::gpu

@@ -16,12 +16,6 @@ namespace convolume::gpu {
 namespace {
 
 constexpr index_t most_taps = 1024;
-// Products a second of an H200's processor in this kernel; how much of the shorter of computing and
-// moving data is not hidden by the other.
-constexpr double products_per_s = 1.65e11;
-constexpr double not_hidden = 0.6;
-constexpr double lone_share = 0.65;  // of its rate that a processor reaches with one thread block
-constexpr double launch_s = 4e-6;
 
 template <class Real, class Sample>
 __global__ void __launch_bounds__(SumsShape<Sample>::threads, 2)
@@ -61,18 +55,10 @@ class SumsFilters : public DeviceFilters {
     void run(const SignalView& signal, const FilterResult& result, char*,
              cudaStream_t stream) const override {
         SumsJob<Real> job;
-        job.source = signal.data;
-        job.source_stride = signal.stride;
-        job.first = signal.first;
-        job.count = signal.count;
+        set_signal_and_result(signal, result, job);
         job.taps = on_device_.get();
         job.filters = static_cast<int>(work_.filters);
         job.taps_padded = taps_padded_;
-        job.target = result.data;
-        job.signal_stride = result.signal_stride;
-        job.filter_stride = result.filter_stride;
-        job.begin = result.range.begin;
-        job.end = result.range.end;
         job.tiles_per_signal = ceil_div(result.range.count(), Shape::tile);
         job.power = work_.power;
         if (work_.window.kind == WindowPost::Kind::decimate)
@@ -92,10 +78,6 @@ class SumsFilters : public DeviceFilters {
     DevicePool::Lease on_device_;
     index_t bytes_ = 0;
 };
-
-}  // namespace
-
-namespace {
 
 index_t shared_bytes(const FilterWork& work) {
     const auto of = [&](auto sample) {
@@ -117,27 +99,25 @@ std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals,
         work.taps > most_taps || shared_bytes(work) > rates.shared_bytes ||
         work.filters > std::numeric_limits<int>::max() / 8)
         return std::nullopt;
+    constexpr GpuFilterTimes times;
     const index_t results_each =
         work.complex_data ? SumsShape<Complex<float>>::results : SumsShape<float>::results;
-    // Of one result of every filter, and of a tile of them, which one thread block sums.
+    // Products of one result of every filter; one thread block sums those of a tile of results.
     const double products = static_cast<double>(round_up(work.filters, SumsShape<float>::filters)) *
                             static_cast<double>(round_up(work.taps, results_each)) *
                             (work.complex_data ? 4 : 1) *
                             (work.precision == Precision::float32 ? 1 : 2);
-    const double rate = products_per_s * rates.speed;
+    const double rate = times.sum_products_per_s * rates.speed;
     const double tile = static_cast<double>(results_each * SumsShape<float>::threads);
     const double compute = std::max(products * static_cast<double>(signals) *
                                         static_cast<double>(outputs) / (rate * rates.processors),
-                                    products * tile / (rate * lone_share));
-    const double bytes =
-        static_cast<double>(signals) *
-        (static_cast<double>(outputs) * static_cast<double>(sample_bytes(work)) +
-         static_cast<double>(work.filters) *
-             static_cast<double>(work.window.stored(outputs) * result_bytes(work)));
-    const double moving = bytes / (0.9 * rates.memory_bytes_per_s);
+                                    products * tile / (rate * times.sum_lone_share));
+    const double moving =
+        moved_bytes(work, signals, outputs) / (times.sum_memory_share * rates.memory_bytes_per_s);
     FilterCost cost;
     cost.method = FilterMethod::direct;
-    cost.seconds = std::max(compute, moving) + not_hidden * std::min(compute, moving) + launch_s;
+    cost.seconds = std::max(compute, moving) + times.sum_not_hidden * std::min(compute, moving) +
+                   times.sum_launch_s;
     cost.work_bytes = checked_multiply(work.filters, work.taps) * sample_bytes(work);
     cost.description = "sums in time";
     return cost;

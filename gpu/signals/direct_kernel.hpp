@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/codelets.hpp"
-#include "convolume/cuda/detail/segment_job.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::gpu {
 
@@ -44,16 +44,38 @@ struct SumsShape {
     }
 };
 
-template <class Real>
-CONVOLUME_DEVICE void add_product(Real& sum, Real a, Real b) {
-    sum += a * b;
-}
-template <class Real>
-CONVOLUME_DEVICE void add_product(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
-    sum.re += a.re * b.re;
-    sum.im += a.re * b.im;
-    sum.re -= a.im * b.im;
-    sum.im += a.im * b.re;
+/// A tile of results: `count` results of `signal`, `before` of which come before them.
+struct SumsPlace {
+    index_t signal, before;
+    int count;
+};
+
+/// Stores a tile's results of one filter from shared memory, so that neighbors store neighbors.
+template <class Real, class Sample, class Context>
+CONVOLUME_DEVICE void store_tile(const Context& context, const SumsJob<Real>& job,
+                                 const SumsPlace& place, int filter, const Sample* summed) {
+    using Shape = SumsShape<Sample>;
+    constexpr int threads = Shape::threads;
+    const int thread = context.thread();
+    const index_t start = place.signal * job.signal_stride + filter * job.filter_stride;
+    const auto store = [&](auto* target, const auto& value) {
+        if (job.window_length == 1) {
+            for (int i = thread; i < place.count; i += threads)
+                context.store(target + start + place.before + i, value(summed[Shape::padded(i)]));
+            return;
+        }
+        for (int i = thread; i < place.count; i += threads)
+            if ((place.before + i) % job.window_length == 0)
+                context.store(target + start + (place.before + i) / job.window_length,
+                              value(summed[Shape::padded(i)]));
+    };
+    if (!job.power) {
+        store(static_cast<Sample*>(job.target), [](Sample y) { return y; });
+    } else if constexpr (Shape::complex_data) {
+        store(static_cast<Real*>(job.target), [](Sample y) { return y.re * y.re + y.im * y.im; });
+    } else {
+        store(static_cast<Real*>(job.target), [](Sample y) { return y * y; });
+    }
 }
 
 template <class Real, class Sample, class Context>
@@ -71,8 +93,9 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
     const index_t signal = context.block() / job.tiles_per_signal;
     const index_t tile = context.block() - signal * job.tiles_per_signal;
     const index_t first = job.begin + tile * Shape::tile;  // result
-    const int count =
-        job.end - first < Shape::tile ? static_cast<int>(job.end - first) : Shape::tile;
+    const SumsPlace place{
+        signal, first - job.begin,
+        job.end - first < Shape::tile ? static_cast<int>(job.end - first) : Shape::tile};
 
     // samples[i] is x[first - taps_padded + i].
     const auto* const source = static_cast<const Sample*>(job.source) + signal * job.source_stride;
@@ -105,13 +128,12 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
                 unroll<results>([&](auto r) {
                     constexpr int i = decltype(r)::value - decltype(k)::value;
                     const Sample x = i >= 0 ? near[i >= 0 ? i : 0] : far[i < 0 ? results + i : 0];
-                    unroll<filters>([&](auto f) { add_product(sums[f][r], h[f], x); });
+                    unroll<filters>([&](auto f) { multiply_add(sums[f][r], h[f], x); });
                 });
             });
             unroll<results>([&](auto i) { near[i] = far[i]; });
         }
 
-        // Through shared memory, so that neighbors store neighbors.
         unroll<filters>([&](auto f) {
             const int filter = group * filters + f;
             if (filter >= job.filters) return;
@@ -119,27 +141,7 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
             unroll<results>(
                 [&](auto r) { summed[Shape::padded(thread * results) + r] = sums[f][r]; });
             context.sync();
-            const index_t start = signal * job.signal_stride + filter * job.filter_stride;
-            const index_t before = first - job.begin;
-            const auto store = [&](auto* target, const auto& value) {
-                if (job.window_length == 1) {
-                    for (int i = thread; i < count; i += threads)
-                        context.store(target + start + before + i, value(summed[Shape::padded(i)]));
-                    return;
-                }
-                for (int i = thread; i < count; i += threads)
-                    if ((before + i) % job.window_length == 0)
-                        context.store(target + start + (before + i) / job.window_length,
-                                      value(summed[Shape::padded(i)]));
-            };
-            if (!job.power) {
-                store(static_cast<Sample*>(job.target), [](Sample y) { return y; });
-            } else if constexpr (Shape::complex_data) {
-                store(static_cast<Real*>(job.target),
-                      [](Sample y) { return y.re * y.re + y.im * y.im; });
-            } else {
-                store(static_cast<Real*>(job.target), [](Sample y) { return y * y; });
-            }
+            store_tile(context, job, place, filter, summed);
         });
     }
 }

@@ -16,7 +16,7 @@ struct FilterChunk {
     index_t stored_begin = 0, stored = 0;
 };
 
-/// What a call stores of each filter of each signal, and in which chunks of about `outputs` results
+/// Divides what a call stores of each filter of each signal into chunks of about `outputs` results
 /// at most, a multiple of `step` where windows allow. `pick` is the window that peaks are picked
 /// from on the device: window.length, or less for windows that are picked from in parts, whose
 /// partial peaks follow each other.

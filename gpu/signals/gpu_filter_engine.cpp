@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/signals/gpu_filter_engine.hpp"
+// The filter engine on one CUDA device: signals and results travel in chunks, several in flight.
+// And banks of filters for signals in device memory.
 
 #include <algorithm>
+#include <array>
+#include <mutex>
 
 #include "convolume/error.hpp"
 #include "core/result_chunks.hpp"
 #include "gpu/backend.hpp"
 #include "gpu/runtime/bandwidth.hpp"
-#include "gpu/runtime/check.hpp"
-#include "gpu/runtime/device_selection.hpp"
-#include "gpu/runtime/task_streams.hpp"
+#include "gpu/runtime/device.hpp"
 #include "gpu/runtime/transfers.hpp"
+#include "gpu/signals/device_filters.hpp"
 #include "gpu/signals/filter_chunks.hpp"
 
 namespace convolume::gpu {
@@ -19,10 +21,9 @@ namespace {
 
 constexpr int slots = 3;            // chunks in flight: one comes, one is computed, one leaves
 constexpr int staging_buffers = 4;  // of one direction
-// Of a chunk's signals or results: large enough for full transfer rates.
+// Bytes of a chunk's signals or results: large enough for full transfer rates.
 constexpr index_t slot_bytes = index_t{48} << 20;
 constexpr index_t shortest_pick = 512;
-constexpr double call_s = 1e-4;  // what a call takes however little it does
 
 index_t aligned(index_t bytes) {
     return round_up(bytes, DeviceMemory::alignment);
@@ -38,239 +39,294 @@ FilterWork picking(FilterWork work, const FilterRates& rates) {
     return work;
 }
 
-// The largest of the partial peaks of each window.
+/// A bank on a device. Its work has the window that peaks are picked from at a time: shorter than
+/// the caller's where no method looks at so many results together.
+struct PreparedOnDevice : PreparedFilters {
+    FilterWork work;
+    std::unique_ptr<DeviceFilters> filters;
+};
+
+/// How results are cut into chunks, and bytes of one slot and of the workspace.
+struct Sizes {
+    FilterChunks chunks;
+    index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
+
+    index_t slot() const { return input_bytes + output_bytes + positions_bytes; }
+    index_t total() const { return slots * slot() + workspace_bytes; }
+};
+
+// Stores the largest of the partial peaks of each window of the caller's `work`; `pick` results
+// each have made a partial one.
 template <class Real>
-void compare_peaks(const Real* values, const index_t* positions, const FilterChunks& chunks,
-                   const WindowPost& window, index_t pick, const FilterResult& result, index_t rows,
-                   index_t filters) {
-    const index_t count = result.range.count(), windows = window.stored(count);
+void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, const FilterWork& work,
+                   index_t pick, index_t rows, const FilterResult& result) {
+    const auto* const values = static_cast<const Real*>(partial.data);
+    const index_t count = result.range.count(), windows = work.window.stored(count);
     for (index_t row = 0; row < rows; ++row) {
         const index_t to =
-            row / filters * result.signal_stride + row % filters * result.filter_stride;
+            row / work.filters * result.signal_stride + row % work.filters * result.filter_stride;
         for (index_t w = 0; w < windows; ++w) {
-            const index_t length = std::min(window.length, count - w * window.length);
+            const index_t length = std::min(work.window.length, count - w * work.window.length);
             const index_t first = row * chunks.stored + w * chunks.parts;
             index_t best = first;
             for (index_t i = first + 1; i < first + ceil_div(length, pick); ++i)
                 if (is_higher(values[i], values[best])) best = i;
             static_cast<Real*>(result.data)[to + w] = values[best];
-            if (result.peak_positions) result.peak_positions[to + w] = positions[best];
+            if (result.peak_positions) result.peak_positions[to + w] = partial.peak_positions[best];
         }
     }
 }
 
-}  // namespace
-
-struct GpuFilterEngine::Sizes {
-    FilterChunks chunks;
-    index_t input_samples = 0;  // of one signal, at most
-    index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
-    index_t total() const {
-        return slots * (input_bytes + output_bytes + positions_bytes) + workspace_bytes;
-    }
+/// Streams and buffers that the transfers of an engine share.
+struct Transfers {
+    int device;
+    int host_threads;
+    DeviceStreams streams{};
+    Gate gate{TransferGate::off};
+    StagingPool up_staging{staging_buffers}, down_staging{staging_buffers};
 };
 
-GpuFilterEngine::GpuFilterEngine(int device, int index, index_t limit_bytes, int host_threads)
-    : device_(device),
-      host_threads_(std::max(1, host_threads / 2)),
-      rates_(filter_rates(device_facts(device))),
-      pool_(device, limit_bytes),
-      gate_(TransferGate::off),
-      up_staging_(staging_buffers),
-      down_staging_(staging_buffers) {
-    const TransferRates transfers = transfer_rates(device);
-    info_.name = message("gpu:", device);
-    info_.index = index;
-    info_.is_gpu = true;
-    info_.threads = std::max(1, host_threads);
-    info_.memory_limit_bytes = limit_bytes;
-    to_device_ = transfers.to_device;
-    to_host_ = transfers.to_host;
-}
+/// One call on its way through the device.
+class FilterRun {
+  public:
+    FilterRun(Transfers& transfers, DeviceTimeline& timeline, const PreparedOnDevice& prepared,
+              const SignalView& signal, const FilterResult& result)
+        : streams_(transfers.streams),
+          timeline_(timeline),
+          prepared_(prepared),
+          work_(prepared.work),
+          signal_(signal),
+          result_(result),
+          uploader_({transfers.device, transfers.host_threads, &transfers.gate,
+                     &transfers.up_staging, &timeline},
+                    streams_.up),
+          downloader_({transfers.device, transfers.host_threads, &transfers.gate,
+                       &transfers.down_staging, &timeline},
+                      streams_.down) {}
 
-std::optional<FilterCost> GpuFilterEngine::estimate(const FilterWork& work, index_t signals,
-                                                    index_t outputs) const {
-    auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
-                                        pool_.limit_bytes());
-    if (!cost) return cost;
-    cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
-    const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
-                      static_cast<double>(sample_bytes(work)) / to_device_;
-    const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
-                        static_cast<double>(work.window.stored(outputs)) *
-                        static_cast<double>(result_bytes(work)) / to_host_;
-    const double slowest = std::max({up, down, cost->seconds});
-    cost->seconds =
-        slowest + BlockCost::hidden_share * (up + down + cost->seconds - slowest) + call_s;
-    return cost;
-}
-
-std::shared_ptr<const PreparedFilters> GpuFilterEngine::prepare(const FilterWork& work,
-                                                                const void* taps) {
-    const std::lock_guard lock(mutex_);
-    const DeviceScope scope(device_);
-    auto prepared = std::make_shared<PreparedOnDevice>();
-    prepared->work = picking(work, rates_);
-    const Stream stream;
-    prepared->filters = make_device_filters(prepared->work, taps, rates_, pool_, stream);
-    return prepared;
-}
-
-GpuFilterEngine::Sizes GpuFilterEngine::sizes_for(const PreparedOnDevice& prepared,
-                                                  const WindowPost& window, index_t signals,
-                                                  const SampleRange& range) const {
-    const FilterWork& work = prepared.work;
-    const index_t halo = work.taps - 1 + halo_before(work) + halo_after(work);
-    const index_t limit = pool_.limit_bytes();
-    // Results that fill a slot, as if every one were stored.
-    const index_t per_output = std::max(work.filters * result_bytes(work), sample_bytes(work));
-    index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
-    while (true) {
-        Sizes sizes;
-        sizes.chunks = cut_into_chunks(window, work.window.length, signals, range, outputs,
-                                       prepared.filters->outputs_step());
-        index_t stored = 0, inputs = 0;
+    void run(const Sizes& sizes, char* memory, const ExecutionContext& context) {
+        for (Slot& slot : slots_) {
+            slot.input = memory;
+            slot.output = slot.input + sizes.input_bytes;
+            if (sizes.positions_bytes > 0)
+                slot.positions = reinterpret_cast<index_t*>(slot.output + sizes.output_bytes);
+            memory += sizes.slot();
+        }
         const auto& list = sizes.chunks.list;
         for (std::size_t i = 0; i < list.size(); ++i) {
-            if (i > 1 && i + 1 < list.size()) continue;  // like the first two
-            const FilterChunk& chunk = list[i];
-            const index_t samples = checked_add(chunk.range.count(), halo);
-            inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
-            stored = std::max(stored, checked_multiply(chunk.signals, chunk.stored));
-            sizes.input_samples = std::max(sizes.input_samples, samples);
-            sizes.workspace_bytes =
-                std::max(sizes.workspace_bytes,
-                         prepared.filters->workspace_bytes(chunk.signals, chunk.range.count()));
+            throw_if_stopped(context);
+            Slot& slot = slots_[i % slots];
+            const SignalView there = upload(list[i], slot);
+            filter(list[i], there, slot, memory);
+            download(list[i], slot);
+            if (context.progress)
+                context.progress(static_cast<double>(i + 1) / static_cast<double>(list.size()));
         }
-        sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
-        stored = checked_multiply(stored, work.filters);
-        sizes.output_bytes = aligned(checked_multiply(stored, result_bytes(work)));
-        if (work.window.kind == WindowPost::Kind::peak)
-            sizes.positions_bytes = aligned(checked_multiply(stored, index_t{sizeof(index_t)}));
-        sizes.workspace_bytes = aligned(std::max<index_t>(sizes.workspace_bytes, 1));
-        if (limit == 0 || sizes.total() + prepared.filters->bytes() <= limit || outputs <= 1)
-            return sizes;
-        outputs /= 2;
+        uploader_.finish();
+        downloader_.finish();
+        timeline_.finish();
     }
-}
 
-void GpuFilterEngine::filter(const FilterWork& work, const PreparedFilters& filters,
-                             const SignalView& signal, const FilterResult& result,
-                             const ExecutionContext& context) {
-    const auto* const prepared = dynamic_cast<const PreparedOnDevice*>(&filters);
-    if (!prepared) throw InternalError("a GPU was given another engine's filters");
-    throw_if_stopped(context);
-    const std::lock_guard lock(mutex_);
-    const DeviceScope scope(device_);
-    const Sizes sizes = sizes_for(*prepared, work.window, signal.signals, result.range);
-    if (sizes.chunks.parts == 1) return run(*prepared, sizes, signal, result, context);
-
-    // Partial peaks, compared when all are here.
-    const index_t rows = checked_multiply(signal.signals, work.filters);
-    const index_t count = checked_multiply(rows, sizes.chunks.stored);
-    const Buffer values(checked_multiply(count, result_bytes(work)), "partial peaks");
-    const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
-    FilterResult partial = result;
-    partial.data = values.data();
-    partial.peak_positions = positions.as<index_t>();
-    partial.filter_stride = sizes.chunks.stored;
-    partial.signal_stride = checked_multiply(work.filters, sizes.chunks.stored);
-    run(*prepared, sizes, signal, partial, context);
-    const auto compare = [&](auto real) {
-        using Real = decltype(real);
-        compare_peaks(values.as<Real>(), positions.as<index_t>(), sizes.chunks, work.window,
-                      prepared->work.window.length, result, rows, work.filters);
-    };
-    work.precision == Precision::float32 ? compare(float{}) : compare(double{});
-}
-
-void GpuFilterEngine::run(const PreparedOnDevice& prepared, const Sizes& sizes,
-                          const SignalView& signal, const FilterResult& result,
-                          const ExecutionContext& context) {
-    const FilterWork& work = prepared.work;
-    if (!streams_) streams_ = std::make_unique<Streams>();
-    const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
-    // Whatever happens, the device has done with the memory before it is given back.
-    const WaitAtEnd wait{streams_->up, streams_->compute, streams_->down};
-
+  private:
     struct Slot {
-        char *input, *output, *positions;
+        char *input = nullptr, *output = nullptr;
+        index_t* positions = nullptr;  ///< of peaks
         Event uploaded, computed, downloaded;
-        bool used = false;
     };
-    std::vector<Slot> in_flight;
-    char* at = memory.get();
-    for (int i = 0; i < slots; ++i) {
-        in_flight.push_back({at, at + sizes.input_bytes,
-                             at + sizes.input_bytes + sizes.output_bytes, Event(), Event(),
-                             Event()});
-        at += sizes.input_bytes + sizes.output_bytes + sizes.positions_bytes;
-    }
-    char* const workspace = at;
 
-    DeviceTimeline timeline(context.timeline, info_.index, 0, streams_->compute);
-    Uploader uploader({device_, host_threads_, &gate_, &up_staging_, &timeline}, streams_->up);
-    Downloader downloader({device_, host_threads_, &gate_, &down_staging_, &timeline},
-                          streams_->down);
-    const index_t before = work.taps - 1 + halo_before(work), after = halo_after(work);
-    const auto& list = sizes.chunks.list;
-    for (std::size_t i = 0; i < list.size(); ++i) {
-        throw_if_stopped(context);
-        const FilterChunk& chunk = list[i];
-        Slot& slot = in_flight[i % slots];
-        if (slot.used) {
-            slot.computed.hold_back(streams_->up);
-            slot.downloaded.hold_back(streams_->compute);
-        }
-
-        const index_t first = std::max(signal.first, chunk.range.begin - before);
-        const index_t end = std::min(signal.first + signal.count, chunk.range.end + after);
+    // The samples that a chunk's results are made of.
+    SignalView upload(const FilterChunk& chunk, const Slot& slot) {
+        slot.computed.hold_back(streams_.up);
+        const index_t before = work_.taps - 1 + halo_before(work_);
+        const index_t first = std::max(signal_.first, chunk.range.begin - before);
+        const index_t end =
+            std::min(signal_.first + signal_.count, chunk.range.end + halo_after(work_));
         const index_t samples = std::max<index_t>(0, end - first);
         if (samples > 0) {
             const auto* const from =
-                static_cast<const char*>(signal.data) +
-                (chunk.signal * signal.stride + first - signal.first) * sample_bytes(work);
-            uploader.upload({from,
-                             work.sample_type(),
-                             {1, chunk.signals, samples},
-                             {chunk.signals * signal.stride, signal.stride, 1}},
-                            slot.input);
+                static_cast<const char*>(signal_.data) +
+                (chunk.signal * signal_.stride + first - signal_.first) * sample_bytes(work_);
+            uploader_.upload({from,
+                              work_.sample_type(),
+                              {1, chunk.signals, samples},
+                              {chunk.signals * signal_.stride, signal_.stride, 1}},
+                             slot.input);
         }
-        slot.uploaded.record(streams_->up);
-        slot.uploaded.hold_back(streams_->compute);
+        slot.uploaded.record(streams_.up);
+        return {slot.input, chunk.signals, samples, first, samples};
+    }
 
-        const SignalView there{slot.input, chunk.signals, samples, first, samples};
+    void filter(const FilterChunk& chunk, const SignalView& there, const Slot& slot,
+                char* workspace) {
+        slot.downloaded.hold_back(streams_.compute);
+        slot.uploaded.hold_back(streams_.compute);
         FilterResult made;
         made.range = chunk.range;
         made.data = slot.output;
-        if (sizes.positions_bytes > 0)
-            made.peak_positions = reinterpret_cast<index_t*>(slot.positions);
+        made.peak_positions = slot.positions;
         made.filter_stride = chunk.stored;
-        made.signal_stride = work.filters * chunk.stored;
-        timeline.phase(Phase::convolve, streams_->compute, 0,
-                       [&] { prepared.filters->run(there, made, workspace, streams_->compute); });
-        slot.computed.record(streams_->compute);
-        slot.computed.hold_back(streams_->down);
-
-        const Shape3 shape{chunk.signals, work.filters, chunk.stored};
-        const Index3 strides{result.signal_stride, result.filter_stride, 1};
-        const index_t to = chunk.signal * result.signal_stride + chunk.stored_begin;
-        downloader.download(slot.output, {static_cast<char*>(result.data) + to * result_bytes(work),
-                                          work.result_type(), shape, strides});
-        if (made.peak_positions && result.peak_positions)
-            downloader.download(  // moved as anything of eight bytes
-                slot.positions, {result.peak_positions + to, PixelType::float64, shape, strides});
-        slot.downloaded.record(streams_->down);
-        slot.used = true;
-        if (context.progress)
-            context.progress(static_cast<double>(i + 1) / static_cast<double>(list.size()));
+        made.signal_stride = work_.filters * chunk.stored;
+        timeline_.phase(Phase::convolve, streams_.compute, 0,
+                        [&] { prepared_.filters->run(there, made, workspace, streams_.compute); });
+        slot.computed.record(streams_.compute);
     }
-    uploader.finish();
-    downloader.finish();
-    timeline.finish();
-}
 
-namespace {
+    void download(const FilterChunk& chunk, const Slot& slot) {
+        slot.computed.hold_back(streams_.down);
+        const Shape3 shape{chunk.signals, work_.filters, chunk.stored};
+        const Index3 strides{result_.signal_stride, result_.filter_stride, 1};
+        const index_t to = chunk.signal * result_.signal_stride + chunk.stored_begin;
+        downloader_.download(slot.output,
+                             {static_cast<char*>(result_.data) + to * result_bytes(work_),
+                              work_.result_type(), shape, strides});
+        if (slot.positions && result_.peak_positions)
+            downloader_.download(  // moved as anything of eight bytes
+                reinterpret_cast<const char*>(slot.positions),
+                {result_.peak_positions + to, PixelType::float64, shape, strides});
+        slot.downloaded.record(streams_.down);
+    }
+
+    const DeviceStreams& streams_;
+    DeviceTimeline& timeline_;
+    const PreparedOnDevice& prepared_;
+    const FilterWork& work_;
+    const SignalView& signal_;
+    const FilterResult& result_;
+    std::array<Slot, slots> slots_;
+    Uploader uploader_;
+    Downloader downloader_;
+};
+
+class GpuFilterEngine : public FilterEngine {
+  public:
+    GpuFilterEngine(int device, int index, index_t limit_bytes, int host_threads)
+        : device_(device),
+          host_threads_(std::max(1, host_threads / 2)),
+          rates_(filter_rates(device_facts(device))),
+          bus_rates_(transfer_rates(device)),
+          pool_(device, limit_bytes) {
+        info_.name = message("gpu:", device);
+        info_.index = index;
+        info_.is_gpu = true;
+        info_.threads = std::max(1, host_threads);
+        info_.memory_limit_bytes = limit_bytes;
+    }
+
+    const EngineInfo& info() const override { return info_; }
+
+    std::optional<FilterCost> estimate(const FilterWork& work, index_t signals,
+                                       index_t outputs) const override {
+        auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
+                                            pool_.limit_bytes());
+        if (!cost) return cost;
+        cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
+        const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
+                          static_cast<double>(sample_bytes(work)) / bus_rates_.to_device;
+        const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
+                            static_cast<double>(work.window.stored(outputs)) *
+                            static_cast<double>(result_bytes(work)) / bus_rates_.to_host;
+        const double slowest = std::max({up, down, cost->seconds});
+        cost->seconds = slowest + BlockCost::hidden_share * (up + down + cost->seconds - slowest) +
+                        GpuFilterTimes{}.call_s;
+        return cost;
+    }
+
+    std::shared_ptr<const PreparedFilters> prepare(const FilterWork& work,
+                                                   const void* taps) override {
+        const std::lock_guard lock(mutex_);
+        const DeviceScope scope(device_);
+        auto prepared = std::make_shared<PreparedOnDevice>();
+        prepared->work = picking(work, rates_);
+        const CudaStream stream;
+        prepared->filters = make_device_filters(prepared->work, taps, rates_, pool_, stream);
+        return prepared;
+    }
+
+    void filter(const FilterWork& work, const PreparedFilters& filters, const SignalView& signal,
+                const FilterResult& result, const ExecutionContext& context) override {
+        const auto* const prepared = dynamic_cast<const PreparedOnDevice*>(&filters);
+        if (!prepared) throw InternalError("a GPU was given another engine's filters");
+        throw_if_stopped(context);
+        const std::lock_guard lock(mutex_);
+        const DeviceScope scope(device_);
+        const Sizes sizes = sizes_for(*prepared, work.window, signal.signals, result.range);
+        if (sizes.chunks.parts == 1) return run(*prepared, sizes, signal, result, context);
+
+        // Partial peaks, compared when all are here.
+        const index_t rows = checked_multiply(signal.signals, work.filters);
+        const index_t count = checked_multiply(rows, sizes.chunks.stored);
+        const Buffer values(checked_multiply(count, result_bytes(work)), "partial peaks");
+        const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
+        FilterResult partial = result;
+        partial.data = values.data();
+        partial.peak_positions = positions.as<index_t>();
+        partial.filter_stride = sizes.chunks.stored;
+        partial.signal_stride = checked_multiply(work.filters, sizes.chunks.stored);
+        run(*prepared, sizes, signal, partial, context);
+        const auto compare =
+            work.precision == Precision::float32 ? compare_peaks<float> : compare_peaks<double>;
+        compare(partial, sizes.chunks, work, prepared->work.window.length, rows, result);
+    }
+
+  private:
+    // How results are to be cut so that what is in flight fits the device.
+    Sizes sizes_for(const PreparedOnDevice& prepared, const WindowPost& window, index_t signals,
+                    const SampleRange& range) const {
+        const FilterWork& work = prepared.work;
+        const index_t halo = work.taps - 1 + halo_before(work) + halo_after(work);
+        const index_t limit = pool_.limit_bytes();
+        // Results that fill a slot, as if every one were stored.
+        const index_t per_output = std::max(work.filters * result_bytes(work), sample_bytes(work));
+        index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
+        while (true) {
+            Sizes sizes;
+            sizes.chunks = cut_into_chunks(window, work.window.length, signals, range, outputs,
+                                           prepared.filters->outputs_step());
+            index_t stored = 0, inputs = 0;
+            const auto& list = sizes.chunks.list;
+            for (std::size_t i = 0; i < list.size(); ++i) {
+                if (i > 1 && i + 1 < list.size()) continue;  // like the first two
+                const FilterChunk& chunk = list[i];
+                const index_t samples = checked_add(chunk.range.count(), halo);
+                inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
+                stored = std::max(stored, checked_multiply(chunk.signals, chunk.stored));
+                sizes.workspace_bytes =
+                    std::max(sizes.workspace_bytes,
+                             prepared.filters->workspace_bytes(chunk.signals, chunk.range.count()));
+            }
+            sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
+            stored = checked_multiply(stored, work.filters);
+            sizes.output_bytes = aligned(checked_multiply(stored, result_bytes(work)));
+            if (work.window.kind == WindowPost::Kind::peak)
+                sizes.positions_bytes = aligned(checked_multiply(stored, index_t{sizeof(index_t)}));
+            sizes.workspace_bytes = aligned(std::max<index_t>(sizes.workspace_bytes, 1));
+            if (limit == 0 || sizes.total() + prepared.filters->bytes() <= limit || outputs <= 1)
+                return sizes;
+            outputs /= 2;
+        }
+    }
+
+    void run(const PreparedOnDevice& prepared, const Sizes& sizes, const SignalView& signal,
+             const FilterResult& result, const ExecutionContext& context) {
+        if (!transfers_) transfers_.reset(new Transfers{device_, host_threads_});
+        const DeviceStreams& streams = transfers_->streams;
+        const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
+        // Whatever happens, the device has done with the memory before it is given back.
+        const WaitAtEnd wait(streams);
+        DeviceTimeline timeline(context.timeline, info_.index, 0, streams.compute);
+        FilterRun(*transfers_, timeline, prepared, signal, result)
+            .run(sizes, memory.get(), context);
+    }
+
+    EngineInfo info_;
+    int device_;
+    int host_threads_;
+    FilterRates rates_;
+    TransferRates bus_rates_;
+    DevicePool pool_;
+    std::mutex mutex_;  // one run at a time: cuFFT's plans have one work area
+    std::unique_ptr<Transfers> transfers_;
+};
 
 class Program : public DeviceFilterProgram {
   public:
@@ -286,7 +342,7 @@ class Program : public DeviceFilterProgram {
         cost_ = *cost;
         work.method = cost->method;
         work.segment = cost->segment;
-        const Stream stream;
+        const CudaStream stream;
         filters_ = make_device_filters(work, taps, rates, pool_, stream);
         workspace_bytes_ = filters_->workspace_bytes(signals, outputs);
         if (workspace_bytes_ > 0) workspace_ = pool_.take(workspace_bytes_, "a workspace");

@@ -1,37 +1,106 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-save with segments in shared memory.
+// Overlap-save with segments in shared memory: how results are cut into segments and given to
+// thread blocks, how long that takes, and the filters of that method.
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
-#include <map>
-#include <mutex>
 
+#include "convolume/cuda/detail/segment_kernels.hpp"
+#include "convolume/cuda/detail/segment_post.hpp"
+#include "convolume/error.hpp"
+#include "gpu/fft/device_table.hpp"
 #include "gpu/runtime/check.hpp"
-#include "gpu/signals/segment_layout.hpp"
-#include "gpu/signals/segment_twiddles.hpp"
+#include "gpu/signals/device_filters.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-// The table of twiddle factors, on the current device; kept until the process ends.
-template <class Real>
-const Complex<Real>* device_twiddles(int n, cudaStream_t stream) {
-    static std::mutex mutex;
-    // Never destroyed: at the end of the process the device may be gone before.
-    static auto& tables = *new std::map<std::pair<int, int>, DeviceMemory>;
-    int device = 0;
-    check(cudaGetDevice(&device), "asking for the current device");
-    const std::lock_guard lock(mutex);
-    DeviceMemory& table = tables[{device, n}];
-    if (table.bytes() == 0) {
-        const std::vector<Complex<Real>> host = segment_twiddles<Real>(segment_plan(n));
-        const auto bytes = static_cast<index_t>(host.size() * sizeof(host[0]));
-        DeviceMemory memory(device, bytes);
-        copy_to_device(memory.data(), host.data(), bytes, stream);
-        table = std::move(memory);
+struct SegmentLayout {
+    const SegmentKernel* kernel = nullptr;
+    int skip = 0, useful = 0;  ///< see SegmentJob
+    int filters_per_block = 1;
+    index_t segments_per_signal = 0;
+    index_t blocks = 0;
+    double seconds = 0;  ///< predicted
+};
+
+// The CUDA kernels that can do the work, by rising segment length; none where a caller's function
+// comes without its own.
+const std::vector<SegmentKernel>& segment_kernels(const FilterWork& work) {
+    if (work.function) {
+        static const std::vector<SegmentKernel> none;
+        const auto* const own =
+            static_cast<const FunctionKernels*>(work.function->device_kernels());
+        return own ? own->segments : none;
     }
-    return reinterpret_cast<const Complex<Real>*>(table.data());
+    if (work.precision == Precision::float32)
+        return work.complex_data ? plain_segment_kernels<float, true>()
+                                 : plain_segment_kernels<float, false>();
+    return work.complex_data ? plain_segment_kernels<double, true>()
+                             : plain_segment_kernels<double, false>();
+}
+
+double predicted_seconds(const FilterWork& work, const SegmentLayout& layout, index_t signals,
+                         index_t outputs, const FilterRates& rates) {
+    constexpr GpuFilterTimes times;
+    const SegmentKernel& kernel = *layout.kernel;
+    std::size_t length = 0;
+    while (256 << length < kernel.n) ++length;
+    const double ns =
+        (work.complex_data ? times.segment_complex_ns : times.segment_real_ns)[length] *
+        (work.precision == Precision::float32 ? 1 : times.segment_double_factor);
+    const auto blocks = static_cast<double>(ceil_div(layout.blocks, rates.processors));
+    const double slots = kernel.blocks_per_unit;
+    const double waves = std::ceil(blocks / slots), last = blocks - (waves - 1) * slots;
+    const double crowd =
+        (waves - 1) * slots +
+        std::min(slots, last * (1 - times.segment_lone_share) + slots * times.segment_lone_share);
+    const double transforms =
+        kernel.segments * (layout.filters_per_block + times.segment_forward_share);
+    const double compute =
+        (times.segment_work_share * blocks + (1 - times.segment_work_share) * crowd) * transforms *
+        kernel.n * ns * 1e-9 / rates.speed;
+    return std::max(compute, moved_bytes(work, signals, outputs) / rates.memory_bytes_per_s) +
+           times.segment_launch_s;
+}
+
+// The fastest layout with segments of `kernel`; nothing when they hold too few results.
+std::optional<SegmentLayout> segment_layout(const FilterWork& work, const SegmentKernel& kernel,
+                                            index_t signals, index_t outputs,
+                                            const FilterRates& rates) {
+    // Whole lines of memory where there is room for them: reading and writing start at such.
+    const index_t aliased = work.taps - 1 + halo_before(work), after = halo_after(work);
+    const index_t line = kernel.n >= 512 ? 32 : 16;
+    index_t skip = round_up(aliased, line);
+    index_t useful = (kernel.n - skip - after) / line * line;
+    if (useful < line) {
+        skip = aliased;
+        useful = kernel.n - skip - after;
+    }
+    if (work.window.kind == WindowPost::Kind::peak)
+        useful = useful / work.window.length * work.window.length;
+    if (useful < 1 || useful < kernel.n / 16) return std::nullopt;
+
+    SegmentLayout best;
+    best.kernel = &kernel;
+    best.skip = static_cast<int>(skip);
+    best.useful = static_cast<int>(useful);
+    best.segments_per_signal = ceil_div(outputs, useful);
+    const index_t segments = checked_multiply(signals, best.segments_per_signal);
+    const index_t per_block = kernel.segments * (work.complex_data ? 1 : 2);
+    bool first = true;
+    for (index_t share = 1; share <= work.filters && share <= 64; share *= 2) {
+        SegmentLayout layout = best;
+        layout.filters_per_block = static_cast<int>(ceil_div(work.filters, share));
+        layout.blocks =
+            ceil_div(segments, per_block) * ceil_div(work.filters, layout.filters_per_block);
+        layout.seconds = predicted_seconds(work, layout, signals, outputs, rates);
+        if (first || layout.seconds < best.seconds) best = layout;
+        first = false;
+    }
+    return best;
 }
 
 void launch(const void* kernel, index_t blocks, const SegmentKernel& shape, void** arguments,
@@ -54,7 +123,7 @@ class SegmentFilters : public DeviceFilters {
         spectra_ = pool.take(bytes_, "the spectra of filters");
         const DevicePool::Lease on_device = pool.take(taps_bytes, "filters");
         copy_to_device(on_device.get(), taps, taps_bytes, stream);
-        twiddles_ = device_twiddles<Real>(kernel_.n, stream);
+        twiddles_ = device_twiddles<Real>(segment_plan(kernel_.n), stream);
         check(kernel_.set_up(kernel_), "setting the shared memory of segments");
 
         SpectraJob<Real> job;
@@ -80,18 +149,10 @@ class SegmentFilters : public DeviceFilters {
         const auto layout =
             segment_layout(work_, kernel_, signal.signals, result.range.count(), rates_);
         SegmentJob<Real> job;
-        job.source = signal.data;
-        job.source_stride = signal.stride;
-        job.first = signal.first;
-        job.count = signal.count;
+        set_signal_and_result(signal, result, job);
         job.twiddles = twiddles_;
         job.spectra = reinterpret_cast<const Complex<Real>*>(spectra_.get());
-        job.target = result.data;
         job.positions = result.peak_positions;
-        job.signal_stride = result.signal_stride;
-        job.filter_stride = result.filter_stride;
-        job.begin = result.range.begin;
-        job.end = result.range.end;
         job.segments_per_signal = layout->segments_per_signal;
         job.segments = checked_multiply(signal.signals, layout->segments_per_signal);
         job.useful = layout->useful;
@@ -127,18 +188,28 @@ class SegmentFilters : public DeviceFilters {
 
 }  // namespace
 
-const std::vector<SegmentKernel>& segment_kernels(const FilterWork& work) {
-    if (work.function) {
-        static const std::vector<SegmentKernel> none;
-        const auto* const own =
-            static_cast<const FunctionKernels*>(work.function->device_kernels());
-        return own ? own->segments : none;
+std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
+                                            index_t outputs, const FilterRates& rates) {
+    if (work.method != FilterMethod::automatic && work.method != FilterMethod::overlap_save)
+        return std::nullopt;
+    if (work.filters > std::numeric_limits<int>::max()) return std::nullopt;
+    std::optional<SegmentLayout> best;
+    for (const SegmentKernel& kernel : segment_kernels(work)) {
+        if (work.segment != 0 && work.segment != kernel.n) continue;
+        if (kernel.shared_bytes > rates.shared_bytes) continue;
+        const auto layout = segment_layout(work, kernel, signals, outputs, rates);
+        if (layout && (!best || layout->seconds < best->seconds)) best = layout;
     }
-    if (work.precision == Precision::float32)
-        return work.complex_data ? plain_segment_kernels<float, true>()
-                                 : plain_segment_kernels<float, false>();
-    return work.complex_data ? plain_segment_kernels<double, true>()
-                             : plain_segment_kernels<double, false>();
+    if (!best) return std::nullopt;
+    const int n = best->kernel->n;
+    FilterCost cost;
+    cost.method = FilterMethod::overlap_save;
+    cost.segment = n;
+    cost.seconds = best->seconds;
+    cost.work_bytes =
+        checked_multiply(work.filters, n) * convolume::sample_bytes(work.precision, true);
+    cost.description = message("overlap-save, segments of ", n, " in shared memory");
+    return cost;
 }
 
 std::unique_ptr<DeviceFilters> make_segment_filters(const FilterWork& work, const void* taps,

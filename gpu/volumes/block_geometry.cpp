@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "core/engine.hpp"
+#include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
 
@@ -34,21 +36,18 @@ index_t bytes_of(PixelType type) {
     return static_cast<index_t>(size_of(type));
 }
 
-bool has_columns(const Block& block, index_t length, int device) {
-    const bool twice = block.precision == Precision::float64;
-    if (device == any_device) return has_passes(length, twice);
-    return block.precision == Precision::float32 ? has_column_pass<float>(length, device)
-                                                 : has_column_pass<double>(length, device);
-}
-
-bool has_rows(const Block& block, int device) {
-    const index_t length = block.axes[2].grid;
+// Whether there are passes along `axis` (0 is z), for rows or columns of that length.
+bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
+    const bool twice = precision == Precision::float64;
     if (device == any_device)
-        return has_passes(block.complex_data ? length : length / 2,
-                          block.precision == Precision::float64);
-    return block.precision == Precision::float32
-               ? has_row_pass<float>(length, block.complex_data, device)
-               : has_row_pass<double>(length, block.complex_data, device);
+        return has_passes(axis == 2 && !complex_data ? length / 2 : length, twice);
+    if (axis == 2)
+        return twice ? has_row_pass<double>(length, complex_data, device)
+                     : has_row_pass<float>(length, complex_data, device);
+    return twice ? has_column_pass<double>(length, device) : has_column_pass<float>(length, device);
+}
+bool has_pass(const Block& block, int axis, index_t length, int device) {
+    return has_pass(device, axis, length, block.complex_data, block.precision);
 }
 
 index_t tile_of(const Block& block) {
@@ -59,7 +58,7 @@ bool in_space(const Block& block) {
     return block.algorithm == Algorithm::direct;
 }
 
-// What does not depend on how much memory there is.
+// The part of the layout that does not depend on how much memory there is.
 BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
     BlockGeometry g;
     g.pixels = pixels;
@@ -74,8 +73,9 @@ BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device
     g.rows = block.axes[1].grid;
     g.kernel_planes = std::min(z.kernel, z.grid);
     g.z_length = z.grid;
-    g.on_cufft = !has_rows(block, device) || !has_columns(block, g.rows, device) ||
-                 (!block.walks && !has_columns(block, z.grid, device));
+    g.on_cufft = !has_pass(block, 2, block.axes[2].grid, device) ||
+                 !has_pass(block, 1, g.rows, device) ||
+                 (!block.walks && !has_pass(block, 0, z.grid, device));
     g.pitch = g.on_cufft ? g.half_x : round_up(g.half_x, tile);
     g.plane = checked_multiply(g.rows, g.pitch);
     g.lists_bytes =
@@ -126,6 +126,24 @@ index_t total_bytes(const BlockGeometry& g) {
 }
 
 }  // namespace
+
+index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
+                   Precision precision) {
+    // Every part of a split needs a length: real data's first part twice that of the others.
+    const bool splits = axis == 0 && parts > 1;
+    const index_t step = splits ? length_multiple(axis, parts, complex_data) : 1;
+    const auto next = [&](index_t length) {
+        const bool twice = precision == Precision::float64;
+        return axis == 2 ? good_row_length(length, complex_data, twice)
+                         : good_column_length(length, 1, twice);
+    };
+    for (index_t length = next(ceil_div(least, step)); length > 0; length = next(length + 1))
+        if (has_pass(device, axis, length, complex_data, precision) &&
+            (!splits || complex_data ||
+             has_pass(device, axis, 2 * length, complex_data, precision)))
+            return length * step;
+    return 0;
+}
 
 index_t BlockGeometry::workspace_bytes() const {
     const index_t running = checked_add(
@@ -206,7 +224,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         return good_column_length(least, 1, block.precision == Precision::float64);
     };
     for (index_t length = next_length(z.kernel + 1); length > 0; length = next_length(length + 1)) {
-        if (!has_columns(block, length, rates.device)) continue;
+        if (!has_pass(block, 0, length, rates.device)) continue;
         BlockGeometry g = base;
         g.z_length = length;
         g.slab = std::min(length - z.kernel + 1, z.kept);
@@ -225,9 +243,6 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
 }
 
 BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceRates& rates) {
-    // A part of a row travels as if it were that much longer (H200: rows of 1 KiB reach 0.71 of
-    // the rate).
-    constexpr double row_overhead_bytes = 400;
     const BlockAxis& y = block.axes[1];
     const auto in = static_cast<double>(block.axes[0].loaded);
     const auto out = static_cast<double>(block.axes[0].kept);
@@ -243,7 +258,8 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const BlockAxis& x = block.axes[2];
     const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
         const double row_bytes = static_cast<double>(samples * bytes_of(type));
-        return bytes / rate * (block.whole_rows ? 1 : 1 + row_overhead_bytes / row_bytes);
+        return bytes / rate *
+               (block.whole_rows ? 1 : 1 + rates.machine.gpu_row_overhead_bytes / row_bytes);
     };
     times.to_device_s = transfer_s(in * source, x.loaded, block.source_type, rates.to_device);
     times.to_host_s = transfer_s(out * target, x.kept, block.target_type, rates.to_host);
@@ -271,7 +287,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         z_pass = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);
     }
-    if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * 20;  // three transforms each way
+    if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
     const double launches =
         z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
@@ -286,7 +302,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
-    // What runs side by side is hidden behind the slowest, but never wholly.
+    // Work that runs side by side is hidden behind the slowest, but never wholly.
     const double up = in_s - up_first;
     const double down = out_s - down_last;
     const double passes = times.compute_s - z_s;

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How one block is laid out in device memory, how it is walked along z, and what it takes. Pure
-// arithmetic, shared by the cost model and the engine.
+// Which transform lengths a device has passes for, how one block is laid out in device memory, how
+// it is walked along z, and what it takes. Pure arithmetic, shared by the cost model and the
+// engine.
 
 #include <vector>
 
+#include "convolume/options.hpp"
 #include "core/engine.hpp"
 #include "gpu/fft/passes.hpp"
 
 namespace convolume::gpu {
+
+/// The best length of at least `least` along `axis` (0 is z) that has a pass of our own, for data
+/// split along z into `parts`; 0 where there is none.
+index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
+                   Precision precision);
 
 /// One step of the walk along z: outputs [kept_begin, kept_begin + kept) of those the block keeps,
 /// for which planes up to `loaded_end` must be there.
@@ -66,12 +73,12 @@ struct BlockGeometry {
 /// Stands for a device that has every pass: geometry without a GPU.
 inline constexpr int any_device = -1;
 
-/// How fast a device and the way to it are, in bytes a second, and the host.
+/// How fast a device and its bus are, in bytes a second, and the host.
 struct DeviceRates {
     int device = 0;
     double memory = 1e12;         ///< reached by our passes
     double multiply_adds = 1e13;  ///< of single precision, at most
-    double to_device = 2e10;      ///< of the way from the host's ordinary memory
+    double to_device = 2e10;      ///< from the host's ordinary memory
     double to_host = 2e10;
     MachineRates machine;
 };

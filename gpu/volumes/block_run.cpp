@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "convolume/error.hpp"
-#include "gpu/volumes/nonfinite.hpp"
+#include "gpu/volumes/block_kernels.hpp"
 
 namespace convolume::gpu {
 
@@ -70,7 +70,7 @@ ExecutionReport BlockRun::run() {
     // A source that is still being made, or read, comes too slowly to keep others from the way.
     Gate::Pass up;
     if (!task_.input.await_planes && !task_.input.read)
-        up = resources_.gate->hold(resources_.device, Way::to_device);
+        up = resources_.gate->hold(resources_.device, BusDirection::to_device);
     Gate::Pass down;
     index_t loaded = 0;
     const ZWindow* before = nullptr;
@@ -78,7 +78,8 @@ ExecutionReport BlockRun::run() {
     const auto store_until = [&](index_t count) {
         if (!before) return;
         count = std::min(count, before->kept);
-        if (stored < count && !down) down = resources_.gate->hold(resources_.device, Way::to_host);
+        if (stored < count && !down)
+            down = resources_.gate->hold(resources_.device, BusDirection::to_host);
         while (stored < count) {
             const index_t next = std::min(before->kept, stored + target_.planes());
             store(stored, next, *before);

@@ -11,23 +11,16 @@ namespace convolume::gpu {
 namespace {
 
 template <class Real>
-class OwnPasses : public BlockTransform {
+class OwnPasses : public RingTransform {
   public:
     OwnPasses(const Block& block, const BlockGeometry& geometry)
-        : block_(block),
-          geometry_(geometry),
+        : RingTransform(block, geometry),
           scale_(1 / (static_cast<double>(geometry.z_length) * static_cast<double>(geometry.rows) *
                       static_cast<double>(block.axes[2].grid))) {}
 
     void prepare(const DeviceTaps& taps, const BlockMemory& memory,
                  cudaStream_t stream) const override {
-        RowSource source;
-        source.pixels = taps.pixels;
-        source.planes = taps.shape.z;
-        source.loaded_y = taps.gather_y ? geometry_.rows : taps.shape.y;
-        source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
-        source.gather_y = taps.gather_y;
-        source.gather_x = taps.gather_x;
+        const RowSource source = source_of(taps);
         forward(source, planes(memory.kernel, 0, geometry_.kernel_planes), stream);
         if (!keeps_spectrum()) return;
         // Along z once and for all: the planes make room for the whole spectrum.
@@ -42,19 +35,8 @@ class OwnPasses : public BlockTransform {
         for_each_run(first_slot, source.planes, [&](index_t slot, index_t begin, index_t count) {
             RowSource run = source;
             run.planes = count;
-            run.pixels.data = static_cast<char*>(source.pixels.data) +
-                              begin * source.pixels.plane_stride *
-                                  static_cast<index_t>(size_of(source.pixels.type));
+            run.pixels = source.pixels.from_plane(begin);
             forward(run, planes(memory.ring, slot, geometry_.ring), stream);
-        });
-    }
-
-    void load_zeros(index_t first_slot, index_t count, const BlockMemory& memory,
-                    cudaStream_t stream) const override {
-        for_each_run(first_slot, count, [&](index_t slot, index_t, index_t run) {
-            check(cudaMemsetAsync(memory.ring + slot * geometry_.plane_bytes(), 0,
-                                  static_cast<std::size_t>(run * geometry_.plane_bytes()), stream),
-                  "clearing planes");
         });
     }
 
@@ -96,9 +78,7 @@ class OwnPasses : public BlockTransform {
                 {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
             RowTarget run = target;
             run.planes = count;
-            run.pixels.data = static_cast<char*>(target.pixels.data) +
-                              begin * target.pixels.plane_stride *
-                                  static_cast<index_t>(size_of(target.pixels.type));
+            run.pixels = target.pixels.from_plane(begin);
             inverse_rows<Real>(block_.axes[2].grid, block_.complex_data,
                                planes(memory.ring, slot, geometry_.ring), run, scale_, stream);
         });
@@ -106,18 +86,6 @@ class OwnPasses : public BlockTransform {
 
   private:
     bool keeps_spectrum() const { return geometry_.keeps_spectrum; }
-
-    // A run of planes in the ring is one or two runs of slots.
-    template <class Run>
-    void for_each_run(index_t first_slot, index_t count, const Run& run) const {
-        index_t slot = first_slot % geometry_.ring;
-        for (index_t begin = 0; begin < count;) {
-            const index_t here = std::min(count - begin, geometry_.ring - slot);
-            run(slot, begin, here);
-            begin += here;
-            slot = 0;
-        }
-    }
 
     void forward(const RowSource& source, const SpectrumPlanes<Real>& target,
                  cudaStream_t stream) const {
@@ -152,12 +120,30 @@ class OwnPasses : public BlockTransform {
                 geometry_.pitch, geometry_.pitch, count, geometry_.plane};
     }
 
-    Block block_;
-    BlockGeometry geometry_;
     double scale_;  ///< the transforms are not normalized
 };
 
 }  // namespace
+
+void RingTransform::load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
+                               cudaStream_t stream) const {
+    for_each_run(first_slot, planes, [&](index_t slot, index_t, index_t run) {
+        check(cudaMemsetAsync(memory.ring + slot * geometry_.plane_bytes(), 0,
+                              static_cast<std::size_t>(run * geometry_.plane_bytes()), stream),
+              "clearing planes");
+    });
+}
+
+RowSource RingTransform::source_of(const DeviceTaps& taps) const {
+    RowSource source;
+    source.pixels = taps.pixels;
+    source.planes = taps.shape.z;
+    source.loaded_y = taps.gather_y ? geometry_.rows : taps.shape.y;
+    source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
+    source.gather_y = taps.gather_y;
+    source.gather_x = taps.gather_x;
+    return source;
+}
 
 std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
                                                      const BlockGeometry& geometry, int device) {

@@ -4,13 +4,14 @@
 // planes back. By our own passes where they exist for all three lengths, else by cuFFT's 3D
 // transforms. Everything is asynchronous on the stream given.
 
+#include <algorithm>
 #include <memory>
 
 #include "gpu/volumes/block_geometry.hpp"
 
 namespace convolume::gpu {
 
-/// Where a block works; `kernel` is what prepare(), or direct_taps(), filled.
+/// Memory that a block works in; `kernel` is what prepare(), or direct_taps(), filled.
 struct BlockMemory {
     char* ring = nullptr;
     char* batch = nullptr;
@@ -45,6 +46,34 @@ class BlockTransform {
     /// Stores results from slots first_slot … on.
     virtual void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
                        cudaStream_t stream) const = 0;
+};
+
+/// A transform whose planes lie in the slots of a ring.
+class RingTransform : public BlockTransform {
+  public:
+    RingTransform(const Block& block, const BlockGeometry& geometry)
+        : block_(block), geometry_(geometry) {}
+    void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
+                    cudaStream_t stream) const override;
+
+  protected:
+    /// Calls run(slot, begin, count) for each run of slots that follow each other, one or two, of
+    /// `count` planes from first_slot on.
+    template <class Run>
+    void for_each_run(index_t first_slot, index_t count, const Run& run) const {
+        index_t slot = first_slot % geometry_.ring;
+        for (index_t begin = 0; begin < count;) {
+            const index_t here = std::min(count - begin, geometry_.ring - slot);
+            run(slot, begin, here);
+            begin += here;
+            slot = 0;
+        }
+    }
+    /// The taps as rows to transform.
+    RowSource source_of(const DeviceTaps& taps) const;
+
+    const Block block_;
+    const BlockGeometry geometry_;
 };
 
 std::unique_ptr<BlockTransform> make_block_transform(const Block& block,

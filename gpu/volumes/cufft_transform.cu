@@ -11,18 +11,15 @@
 #include "convolume/options.hpp"
 #include "gpu/fft/pixel.hpp"
 #include "gpu/runtime/check.hpp"
-#include "gpu/runtime/cufft_plan.hpp"
+#include "gpu/runtime/cufft_library.hpp"
+#include "gpu/runtime/grid.cuh"
 #include "gpu/volumes/block_transform.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-constexpr int threads = 256;
-
-unsigned blocks_for(index_t samples) {
-    return static_cast<unsigned>(std::clamp<index_t>(ceil_div(samples, threads), 1, 1 << 16));
-}
+constexpr int threads = grid_threads;
 
 /// Padded planes: rows of `length` samples (Real, or complex where Sample is) `pitch` apart.
 struct PaddedPlanes {
@@ -33,8 +30,7 @@ struct PaddedPlanes {
 template <class Real, class Sample>
 __global__ void pad(RowSource source, PaddedPlanes target, LoadRule<Real> rule) {
     const index_t count = source.planes * target.rows * target.pitch;
-    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
-         i += index_t{gridDim.x} * blockDim.x) {
+    for (index_t i = first_item(); i < count; i += item_step()) {
         const index_t x = i % target.pitch;
         const index_t row = i / target.pitch;
         const index_t y = row % target.rows;
@@ -60,8 +56,7 @@ template <class Real, class Sample>
 __global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
     const index_t count = target.planes * target.kept_y * target.kept_x;
     ClampTally tally;
-    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
-         i += index_t{gridDim.x} * blockDim.x) {
+    for (index_t i = first_item(); i < count; i += item_step()) {
         const index_t x = i % target.kept_x;
         const index_t row = i / target.kept_x;
         const index_t y = row % target.kept_y;
@@ -85,9 +80,7 @@ __global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
 
 template <class Real>
 __global__ void multiply(Complex<Real>* data, const Complex<Real>* kernel, index_t count) {
-    for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
-         i += index_t{gridDim.x} * blockDim.x)
-        data[i] = data[i] * kernel[i];
+    for (index_t i = first_item(); i < count; i += item_step()) data[i] = data[i] * kernel[i];
 }
 
 /// cuFFT's plans of one grid, for several streams: one transform is enqueued at a time.
@@ -139,11 +132,10 @@ std::shared_ptr<Plans> plans_for(int device, const Shape3& grid, bool complex_da
 }
 
 template <class Real>
-class CufftTransform : public BlockTransform {
+class CufftTransform : public RingTransform {
   public:
     CufftTransform(const Block& block, const BlockGeometry& geometry, int device)
-        : block_(block),
-          geometry_(geometry),
+        : RingTransform(block, geometry),
           plans_(plans_for(device, block.grid(), block.complex_data, sizeof(Real) == 4)) {
         if (plans_->work_bytes() > geometry.batch_bytes)
             throw OutOfMemory(message("cuFFT needs ", format_bytes(plans_->work_bytes()),
@@ -156,23 +148,15 @@ class CufftTransform : public BlockTransform {
         check(cudaMemsetAsync(memory.kernel, 0, static_cast<std::size_t>(geometry_.kernel_bytes),
                               stream),
               "clearing the kernel");
-        RowSource source;
-        source.pixels = taps.pixels;
-        source.planes = taps.shape.z;
-        source.loaded_y = taps.gather_y ? geometry_.rows : taps.shape.y;
-        source.loaded_x = taps.gather_x ? block_.axes[2].grid : taps.shape.x;
-        source.gather_y = taps.gather_y;
-        source.gather_x = taps.gather_x;
+        const RowSource source = source_of(taps);
         // Shifted along z plane by plane: rare, and planes are what memory is made of.
         const index_t length = geometry_.z_length;
         RowSource plane = source;
         plane.planes = 1;
         for (index_t z = 0; z < source.planes; ++z) {
             const index_t slot = (z - geometry_.kernel_shift % length + length) % length;
+            plane.pixels = source.pixels.from_plane(z);
             pad_planes(plane, memory.kernel + slot * geometry_.plane_bytes(), stream);
-            plane.pixels.data =
-                static_cast<char*>(plane.pixels.data) +
-                source.pixels.plane_stride * static_cast<index_t>(size_of(source.pixels.type));
         }
         plans_->execute(true, memory.kernel, memory.batch, stream);
     }
@@ -182,19 +166,12 @@ class CufftTransform : public BlockTransform {
         pad_planes(source, memory.ring + first_slot * geometry_.plane_bytes(), stream);
     }
 
-    void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
-                    cudaStream_t stream) const override {
-        check(cudaMemsetAsync(memory.ring + first_slot * geometry_.plane_bytes(), 0,
-                              static_cast<std::size_t>(planes * geometry_.plane_bytes()), stream),
-              "clearing planes");
-    }
-
     void convolve(const ZWindow& window, const BlockMemory& memory,
                   cudaStream_t stream) const override {
         load_zeros(window.loaded_end, geometry_.ring - window.loaded_end, memory, stream);
         plans_->execute(true, memory.ring, memory.batch, stream);
         const index_t count = geometry_.ring * geometry_.plane;
-        multiply<Real><<<blocks_for(count), threads, 0, stream>>>(
+        multiply<Real><<<grid_blocks(count), threads, 0, stream>>>(
             reinterpret_cast<Complex<Real>*>(memory.ring),
             reinterpret_cast<const Complex<Real>*>(memory.kernel), count);
         check(cudaGetLastError(), "multiplying spectra");
@@ -209,7 +186,7 @@ class CufftTransform : public BlockTransform {
         // Results stand at their own positions, not from slot 0 on.
         const index_t plane = block_.axes[0].kept_begin + first_slot;
         const PaddedPlanes from = planes(memory.ring + plane * geometry_.plane_bytes());
-        const unsigned blocks = blocks_for(target.planes * target.kept_y * target.kept_x);
+        const unsigned blocks = grid_blocks(target.planes * target.kept_y * target.kept_x);
         if (block_.complex_data)
             crop<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(from, target, scale);
         else
@@ -226,7 +203,7 @@ class CufftTransform : public BlockTransform {
     void pad_planes(const RowSource& source, void* data, cudaStream_t stream) const {
         const PaddedPlanes target = planes(data);
         const LoadRule<Real> rule{static_cast<Real>(source.subtract), source.nonfinite_to_zero};
-        const unsigned blocks = blocks_for(source.planes * target.rows * target.pitch);
+        const unsigned blocks = grid_blocks(source.planes * target.rows * target.pitch);
         if (block_.complex_data)
             pad<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(source, target, rule);
         else
@@ -234,8 +211,6 @@ class CufftTransform : public BlockTransform {
         check(cudaGetLastError(), "loading planes");
     }
 
-    Block block_;
-    BlockGeometry geometry_;
     std::shared_ptr<Plans> plans_;
 };
 

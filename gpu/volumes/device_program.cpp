@@ -9,9 +9,9 @@
 #include "gpu/backend.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/volumes/block_geometry.hpp"
+#include "gpu/volumes/block_kernels.hpp"
 #include "gpu/volumes/block_transform.hpp"
-#include "gpu/volumes/fold.hpp"
-#include "gpu/volumes/transform_lengths.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::gpu {
@@ -85,7 +85,7 @@ class Program : public DeviceProgram {
         DeviceRates rates;
         rates.device = spec.device;
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
-                                                    : free_device_bytes(spec.device) / 10 * 9;
+                                                    : usable_device_bytes(spec.device);
         if (!spec.fold_sources[0].empty())  // the continued image
             limit -= checked_multiply(element_count(spec.block.kept()),
                                       static_cast<index_t>(size_of(spec.block.target_type)));
@@ -158,7 +158,7 @@ class Program : public DeviceProgram {
         source.shape = spec.taps.shape;
         source.gather_y = list_of(list_y);
         source.gather_x = list_of(list_x);
-        const Stream stream;
+        const CudaStream stream;
         // Copies from ordinary memory may still be on their way when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
         in_workspace(stream, [&](const BlockMemory& memory) {
@@ -262,7 +262,7 @@ class Program : public DeviceProgram {
     int device_;
     std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
-    index_t workspace_grown_ = 0;  ///< by so many bytes, for this program
+    index_t workspace_grown_ = 0;  ///< bytes added for this program
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;

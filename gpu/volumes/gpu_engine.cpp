@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gpu/volumes/gpu_engine.hpp"
+// The engine on one CUDA device.
 
 #include <algorithm>
 #include <chrono>
@@ -11,25 +11,20 @@
 #include "gpu/runtime/bandwidth.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_selection.hpp"
 #include "gpu/runtime/fault.hpp"
+#include "gpu/volumes/block_kernels.hpp"
+#include "gpu/volumes/block_run.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
-#include "gpu/volumes/part_kernel.hpp"
-#include "gpu/volumes/transform_lengths.hpp"
 
 namespace convolume::gpu {
 
 namespace {
 
-// Three tasks keep both ways and the device busy: one comes, one is computed, one leaves.
+// Three tasks keep the bus and the device busy: one comes, one is computed, one leaves.
 constexpr int tasks_in_flight = 3;
 constexpr int staging_buffers = 4;  // of one task and direction
-// What our passes reach of the memory's rate by data sheet.
-constexpr double pass_efficiency = 0.6;
-// Multiply-adds a second of a multiprocessor at the clock that it keeps.
-constexpr double processor_multiply_adds = 128 * 1.7e9;
 
-// What every plane of the taps is multiplied with for its part.
+// Factors that the planes of the taps are multiplied by for their part.
 std::vector<double> plane_factors(const Block& block, const PartId& part,
                                   const ConstImageView& taps, bool undivided_complex) {
     const index_t first =
@@ -47,216 +42,233 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
     return factors;
 }
 
-}  // namespace
-
-GpuEngine::GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
-                     const MachineRates& rates, std::shared_ptr<Gate> gate)
-    : resources_{device,
-                 index,
-                 std::max(1, host_threads / 2),
-                 std::move(gate),
-                 DevicePool(device, limit_bytes),
-                 StagingPool(staging_buffers * tasks_in_flight),
-                 StagingPool(staging_buffers * tasks_in_flight),
-                 {},
-                 {}} {
-    const DeviceFacts facts = device_facts(device);
-    const TransferRates transfers = transfer_rates(device);
-    info_.name = message("gpu:", device);
-    info_.index = index;
-    info_.is_gpu = info_.streams = true;
-    info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
-    info_.memory_limit_bytes = limit_bytes;
-    info_.tasks_in_flight = tasks_in_flight;
-    info_.rates = rates_.machine = rates;
-    rates_.device = device;
-    rates_.memory = facts.memory_bytes_per_s * pass_efficiency;
-    rates_.multiply_adds = facts.processors * processor_multiply_adds;
-    rates_.to_device = transfers.to_device;
-    rates_.to_host = transfers.to_host;
-}
-
-// Runs `work`; when the device refuses memory, later plans get less.
-template <class Work>
-auto GpuEngine::with_device(const Work& work) {
-    const DeviceScope scope(resources_.device);
-    try {
-        return work();
-    } catch (const OutOfMemory&) {
-        resources_.memory.lower_limit();
-        throw;
-    }
-}
-
-index_t GpuEngine::good_length(int axis, index_t least, int parts, bool complex_data,
-                               Precision precision) const {
-    const index_t own = own_length(resources_.device, axis, least, parts, complex_data, precision);
-    return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
-}
-
-bool GpuEngine::is_good_length(int axis, index_t length, int parts, bool complex_data,
-                               Precision precision) const {
-    return own_length(resources_.device, axis, length, parts, complex_data, precision) == length;
-}
-
-BlockGeometry GpuEngine::layout(const Block& block, const PlaneBytes& pixels) const {
-    index_t limit = resources_.memory.limit_bytes();
-    if (block.memory_bytes > 0)
-        limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
-    return block_geometry(block, pixels, limit, rates_);
-}
-
-BlockCost GpuEngine::estimate(const Block& block) const {
-    const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
-    const BlockTimes times = block_times(block, geometry, rates_);
-    BlockCost cost;
-    cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
-    cost.kernel_bytes = geometry.kernel_bytes;
-    cost.staging_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
-    cost.read_s = times.read_s;
-    cost.write_s = times.write_s;
-    cost.host_to_device_s = times.to_device_s;
-    cost.compute_s = times.compute_s;
-    cost.device_to_host_s = times.to_host_s;
-    cost.seconds = times.alone_s;
-    cost.first_use_s = info_.rates.gpu_first_use_s;
-    cost.slab_planes = geometry.slab;
-    return cost;
-}
-
-std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
-                                                       const ConstImageView& taps, bool once) {
-    if (!supports(block.algorithm))
-        throw Unavailable(
-            message("method ", to_string(block.algorithm), " does not run on a GPU: use the CPU"));
-    return with_device([&]() -> std::shared_ptr<const EngineKernel> {
-        if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
-        const TaskStreamsPool::Lease streams = resources_.streams.take();
-        return std::make_shared<GpuKernel>(
-            direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
-    });
-}
-
-std::shared_ptr<const EngineKernel> GpuEngine::prepare_fft(const Block& block, const PartId& part,
-                                                           const ConstImageView& taps, bool once) {
-    const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
-    const auto transform = make_block_transform(block, geometry, resources_.device);
-
-    const bool undivided_complex = is_complex(taps.type) || (block.complex_data && part.count == 1);
-    const PixelType type = block.sample_type();
-    // Declared before what waits for the streams: memory outlives the work on it.
-    DevicePool::Lease workspace, spectra;
-    std::vector<double> factors;
-    Volume folded_on_host;
-    const TaskStreamsPool::Lease lease = resources_.streams.take();
-    const TaskStreams& streams = *lease;
-    const WaitAtEnd wait(streams);
-    const auto upload = [&](char* target, const void* data, index_t bytes) {
-        check(fault_due(Fault::transfer)
-                  ? cudaErrorUnknown
-                  : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
-                                    cudaMemcpyHostToDevice, streams.compute),
-              "copying the kernel");
-    };
-
-    // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
-    // in memory of their own, which is small.
-    const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
-    const auto bytes_of = [](const ConstImageView& view) {
-        return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
-    };
-    const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
-    const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
-    const index_t folded_bytes =
-        geometry.kernel_planes * taps.shape.y * taps.shape.x * static_cast<index_t>(size_of(type));
-    const bool fold_on_device =
-        folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
-    workspace =
-        once ? resources_.memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
-                                      "a kernel's taps")
-             : resources_.memory.take(geometry.workspace_bytes(), "a workspace");
-    char* part_at = workspace.get();
-    if (fold_on_device) {
-        factors = plane_factors(block, part, taps, undivided_complex);
-        char* const factors_at = part_at + aligned(bytes_of(taps));
-        upload(part_at, taps.data, bytes_of(taps));
-        upload(factors_at, factors.data(), factors_bytes);
-        PartKernel folded;
-        folded.taps = part_at;
-        folded.taps_type = taps.type;
-        folded.shape = taps.shape;
-        folded.factors = reinterpret_cast<const double*>(factors_at);
-        folded.target = part_at + folded_at;
-        folded.target_type = type;
-        folded.planes = geometry.kernel_planes;
-        folded.period = part.count > 1 ? block.axes[0].grid : taps.shape.z;
-        make_part_kernel(folded, streams.compute);
-        part_at += folded_at;
-    } else {
-        // A tall kernel of many parts: folded on the host, it is as small as a part.
-        folded_on_host = decompose::split_kernel(taps, undivided_complex, part, block.precision);
-        upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
+class GpuEngine : public Engine {
+    // Runs `work`; when the device refuses memory, later plans get less.
+    template <class Work>
+    auto with_device(const Work& work) {
+        const DeviceScope scope(resources_.device);
+        try {
+            return work();
+        } catch (const OutOfMemory&) {
+            resources_.memory.lower_limit();
+            throw;
+        }
     }
 
-    DeviceTaps device_taps;
-    device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
-    device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
-    if (once) {
-        streams.compute.wait();
-        return std::make_shared<GpuKernel>(workspace, device_taps, false);
+    BlockGeometry layout(const Block& block, const PlaneBytes& pixels) const {
+        index_t limit = resources_.memory.limit_bytes();
+        if (block.memory_bytes > 0)
+            limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
+        return block_geometry(block, pixels, limit, rates_);
     }
-    spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
-    // cuFFT's work area may lie over the taps: it is used when they were read.
-    transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
-    streams.compute.wait();
-    return std::make_shared<GpuKernel>(spectra, device_taps, true);
-}
 
-ExecutionReport GpuEngine::convolve(const Block& block, const EngineKernel& kernel,
-                                    const BlockInput& input, const BlockOutput& output, int task,
-                                    const ExecutionContext& context) {
-    const auto* const prepared = dynamic_cast<const GpuKernel*>(&kernel);
-    if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
-    throw_if_stopped(context);
-    if (block.algorithm == Algorithm::direct)
-        return run(widened(block), *prepared, widened(block, input), output, task, context);
-    return run(block, *prepared, input, output, task, context);
-}
+  public:
+    GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
+              const MachineRates& rates, std::shared_ptr<Gate> gate)
+        : resources_{device,
+                     index,
+                     std::max(1, host_threads / 2),
+                     std::move(gate),
+                     DevicePool(device, limit_bytes),
+                     StagingPool(staging_buffers * tasks_in_flight),
+                     StagingPool(staging_buffers * tasks_in_flight),
+                     {},
+                     {}} {
+        const DeviceFacts facts = device_facts(device);
+        const TransferRates transfers = transfer_rates(device);
+        info_.name = message("gpu:", device);
+        info_.index = index;
+        info_.is_gpu = info_.streams = true;
+        info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
+        info_.memory_limit_bytes = limit_bytes;
+        info_.tasks_in_flight = tasks_in_flight;
+        info_.rates = rates_.machine = rates;
+        rates_.device = device;
+        rates_.memory = facts.memory_bytes_per_s * rates.gpu_pass_share;
+        rates_.multiply_adds = facts.processors * rates.gpu_multiply_adds;
+        rates_.to_device = transfers.to_device;
+        rates_.to_host = transfers.to_host;
+    }
 
-ExecutionReport GpuEngine::run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
-                               const BlockOutput& output, int task,
-                               const ExecutionContext& context) {
-    return with_device([&] {
-        const auto start = std::chrono::steady_clock::now();
-        const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
-        const PlaneBytes pixels{
-            std::max<index_t>(1, gathers.y.extent() * gathers.x.extent() *
-                                     static_cast<index_t>(size_of(input.source.type))),
-            block.axes[1].kept * block.axes[2].kept *
-                static_cast<index_t>(size_of(output.target.type))};
-        const BlockGeometry geometry = layout(block, pixels);
+    const EngineInfo& info() const override { return info_; }
+    index_t memory_limit_bytes() const override { return resources_.memory.limit_bytes(); }
+    bool supports(Algorithm algorithm) const override { return algorithm != Algorithm::separable; }
+    bool can_walk() const override { return true; }
+    void release_workspaces() override { resources_.memory.release(); }
+
+    index_t good_length(int axis, index_t least, int parts, bool complex_data,
+                        Precision precision) const override {
+        const index_t own =
+            own_length(resources_.device, axis, least, parts, complex_data, precision);
+        return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
+    }
+
+    bool is_good_length(int axis, index_t length, int parts, bool complex_data,
+                        Precision precision) const override {
+        return own_length(resources_.device, axis, length, parts, complex_data, precision) ==
+               length;
+    }
+
+    BlockCost estimate(const Block& block) const override {
+        const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
+        const BlockTimes times = block_times(block, geometry, rates_);
+        BlockCost cost;
+        cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
+        cost.kernel_bytes = geometry.kernel_bytes;
+        cost.staging_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
+        cost.read_s = times.read_s;
+        cost.write_s = times.write_s;
+        cost.host_to_device_s = times.to_device_s;
+        cost.compute_s = times.compute_s;
+        cost.device_to_host_s = times.to_host_s;
+        cost.seconds = times.alone_s;
+        cost.first_use_s = info_.rates.gpu_first_use_s;
+        cost.slab_planes = geometry.slab;
+        return cost;
+    }
+
+    std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
+                                                const ConstImageView& taps, bool once) override {
+        if (!supports(block.algorithm))
+            throw Unavailable(message("method ", to_string(block.algorithm),
+                                      " does not run on a GPU: use the CPU"));
+        return with_device([&]() -> std::shared_ptr<const EngineKernel> {
+            if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
+            const TaskStreamsPool::Lease streams = resources_.streams.take();
+            return std::make_shared<GpuKernel>(
+                direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
+        });
+    }
+
+    ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
+                             const BlockInput& input, const BlockOutput& output, int task,
+                             const ExecutionContext& context) override {
+        const auto* const prepared = dynamic_cast<const GpuKernel*>(&kernel);
+        if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
+        throw_if_stopped(context);
+        if (block.algorithm == Algorithm::direct)
+            return run(widened(block), *prepared, widened(block, input), output, task, context);
+        return run(block, *prepared, input, output, task, context);
+    }
+
+  private:
+    std::shared_ptr<const EngineKernel> prepare_fft(const Block& block, const PartId& part,
+                                                    const ConstImageView& taps, bool once) {
+        const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
         const auto transform = make_block_transform(block, geometry, resources_.device);
-        const DevicePool::Lease workspace = [&] {
-            const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
-                                   geometry.workspace_bytes());
-            return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
-        }();
-        const TaskStreamsPool::Lease streams = resources_.streams.take();
-        const BlockTask block_task{block,  geometry, *transform,      gathers, input,
-                                   output, kernel,   workspace.get(), task};
-        BlockRun block_run(resources_, *streams, block_task, context);
-        ExecutionReport report = block_run.run();
-        report.seconds =
-            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        return report;
-    });
-}
+
+        const bool undivided_complex =
+            is_complex(taps.type) || (block.complex_data && part.count == 1);
+        const PixelType type = block.sample_type();
+        // Declared before what waits for the streams: memory outlives the work on it.
+        DevicePool::Lease workspace, spectra;
+        std::vector<double> factors;
+        Volume folded_on_host;
+        const TaskStreamsPool::Lease lease = resources_.streams.take();
+        const TaskStreams& streams = *lease;
+        const WaitAtEnd wait(streams);
+        const auto upload = [&](char* target, const void* data, index_t bytes) {
+            check(fault_due(Fault::transfer)
+                      ? cudaErrorUnknown
+                      : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
+                                        cudaMemcpyHostToDevice, streams.compute),
+                  "copying the kernel");
+        };
+
+        // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
+        // in memory of their own, which is small.
+        const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
+        const auto bytes_of = [](const ConstImageView& view) {
+            return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
+        };
+        const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
+        const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
+        const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
+                                     static_cast<index_t>(size_of(type));
+        const bool fold_on_device =
+            folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
+        workspace =
+            once ? resources_.memory.take(fold_on_device ? folded_at + folded_bytes : folded_bytes,
+                                          "a kernel's taps")
+                 : resources_.memory.take(geometry.workspace_bytes(), "a workspace");
+        char* part_at = workspace.get();
+        if (fold_on_device) {
+            factors = plane_factors(block, part, taps, undivided_complex);
+            char* const factors_at = part_at + aligned(bytes_of(taps));
+            upload(part_at, taps.data, bytes_of(taps));
+            upload(factors_at, factors.data(), factors_bytes);
+            PartKernel folded;
+            folded.taps = part_at;
+            folded.taps_type = taps.type;
+            folded.shape = taps.shape;
+            folded.factors = reinterpret_cast<const double*>(factors_at);
+            folded.target = part_at + folded_at;
+            folded.target_type = type;
+            folded.planes = geometry.kernel_planes;
+            folded.period = part.count > 1 ? block.axes[0].grid : taps.shape.z;
+            make_part_kernel(folded, streams.compute);
+            part_at += folded_at;
+        } else {
+            // A tall kernel of many parts: folded on the host, it is as small as a part.
+            folded_on_host =
+                decompose::split_kernel(taps, undivided_complex, part, block.precision);
+            upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
+        }
+
+        DeviceTaps device_taps;
+        device_taps.pixels = {part_at, type, taps.shape.y * taps.shape.x, taps.shape.x};
+        device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
+        if (once) {
+            streams.compute.wait();
+            return std::make_shared<GpuKernel>(workspace, device_taps, false);
+        }
+        spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
+        // cuFFT's work area may lie over the taps: it is used when they were read.
+        transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
+        streams.compute.wait();
+        return std::make_shared<GpuKernel>(spectra, device_taps, true);
+    }
+
+    ExecutionReport run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
+                        const BlockOutput& output, int task, const ExecutionContext& context) {
+        return with_device([&] {
+            const auto start = std::chrono::steady_clock::now();
+            const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
+            const PlaneBytes pixels{
+                std::max<index_t>(1, gathers.y.extent() * gathers.x.extent() *
+                                         static_cast<index_t>(size_of(input.source.type))),
+                block.axes[1].kept * block.axes[2].kept *
+                    static_cast<index_t>(size_of(output.target.type))};
+            const BlockGeometry geometry = layout(block, pixels);
+            const auto transform = make_block_transform(block, geometry, resources_.device);
+            const DevicePool::Lease workspace = [&] {
+                const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
+                                       geometry.workspace_bytes());
+                return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
+            }();
+            const TaskStreamsPool::Lease streams = resources_.streams.take();
+            const BlockTask block_task{block,  geometry, *transform,      gathers, input,
+                                       output, kernel,   workspace.get(), task};
+            BlockRun block_run(resources_, *streams, block_task, context);
+            ExecutionReport report = block_run.run();
+            report.seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+            return report;
+        });
+    }
+
+    EngineInfo info_;
+    DeviceRates rates_;
+    DeviceResources resources_;
+};
+
+}  // namespace
 
 EngineList make_engines(const GpuOptions& options) {
     const std::vector<int> devices = choose_devices(options.devices);
     install_page_locker();
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
-                                    ? choose_gate(devices)
+                                    ? choose_transfer_gate(devices).gate
                                     : options.transfer_gate;
     const auto gate = std::make_shared<Gate>(policy);
     return make_on_devices<EngineList>(

@@ -42,8 +42,8 @@ class Workspace : public DeviceWorkspace {
         return grown;
     }
 
-    /// Calls work(as_left), which enqueues what uses so many bytes on `stream`, after what others
-    /// have enqueued. `as_left`: nobody else has used them since `user` did.
+    /// Calls work(as_left), which enqueues work on `stream` that uses `bytes`, after the work of
+    /// other users. `as_left`: no other user has had them since `user` did.
     template <class Work>
     void use(const void* user, index_t bytes, cudaStream_t stream, const Work& work) {
         order_.run(stream, [&] {

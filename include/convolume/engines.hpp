@@ -93,4 +93,13 @@ CONVOLUME_API GpuBandwidth measure_gpu_bandwidth(int device);
 /// Sum over devices of host-to-device transfers that run at once.
 CONVOLUME_API double measure_concurrent_upload(const std::vector<int>& devices);
 
+/// What TransferGate::automatic stands for on some GPUs. Bytes a second of uploads decide: to the
+/// first GPU alone and to all at once; 0 where a single GPU leaves nothing to measure.
+struct TransferGateChoice {
+    TransferGate gate = TransferGate::per_link;
+    double one_upload = 0;
+    double all_uploads = 0;
+};
+CONVOLUME_API TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
+
 }  // namespace convolume

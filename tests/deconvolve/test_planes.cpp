@@ -25,8 +25,8 @@ std::size_t at(index_t i) {
 }
 
 // An object whose image is all that sees it wholly, or as large as the object.
-gpu::PairAxis random_axis(Random& random) {
-    gpu::PairAxis axis;
+PairAxis random_axis(Random& random) {
+    PairAxis axis;
     axis.taps = random.integer(1, 9);
     axis.object = axis.taps + random.integer(0, 30);
     if (random.chance(0.5)) {
@@ -41,16 +41,16 @@ gpu::PairAxis random_axis(Random& random) {
 
 // Samples in slots, and convolutions of them along a circle.
 struct Slots {
-    const gpu::PairAxis& axis;
+    const PairAxis& axis;
     const Samples& taps;
     Samples values;
 
-    Slots(const gpu::PairAxis& of, const Samples& kernel, index_t count)
+    Slots(const PairAxis& of, const Samples& kernel, index_t count)
         : axis(of), taps(kernel), values(at(count), poison) {}
 
     double& operator[](index_t slot) { return values.at(at(slot)); }
 
-    void along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint) {
+    void along_z(const PositionMap& load, const PositionMap& store, bool adjoint) {
         REQUIRE(load.count <= axis.grid);
         REQUIRE(store.count <= axis.grid);
         Samples before(at(axis.grid)), after(at(axis.grid));
@@ -67,7 +67,7 @@ struct Slots {
 };
 
 // Direct sums.
-Samples blurred(const gpu::PairAxis& axis, const Samples& taps, const Samples& object) {
+Samples blurred(const PairAxis& axis, const Samples& taps, const Samples& object) {
     Samples image(at(axis.image));
     for (index_t i = 0; i < axis.image; ++i)
         for (index_t t = 0; t < axis.taps; ++t) {
@@ -76,7 +76,7 @@ Samples blurred(const gpu::PairAxis& axis, const Samples& taps, const Samples& o
         }
     return image;
 }
-Samples projected_back(const gpu::PairAxis& axis, const Samples& taps, const Samples& image) {
+Samples projected_back(const PairAxis& axis, const Samples& taps, const Samples& image) {
     Samples object(at(axis.object));
     for (index_t i = 0; i < axis.image; ++i)
         for (index_t t = 0; t < axis.taps; ++t) {
@@ -90,7 +90,7 @@ Samples projected_back(const gpu::PairAxis& axis, const Samples& taps, const Sam
 struct Direct {
     Samples taps, object, data, back;
 
-    Direct(const gpu::PairAxis& axis, Random& random) {
+    Direct(const PairAxis& axis, Random& random) {
         const auto fill = [&](Samples& samples, index_t count) {
             for (index_t i = 0; i < count; ++i) samples.push_back(0.5 + random.uniform());
         };
@@ -107,7 +107,7 @@ struct Direct {
 struct WalkSlots : Slots {
     PlaneWalk walk;
 
-    WalkSlots(const gpu::PairAxis& of, const Samples& kernel, const PlaneWalk& of_walk)
+    WalkSlots(const PairAxis& of, const Samples& kernel, const PlaneWalk& of_walk)
         : Slots(of, kernel, of_walk.ring()), walk(of_walk) {}
 
     void load(const WalkStep& step, const Samples& object) {
@@ -146,7 +146,7 @@ std::vector<double> random_speeds(Random& random, index_t count) {
 TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
     Random random(test_seed("slabs of planes"));
     for (int k = 0; k < 400; ++k) {
-        gpu::PairAxis axis = random_axis(random);
+        PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
         const std::vector<PlanePart> parts = divide_planes(axis, random_speeds(random, count));
@@ -171,7 +171,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
         for (std::size_t g = 0; g < parts.size(); ++g) {
             const PlanePart& part = parts[g];
             if (part.image.count() == 0) continue;
-            const gpu::Range seen = axis.seen_by(part.image);
+            const IndexRange seen = axis.seen_by(part.image);
             const index_t first = part.image.begin - part.light.begin;
             memory[g].along_z(axis.object_map(seen, seen.begin - part.seen.begin, part.slots()),
                               axis.image_map(part.image, first, part.slots()), false);
@@ -183,7 +183,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
             const PlanePart& part = parts[g];
             for (index_t i = part.light.begin; i < part.light.end; ++i)
                 memory[g][i - part.light.begin] = ratios[at(i)];
-            const gpu::Range light = axis.lit_by(part.object);
+            const IndexRange light = axis.lit_by(part.object);
             memory[g].along_z(axis.image_map(light, light.begin - part.light.begin, part.slots()),
                               axis.object_map(part.object, 0, part.slots()), true);
             for (index_t o = part.object.begin; o < part.object.end; ++o)
@@ -196,7 +196,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
 TEST_CASE("deconvolve: a walk along z is an iteration") {
     Random random(test_seed("walks of planes"));
     for (int k = 0; k < 600; ++k) {
-        gpu::PairAxis axis = random_axis(random);
+        PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
@@ -234,7 +234,7 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
 TEST_CASE("deconvolve: walks in a chain follow each other") {
     Random random(test_seed("chains of walks"));
     for (int k = 0; k < 600; ++k) {
-        gpu::PairAxis axis = random_axis(random);
+        PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const Samples second = Direct(axis, random).data;
         Samples want = projected_back(axis, direct.taps, second);
@@ -285,7 +285,7 @@ TEST_CASE("deconvolve: walks in a chain follow each other") {
 TEST_CASE("deconvolve: a chain of walks is several iterations") {
     Random random(test_seed("iterations in a chain"));
     for (int k = 0; k < 300; ++k) {
-        gpu::PairAxis axis = random_axis(random);
+        PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const index_t count = random.integer(1, 4), depth = random.integer(1, 12);
         Samples want = direct.object;
@@ -323,7 +323,7 @@ TEST_CASE("deconvolve: a chain of walks is several iterations") {
 }
 
 TEST_CASE("deconvolve: iterations go together while the bus is slower than the GPU") {
-    gpu::PairAxis z;
+    PairAxis z;
     z.object = z.image = 300;
     z.taps = 30;
     const auto seconds = [&](index_t depth, index_t together, double bus, double memory) {
@@ -340,7 +340,7 @@ TEST_CASE("deconvolve: iterations go together while the bus is slower than the G
 }
 
 TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least one") {
-    gpu::PairAxis axis;
+    PairAxis axis;
     axis.object = axis.image = 100;
     const auto planes = [&](const std::vector<double>& speeds) {
         std::vector<index_t> counts;
@@ -372,7 +372,7 @@ TEST_CASE("deconvolve: tiles share the axis, and each loads all that its updates
         return samples;
     };
     for (int k = 0; k < 300; ++k) {
-        const gpu::PairAxis axis = random_axis(random);
+        const PairAxis axis = random_axis(random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 5));
         const index_t chained = random.integer(1, 2);
         const Samples taps = random_samples(axis.taps);
@@ -380,7 +380,7 @@ TEST_CASE("deconvolve: tiles share the axis, and each loads all that its updates
         const Samples image = blurred(axis, taps, object);
         const Samples back = projected_back(axis, taps, image);
         const auto tiles = divide_axis(axis, count, chained);
-        gpu::PairAxis whole = axis;
+        PairAxis whole = axis;
         whole.grid = least_grid(axis, tiles);
         index_t own_end = 0, counted_end = 0;
         for (const TileAxis& tile : tiles) {
@@ -390,7 +390,7 @@ TEST_CASE("deconvolve: tiles share the axis, and each loads all that its updates
             CHECK(tile.counted.begin == counted_end);
             own_end = tile.own.end;
             counted_end = tile.counted.end;
-            const gpu::PairAxis part = tile.within(whole);
+            const PairAxis part = tile.within(whole);
             Slots slots(part, taps, part.grid);
             for (index_t i = 0; i < part.object; ++i) slots[i] = object[at(tile.object.begin + i)];
             slots.along_z(part.object_map(part.whole_object(), 0, part.grid),

@@ -27,7 +27,7 @@ std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
     device.keep_kernel_spectrum = keep;
     DeviceConvolver convolver(c.image_shape, kernel.view(), c.options, device);
     Volume result(convolver.output_shape(), convolver.output_type());
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     for (int execution = 1; execution <= 2; ++execution) {
         const gpu::DeviceMemory input = on_device(image);
         poison(result.view());
@@ -94,7 +94,7 @@ TEST_CASE("device convolver: two in one workspace give what each gives alone", "
     const Volume large = to_volume(random.array({17, 21, 19}, false), PixelType::float32);
     Options adjoint;
     adjoint.operation = Operation::adjoint;
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     const auto result_of = [&](DeviceConvolver& convolver) {
         REQUIRE(convolver.input_shape() == shape);
         const gpu::DeviceMemory input = on_device(image);

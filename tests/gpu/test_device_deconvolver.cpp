@@ -35,7 +35,7 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
     const Array psf = gaussian_psf({7, 9, 9}, center, {1.5, 1.5, 1.5});
     const Specimen specimen = bead_specimen(random, {19, 37, 50}, psf, center, 6, 20000, 5);
     const Volume taps = to_volume(psf, PixelType::float32);
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     for (const PixelType type : {PixelType::float32, PixelType::uint16}) {
         const Volume image = to_volume(specimen.recorded, type);
         const gpu::DeviceMemory there = on_device(image);
@@ -97,7 +97,7 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]"
     const gpu::DeviceMemory from = on_device(image);
     const gpu::DeviceMemory there = on_device(poisoned_like(image.shape(), PixelType::float32));
     const gpu::DeviceMemory result(0, image.bytes());
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     const auto bytes = static_cast<std::size_t>(image.bytes());
     for (int k = 0; k < 200; ++k)  // long enough to be noticed
         REQUIRE(cudaMemsetAsync(there.data(), k, bytes, stream) == cudaSuccess);

@@ -53,7 +53,7 @@ std::string device_defect(const BankCase& c) {
     Volume results({c.shape().signals, bank.filters(), bank.result_samples()}, bank.result_type());
     const bool peaks = c.options.window.kind == WindowPost::Kind::peak;
     const index_t count = element_count(results.shape());
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     for (int execution = 1; execution <= 2; ++execution) {
         poison(results.view());
         std::vector<index_t> positions(static_cast<std::size_t>(count), -12345);

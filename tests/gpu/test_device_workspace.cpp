@@ -202,7 +202,7 @@ TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
     NEEDS_GPU();
     const Bench bench(true);
     const Array convolved = bench.convolved(bench.convolver());
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     for (const DeconvolveOptions& options : ways()) {
         INFO(to_string(options.method) << ", " << to_string(options.acceleration));
         const DeviceDeconvolver deconvolver = bench.deconvolver(options);
@@ -243,7 +243,7 @@ TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]")
         {
             std::jthread convolves([&](const std::stop_token& stop) {
                 try {
-                    const gpu::Stream stream;
+                    const gpu::CudaStream stream;
                     for (index_t k = 0; !stop.stop_requested(); ++k) {
                         wrong +=
                             bench.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
@@ -287,7 +287,7 @@ TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of it
 TEST_CASE("workspace: where there is no room for more, users get theirs again", "[gpu]") {
     NEEDS_GPU();
     gpu::Workspace workspace(0);
-    const gpu::Stream stream;
+    const gpu::CudaStream stream;
     const auto contents = [&](index_t bytes) {
         std::vector<char> values(static_cast<std::size_t>(bytes), 'x');
         workspace.use(&stream, bytes, stream, [&](bool) {

@@ -2,7 +2,6 @@
 // A GPU that is named several times: its memory is divided, not counted several times.
 
 #include "gpu/runtime/device.hpp"
-#include "gpu/runtime/device_selection.hpp"
 #include "tests/deconvolve/specimen.hpp"
 #include "tests/gpu/device.hpp"
 #include "tests/support/compare.hpp"

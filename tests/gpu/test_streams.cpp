@@ -81,7 +81,7 @@ class Lanes {
             lanes_.push_back(
                 std::make_unique<Lane>(random_volume(input_shape, 100 + t), bytes_out));
         // One after another: what is right.
-        const gpu::Stream stream;
+        const gpu::CudaStream stream;
         for (std::size_t t = 0; t < lanes; ++t) {
             enqueue(t, 0, stream);
             stream.wait();
@@ -133,8 +133,8 @@ std::string from_threads(const std::function<void(std::size_t)>& act) {
 void check_streams(const Shape3& input_shape, index_t bytes_out,
                    const std::vector<Enqueue>& executes) {
     Lanes work(input_shape, bytes_out, executes);
-    std::vector<std::unique_ptr<gpu::Stream>> streams;
-    for (std::size_t t = 0; t < lanes; ++t) streams.push_back(std::make_unique<gpu::Stream>());
+    std::vector<std::unique_ptr<gpu::CudaStream>> streams;
+    for (std::size_t t = 0; t < lanes; ++t) streams.push_back(std::make_unique<gpu::CudaStream>());
     {
         INFO("one thread, a stream for each lane");
         for (int n = 0; n < repeats; ++n)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the kernels of sums in space are told, and how they share an image out.
+// The arguments of the CUDA kernels of sums in space, and how thread blocks share an image.
 //
 // Samples are stored as widely as sums reach: output (z, y, x) is the sum of samples (z + k, y + i,
 // x + j) times flipped taps (k, i, j), and nothing has to be asked about borders.
@@ -31,7 +31,7 @@ struct DirectTile {
     static constexpr int lanes = 32, warps = 8, threads = lanes * warps;
     static constexpr int thread_rows = 4, planes = 2;
     static constexpr int rows = thread_rows * warps;
-    /// Of the sums of all threads.
+    /// Bytes of the sums of all threads.
     static constexpr index_t sums_bytes = index_t{threads} * thread_rows * planes * pack_bytes;
 };
 
@@ -163,5 +163,13 @@ bool takes_packs(const RowTarget& target) {
            target.pixels.plane_stride % pack_size<T> == 0 &&
            reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
 }
+
+struct DirectKernel {
+    /// Takes a DirectJob with ConstantTaps where the layout says so, else with GlobalTaps.
+    const void* kernel = nullptr;
+    index_t shared_bytes = 0;  ///< beside the totals of tap groups
+};
+template <class T>
+DirectKernel direct_kernel_for(const TapLayout& layout);
 
 }  // namespace convolume::gpu

@@ -1,31 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The bodies of the kernels of sums in space.
+// The bodies of the CUDA kernels of sums in space.
 
 #include "gpu/fft/pixel.hpp"
-#include "gpu/volumes/direct/sample_source.hpp"
+#include "gpu/volumes/direct/direct_job.hpp"
 
 namespace convolume::gpu {
 
-template <class Real>
-CONVOLUME_DEVICE void multiply_add(Real& sum, Real a, Real b) {
-    sum += a * b;
+CONVOLUME_DEVICE index_t least(index_t a, index_t b) {
+    return a < b ? a : b;
 }
-template <class Real>
-CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
-    sum.re += a.re * b.re;
-    sum.im += a.re * b.im;
-    sum.re -= a.im * b.im;
-    sum.im += a.im * b.re;
+
+/// The tile of a block, and the thread's place in it.
+struct DirectPlace {
+    int lane, warp;
+    index_t tile_pack, tile_row, plane;  ///< first ones of the tile
+
+    template <class Context>
+    CONVOLUME_DEVICE DirectPlace(const Context& context, index_t tiles_x, index_t tiles_y)
+        : lane(context.thread() % DirectTile::lanes), warp(context.thread() / DirectTile::lanes) {
+        const index_t row = context.block() / tiles_x;
+        tile_pack = (context.block() - row * tiles_x) * DirectTile::lanes;
+        tile_row = row % tiles_y * DirectTile::rows;
+        plane = row / tiles_y * DirectTile::planes;
+    }
+    CONVOLUME_DEVICE index_t row() const {
+        return tile_row + index_t{warp} * DirectTile::thread_rows;
+    }
+    CONVOLUME_DEVICE index_t pack() const { return tile_pack + lane; }
+};
+
+template <class T>
+CONVOLUME_DEVICE const Pack<T>* plane_of(const DirectSamples<T>& samples, index_t plane) {
+    index_t slot = samples.first_slot + plane;
+    if (slot >= samples.ring) slot -= samples.ring;
+    return samples.data + slot * samples.plane_packs;
 }
-template <class Real>
-CONVOLUME_DEVICE void add_to(Real& sum, Real value) {
-    sum += value;
-}
-template <class Real>
-CONVOLUME_DEVICE void add_to(Complex<Real>& sum, Complex<Real> value) {
-    sum = sum + value;
-}
+
+/// Samples of a thread's sums, straight from device memory, through the caches. Offers
+/// enter(plane) and then load(row, pack) of that plane, counted from the thread's own first output.
+/// The fastest of several ways by measurement (bench/gpu_direct.cu compares them): what a thread
+/// block reads again comes from the L1 cache as fast as from shared memory, without barriers.
+template <class T, class Context>
+class CachedSamples {
+  public:
+    /// Shared memory that it takes.
+    static index_t bytes(const TapLayout&) { return 0; }
+
+    CONVOLUME_DEVICE CachedSamples(const Context& context, char* /*shared*/,
+                                   const DirectSamples<T>& samples, const DirectPlace& place,
+                                   int /*planes*/)
+        : context_(context), samples_(samples), plane_(place.plane) {
+        // Threads beyond the last outputs repeat those.
+        own_ = least(place.row(), samples.last_row) * samples.row_packs +
+               least(place.pack(), samples.last_pack);
+    }
+    CONVOLUME_DEVICE void enter(int plane) { at_ = plane_of(samples_, plane_ + plane) + own_; }
+    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
+        return context_.load(at_ + row * samples_.row_packs + pack);
+    }
+
+  private:
+    const Context& context_;
+    const DirectSamples<T>& samples_;
+    index_t plane_, own_;
+    const Pack<T>* at_ = nullptr;
+};
 
 /// A thread's sums: in registers, every index being known at compile time.
 template <class T>
@@ -52,7 +92,7 @@ struct ThreadSums {
                 Pack<T>& slot = total[(p * rows + r) * DirectTile::threads];
                 CONVOLUME_UNROLL
                 for (int i = 0; i < pack_size<T>; ++i) {
-                    if (!first) add_to(values[p][r].v[i], slot.v[i]);
+                    if (!first) values[p][r].v[i] = values[p][r].v[i] + slot.v[i];
                     slot.v[i] = values[p][r].v[i];
                 }
             }
@@ -135,7 +175,7 @@ CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlac
             if (plane >= job.planes || y >= job.kept_y) continue;
             Pack<T> pack = sums.values[p][r];
             CONVOLUME_UNROLL
-            for (int i = 0; i < pack_size<T>; ++i) add_to(pack.v[i], job.add);
+            for (int i = 0; i < pack_size<T>; ++i) pack.v[i] = pack.v[i] + job.add;
             const index_t at = plane * job.target.plane_stride + y * job.target.row_stride + x;
             if (job.whole_packs)
                 *reinterpret_cast<Pack<T>*>(static_cast<T*>(job.target.data) + at) = pack;
@@ -153,8 +193,8 @@ struct TapGroupSource {
     CONVOLUME_DEVICE auto load(int r, int p) const { return source.load(row + r, pack + p); }
 };
 
-/// The body of the kernel for tap groups of Width × Height: sums for one tile. `Source` is one
-/// of sample_source.hpp; `shared` memory holds the totals of groups_per_sum groups each, where they
+/// The body of the kernel for tap groups of Width × Height: sums for one tile. `Source` is like
+/// CachedSamples; `shared` memory holds the totals of groups_per_sum groups each, where they
 /// are asked for, and what the source takes.
 template <int Width, int Height, template <class, class> class Source, class T, class Taps,
           class Context>
@@ -206,6 +246,53 @@ CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Tap
     store_sums(job, place, sums, clamped);
     if (clamped[0] > 0) context.add(job.clamped, clamped[0]);
     if (clamped[1] > 0) context.add(job.clamped + 1, clamped[1]);
+}
+
+/// Pixels that become source.planes planes of samples, in slots that follow each other.
+template <class T>
+struct WidenJob {
+    RowSource source;
+    Pack<T>* samples = nullptr;  ///< of the first slot
+    index_t plane_packs = 0, row_packs = 0, rows = 0;
+};
+
+template <class T, class Context>
+CONVOLUME_DEVICE void widen(const Context& context, const WidenJob<T>& job) {
+    using Real = real_part_t<T>;
+    constexpr int size = pack_size<T>;
+    const RowSource& source = job.source;
+    const LoadRule<Real> rule{static_cast<Real>(source.subtract), source.nonfinite_to_zero};
+    const int lane = context.thread() % DirectTile::lanes;
+    const index_t warp = context.block() * DirectTile::warps + context.thread() / DirectTile::lanes;
+    with_pixel(source.pixels.type, [&](auto tag) {
+        using S = decltype(tag);
+        for (index_t row = warp; row < source.planes * job.rows;
+             row += context.blocks() * DirectTile::warps) {
+            const index_t plane = row / job.rows, y = row - plane * job.rows;
+            index_t from = y < source.loaded_y ? y : -1;
+            if (from >= 0 && source.gather_y != nullptr) from = source.gather_y[y];
+            const S* const pixels = static_cast<const S*>(source.pixels.data) +
+                                    plane * source.pixels.plane_stride +
+                                    (from < 0 ? 0 : from * source.pixels.row_stride);
+            Pack<T>* const to = job.samples + plane * job.plane_packs + y * job.row_packs;
+            for (index_t pack = lane; pack < job.row_packs; pack += DirectTile::lanes) {
+                Pack<T> values{};
+                CONVOLUME_UNROLL
+                for (int i = 0; i < size; ++i) {
+                    const index_t x = pack * size + i;
+                    index_t at = from >= 0 && x < source.loaded_x ? x : -1;
+                    if (at >= 0 && source.gather_x != nullptr) at = source.gather_x[x];
+                    if (at < 0) continue;
+                    const Complex<Real> sample = load_sample<Real>(context.load(pixels + at), rule);
+                    if constexpr (is_complex_pixel<T>)
+                        values.v[i] = sample;
+                    else
+                        values.v[i] = sample.re;
+                }
+                to[pack] = values;
+            }
+        }
+    });
 }
 
 }  // namespace convolume::gpu

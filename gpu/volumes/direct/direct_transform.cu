@@ -2,11 +2,11 @@
 #include <algorithm>
 
 #include "gpu/runtime/check.hpp"
-#include "gpu/volumes/direct/compiled_kernels.hpp"
-#include "gpu/volumes/direct/device_kernels.cuh"
+#include "gpu/volumes/direct/direct_instances.cuh"
+#include "gpu/volumes/direct/direct_job.hpp"
+#include "gpu/volumes/direct/direct_kernel.hpp"
 #include "gpu/volumes/direct/direct_transform.hpp"
 #include "gpu/volumes/direct/taps.hpp"
-#include "gpu/volumes/direct/widen_kernel.hpp"
 
 namespace convolume::gpu {
 
@@ -19,10 +19,10 @@ __global__ void __launch_bounds__(DirectTile::threads)
 }
 
 template <class T>
-class DirectTransform : public BlockTransform {
+class DirectTransform : public RingTransform {
   public:
     DirectTransform(const Block& block, const BlockGeometry& geometry)
-        : block_(block), geometry_(geometry), layout_(tap_layout<T>(block.kernel())) {}
+        : RingTransform(block, geometry), layout_(tap_layout<T>(block.kernel())) {}
 
     void prepare(const DeviceTaps&, const BlockMemory&, cudaStream_t) const override {
         throw InternalError("taps for sums in space are arranged on the host");
@@ -34,9 +34,7 @@ class DirectTransform : public BlockTransform {
             WidenJob<T> job;
             job.source = source;
             job.source.planes = count;
-            job.source.pixels.data = static_cast<char*>(source.pixels.data) +
-                                     begin * source.pixels.plane_stride *
-                                         static_cast<index_t>(size_of(source.pixels.type));
+            job.source.pixels = source.pixels.from_plane(begin);
             job.plane_packs = packs(geometry_.plane);
             job.row_packs = packs(geometry_.pitch);
             job.rows = geometry_.rows;
@@ -46,15 +44,6 @@ class DirectTransform : public BlockTransform {
                 std::min(most, ceil_div(count * job.rows, index_t{DirectTile::warps})));
             widen_kernel<T><<<blocks, DirectTile::threads, 0, stream>>>(job);
             check(cudaGetLastError(), "loading samples");
-        });
-    }
-
-    void load_zeros(index_t first_slot, index_t count, const BlockMemory& memory,
-                    cudaStream_t stream) const override {
-        for_each_run(first_slot, count, [&](index_t slot, index_t, index_t run) {
-            check(cudaMemsetAsync(memory.ring + slot * geometry_.plane_bytes(), 0,
-                                  static_cast<std::size_t>(run * geometry_.plane_bytes()), stream),
-                  "clearing planes");
         });
     }
 
@@ -77,18 +66,6 @@ class DirectTransform : public BlockTransform {
 
   private:
     static index_t packs(index_t samples) { return samples / pack_size<T>; }
-
-    // A run of planes in the ring is one or two runs of slots.
-    template <class Run>
-    void for_each_run(index_t first_slot, index_t count, const Run& run) const {
-        index_t slot = first_slot % geometry_.ring;
-        for (index_t begin = 0; begin < count;) {
-            const index_t here = std::min(count - begin, geometry_.ring - slot);
-            run(slot, begin, here);
-            begin += here;
-            slot = 0;
-        }
-    }
 
     template <class Taps>
     DirectJob<T, Taps> job_of(index_t first_slot, const RowTarget& target,
@@ -131,8 +108,6 @@ class DirectTransform : public BlockTransform {
               "launching sums in space");
     }
 
-    Block block_;
-    BlockGeometry geometry_;
     TapLayout layout_;
 };
 
@@ -162,6 +137,65 @@ DevicePool::Lease direct_taps(const Block& block, const ConstImageView& taps, De
               "copying the kernel");
         check(cudaStreamSynchronize(stream), "copying the kernel");
         return memory;
+    });
+}
+
+Block widened(const Block& block) {
+    Block wide = block;
+    for (BlockAxis& axis : wide.axes) {
+        axis.loaded = axis.grid = axis.kept + axis.kernel - 1;
+        axis.kept_begin = axis.kernel - 1;
+    }
+    return wide;
+}
+
+BlockInput widened(const Block& block, const BlockInput& input) {
+    BlockInput wide = input;
+    for (std::size_t a = 0; a < 3; ++a) {
+        const BlockAxis& axis = block.axes[a];
+        const std::vector<index_t>& gather = input.gather[a];
+        std::vector<index_t>& indices = wide.gather[a];
+        indices.assign(static_cast<std::size_t>(axis.kept + axis.kernel - 1), -1);
+        const index_t first = axis.kept_begin - (axis.kernel - 1);
+        const index_t end = std::min(first + static_cast<index_t>(indices.size()),
+                                     static_cast<index_t>(gather.size()));
+        for (index_t i = std::max<index_t>(first, 0); i < end; ++i)
+            indices[static_cast<std::size_t>(i - first)] = gather[static_cast<std::size_t>(i)];
+    }
+    return wide;
+}
+
+void describe_direct(const Block& block, BlockGeometry& geometry) {
+    with_sample(block, [&](auto sample) {
+        using T = decltype(sample);
+        const TapLayout taps = tap_layout<T>(block.kernel());
+        geometry.sample_bytes = static_cast<index_t>(sizeof(T));
+        geometry.rows =
+            round_up(block.axes[1].kept, index_t{DirectTile::thread_rows}) + taps.reach_y();
+        const index_t packs = packs_of<T>(block.axes[2].kept) + taps.template reach_packs<T>();
+        geometry.pitch = geometry.half_x = packs * pack_size<T>;
+        if (!taps.template are_constant<T>())
+            geometry.kernel_bytes =
+                round_up(taps.template packs<T>() * pack_bytes, DeviceMemory::alignment);
+    });
+    geometry.plane = checked_multiply(geometry.rows, geometry.pitch);
+    geometry.kernel_planes = block.axes[0].kernel;
+    const Block wide = widened(block);
+    geometry.lists_bytes =
+        round_up(4 * (wide.axes[1].loaded + wide.axes[2].loaded), DeviceMemory::alignment) +
+        DeviceMemory::alignment;
+}
+
+double direct_seconds(const Block& block, double multiply_adds) {
+    return with_sample(block, [&](auto sample) {
+        using T = decltype(sample);
+        const TapLayout taps = tap_layout<T>(block.kernel());
+        const auto warps =
+            static_cast<double>(packs_of<T>(block.axes[2].kept)) / DirectTile::lanes *
+            static_cast<double>(ceil_div(block.axes[1].kept, index_t{DirectTile::thread_rows})) *
+            static_cast<double>(block.axes[0].kept * block.axes[0].kernel);
+        constexpr double products_a_cycle = 128;
+        return warps * tap_plane_cycles<T>(taps) / (multiply_adds / products_a_cycle);
     });
 }
 

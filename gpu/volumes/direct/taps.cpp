@@ -25,10 +25,10 @@ double tap_plane_cycles(const TapLayout& layout) {
     const double loads = (rows + layout.height - 1) *
                          static_cast<double>(packs_of<T>(layout.width + pack_size<T> - 1)) *
                          pack_cycles / DirectTile::planes;
-    constexpr double not_hidden = 0.3;    // of what runs side by side
-    constexpr double from_memory = 1.25;  // measured: taps in registers are in the way of others
-    return groups * (std::max(products, loads) + not_hidden * std::min(products, loads)) *
-           (layout.are_constant<T>() ? 1 : from_memory);
+    constexpr MachineRates rates;
+    return groups *
+           (std::max(products, loads) + rates.gpu_direct_not_hidden * std::min(products, loads)) *
+           (layout.are_constant<T>() ? 1 : rates.gpu_device_taps_factor);
 }
 
 template <class T>

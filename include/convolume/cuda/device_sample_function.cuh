@@ -19,7 +19,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "convolume/cuda/detail/segment_instances.cuh"
+#include "convolume/cuda/detail/segment_device.cuh"
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
 

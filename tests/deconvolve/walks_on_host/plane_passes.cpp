@@ -21,26 +21,16 @@ DeviceScope::DeviceScope(int) {}
 DeviceScope::~DeviceScope() = default;
 
 DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
-    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1)), bytes_(bytes) {
-    std::memset(data_, 0xff, static_cast<std::size_t>(bytes));  // NaN
-    walks_on_host::Machine::one().add_memory(data_, static_cast<std::size_t>(bytes));
+    : data_(std::malloc(static_cast<std::size_t>(bytes) + 1), Free{bytes}) {
+    std::memset(data(), 0xff, static_cast<std::size_t>(bytes));  // NaN
+    walks_on_host::Machine::one().add_memory(data(), static_cast<std::size_t>(bytes));
 }
-DeviceMemory::~DeviceMemory() {
-    release();
-}
-DeviceMemory::DeviceMemory(DeviceMemory&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
-DeviceMemory& DeviceMemory::operator=(DeviceMemory&& other) noexcept {
-    std::swap(data_, other.data_);
-    std::swap(bytes_, other.bytes_);
-    return *this;
+void DeviceMemory::Free::operator()(void* data) const {
+    walks_on_host::Machine::one().remove_memory(data);
+    std::free(data);
 }
 void DeviceMemory::clear() const {
-    std::memset(data_, 0, static_cast<std::size_t>(bytes_));
-}
-void DeviceMemory::release() noexcept {
-    walks_on_host::Machine::one().remove_memory(data_);
-    std::free(std::exchange(data_, nullptr));
+    std::memset(data(), 0, static_cast<std::size_t>(bytes()));
 }
 
 }  // namespace convolume::gpu
@@ -110,12 +100,12 @@ double worked_on(const ElementWork& work, index_t i, index_t w, double sample, d
 
 }  // namespace
 
-std::optional<gpu::PairAxes> pair_axes(const Shape3& object, const Shape3& image,
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
                                        const Shape3& taps, const Index3& shift) {
-    gpu::PairAxes axes;
+    PairAxes axes;
     for (int a = 0; a < 3; ++a) {
-        gpu::PairAxis& axis = axes[static_cast<std::size_t>(a)];
-        axis = {{object[a], image[a], taps[a], shift[a], 0}};
+        PairAxis& axis = axes[static_cast<std::size_t>(a)];
+        axis = {object[a], image[a], taps[a], shift[a], 0};
         if (axis.taps > axis.object) return {};
     }
     return axes;
@@ -127,7 +117,7 @@ index_t pair_grid_x(int, index_t least) {
     return least;
 }
 
-PlanePasses::PlanePasses(int device, const gpu::PairAxes& axes, index_t slots,
+PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
                          const std::vector<ConstImageView>& kernels, index_t, index_t rings,
                          std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
@@ -177,16 +167,16 @@ void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots
     });
 }
 
-void PlanePasses::along_z(const gpu::PositionMap& load, const gpu::PositionMap& store, bool adjoint,
+void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                           cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     enqueue(stream, [=, this] {
         const index_t length = axes_[0].grid, rows = axes_[1].grid, columns = axes_[2].grid;
-        for (const gpu::PositionMap& map : {load, store})
+        for (const PositionMap& map : {load, store})
             if (map.count > std::min(length, map.ring)) throw std::logic_error("too many planes");
         const index_t sign = adjoint ? 1 : -1;
         std::vector<std::vector<double>> all(static_cast<std::size_t>(store.count),
                                              std::vector<double>(static_cast<std::size_t>(plane_)));
-        const auto slot_at = [&](const gpu::PositionMap& map, index_t i) {
+        const auto slot_at = [&](const PositionMap& map, index_t i) {
             return samples_of(ring(ring_index) + (map.first + i) % map.ring * plane_);
         };
         const double* taps = kernels_[kernel].as<double>();

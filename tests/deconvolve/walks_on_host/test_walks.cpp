@@ -139,7 +139,7 @@ void check_alike(const Found& got, const Found& want) {
 }
 
 // Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
-std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, gpu::PairAxes& axes) {
+std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, PairAxes& axes) {
     auto& [z, y, x] = axes;
     const index_t chained = problem.traits.projections;
     const auto tiles_y = divide_axis(y, of.tiles_y, chained);
@@ -176,7 +176,7 @@ void check_case(const Case& of, const Volume& recorded, Random& random, int numb
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
     auto axes = pass_axes(problem, smooth ? 2 : 1);
     REQUIRE(axes);
-    gpu::PairAxis& z = axes->front();
+    PairAxis& z = axes->front();
     z.grid = PlaneWalk::least_grid(z, of.depth) + random.integer(0, 2);
     const std::vector<Walker::Place> places = places_of(of, problem, *axes);
     walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));

@@ -9,6 +9,7 @@
 #include <random>
 #include <vector>
 
+#include "bench/direct_samples.hpp"
 #include "gpu/volumes/direct/direct_kernel.hpp"
 #include "gpu/volumes/direct/taps.hpp"
 #include "tests/catch.hpp"

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "gpu/volumes/direct/widen_kernel.hpp"
+#include "gpu/volumes/direct/direct_kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/host_block.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "gpu/fft/column_kernel.hpp"
-#include "gpu/fft/twiddles.hpp"
+#include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/fft/host_block.hpp"
@@ -17,14 +17,14 @@ struct ColumnsCheck {
     using Sample = std::complex<Real>;
     using Shape = ColumnShape<Real, N>;
 
-    static void run(ColumnJob<Real> job, bool staged) {
+    static void run(ColumnJob<Real> job, bool prefetches) {
         const auto twiddles = plan_twiddles<Real>(Shape::value);
         job.twiddles = twiddles.data();
-        job.staged = staged;
+        job.prefetches = prefetches;
         // Fewer blocks than tiles: the first takes several.
         index_t bytes = Shape::fixed_bytes;
-        if (job.staged) bytes += Shape::staging_bytes;
-        if (job.taps_staged) bytes += Shape::staging_bytes / N * job.taps;
+        if (job.prefetches) bytes += Shape::prefetch_bytes;
+        if (job.prefetches_taps) bytes += Shape::prefetch_bytes / N * job.taps;
         run_on_host(2, Shape::threads, bytes, [&](const HostBlock& block) {
             if constexpr (transforms_kernels<Real>) {
                 if (job.taps > 0) return column_pass<Real, N, true>(block, job);
@@ -67,7 +67,7 @@ struct ColumnsCheck {
     }
 
     static void transform(Direction direction, const PositionMap& load, const PositionMap& store,
-                          bool staged) {
+                          bool prefetches) {
         const index_t batches = 2, source_size = load.ring * pitch,
                       target_size = store.ring * pitch;
         auto source = random_samples<Sample>(batches * source_size, N);
@@ -84,7 +84,7 @@ struct ColumnsCheck {
         run(transform_job(
                 N, direction, Columns<Real>{source.data(), pitch, columns, batches, source_size},
                 load, Columns<Real>{target.data(), pitch, columns, batches, target_size}, store),
-            staged);
+            prefetches);
         Difference difference;
         for (index_t batch = 0; batch < batches; ++batch) {
             for (index_t c = 0; c < columns; ++c) {
@@ -94,14 +94,14 @@ struct ColumnsCheck {
                         difference);
             }
         }
-        INFO("columns of " << N << ", staged " << staged);
+        INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < tolerance<Real>(N));
         index_t untouched = 0;
         for (const Sample& sample : target) untouched += std::isnan(sample.real());
         CHECK(untouched == batches * (target_size - store.count * columns));
     }
 
-    static void convolve(const PositionMap& load, const PositionMap& store, bool staged,
+    static void convolve(const PositionMap& load, const PositionMap& store, bool prefetches,
                          bool conjugate_kernel = false) {
         REQUIRE(load.ring == store.ring);
         auto data = random_samples<Sample>(load.ring * pitch, N);
@@ -109,7 +109,7 @@ struct ColumnsCheck {
         const auto before = data;
         run(convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
                          {{kernel.data(), pitch, columns, 1, 0}, 0, conjugate_kernel}),
-            staged);
+            prefetches);
         Difference difference;
         for (index_t c = 0; c < columns; ++c) {
             auto signal = fftw(column_of(before, c, load), forward_sign);
@@ -120,7 +120,7 @@ struct ColumnsCheck {
             }
             compare(data, c, store, fftw(signal, inverse_sign), difference);
         }
-        INFO("columns of " << N << ", staged " << staged);
+        INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
         // Slots that are not stored keep what they held.
         for (index_t s = 0; s < store.ring; ++s) {
@@ -135,7 +135,7 @@ struct ColumnsCheck {
 
     /// With a kernel of taps, which are random too.
     static void convolve_taps(const PositionMap& load, const PositionMap& store, index_t taps,
-                              bool staged, bool taps_staged, bool conjugate_kernel) {
+                              bool prefetches, bool taps_staged, bool conjugate_kernel) {
         if constexpr (transforms_kernels<Real>) {
             auto data = random_samples<Sample>(load.ring * pitch, N);
             auto kernel = random_samples<Sample>(taps * pitch, N + 1);
@@ -143,8 +143,8 @@ struct ColumnsCheck {
             auto job =
                 convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0}, load, store,
                              {{kernel.data(), pitch, columns, 1, 0}, taps, conjugate_kernel});
-            job.taps_staged = taps_staged;
-            run(job, staged);
+            job.prefetches_taps = taps_staged;
+            run(job, prefetches);
             Difference difference;
             for (index_t c = 0; c < columns; ++c) {
                 auto signal = fftw(column_of(before, c, load), forward_sign);
@@ -153,7 +153,8 @@ struct ColumnsCheck {
                     signal[k] *= conjugate_kernel ? std::conj(factors[k]) : factors[k];
                 compare(data, c, store, fftw(signal, inverse_sign), difference);
             }
-            INFO("columns of " << N << ", taps " << taps << ", staged " << staged << taps_staged);
+            INFO("columns of " << N << ", taps " << taps << ", prefetches " << prefetches
+                               << taps_staged);
             CHECK(difference.relative() < 2 * tolerance<Real>(N));
         }
     }

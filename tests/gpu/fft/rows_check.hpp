@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "gpu/fft/plan.hpp"
 #include "gpu/fft/row_kernel.hpp"
-#include "gpu/fft/twiddles.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/fft/host_block.hpp"

@@ -9,7 +9,7 @@
 
 #include "deconvolve/executors/row_elements.hpp"
 #include "gpu/fft/element_kernel.hpp"
-#include "gpu/fft/twiddles.hpp"
+#include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/fft/host_block.hpp"

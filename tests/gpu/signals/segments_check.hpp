@@ -3,7 +3,7 @@
 // The kernels over segments, on the host, against sums in double precision.
 
 #include "convolume/cuda/detail/segment_kernel.hpp"
-#include "gpu/signals/segment_twiddles.hpp"
+#include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/signals/host_segment_block.hpp"
@@ -47,7 +47,7 @@ class SegmentsCheck {
                             << ", window " << to_string(c.window) << ", slope " << c.slope);
         const auto signal = random_samples<Sample>(c.signals * c.samples, 7);
         const auto taps = random_samples<Sample>(c.filters * c.taps, 8);
-        const std::vector<Complex<Real>> twiddles = segment_twiddles<Real>(Shape::plan);
+        const std::vector<Complex<Real>> twiddles = plan_twiddles<Real>(Shape::plan);
 
         auto spectra = poisoned<std::complex<Real>>(c.filters * N);
         SpectraJob<Real> filters;

@@ -52,6 +52,19 @@ CONVOLUME_DEVICE constexpr Complex<Real> times_i(Complex<Real> a) {
     return {-a.im, a.re};
 }
 
+/// Adds a·b to `sum`.
+template <class Real>
+CONVOLUME_DEVICE void multiply_add(Real& sum, Real a, Real b) {
+    sum += a * b;
+}
+template <class Real>
+CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Complex<Real> a, Complex<Real> b) {
+    sum.re += a.re * b.re;
+    sum.im += a.re * b.im;
+    sum.re -= a.im * b.im;
+    sum.im += a.im * b.re;
+}
+
 /// N complex numbers, in registers where every index is known at compile time.
 template <class Real, int N>
 struct Samples {

@@ -74,7 +74,7 @@ struct DeviceBlock {
     __device__ __forceinline__ void wait_copies() const {
         asm volatile("cp.async.wait_all;" ::: "memory");
     }
-    /// What was copied since the last call is a group; waits for all groups but the last one.
+    /// Copies since the last call are a group; the wait is for all groups but the last one.
     __device__ __forceinline__ void end_copy_group() const {
         asm volatile("cp.async.commit_group;" ::: "memory");
     }

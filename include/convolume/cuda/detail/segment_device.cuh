@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernels over segments, and the thread block that a device gives them.
+// The CUDA kernels over segments, the thread block that a device gives them, and their table for
+// one kind of data and function.
 
 #include "convolume/cuda/detail/device_block.cuh"
 #include "convolume/cuda/detail/segment_kernel.hpp"
+#include "convolume/cuda/detail/segment_kernels.hpp"
 
 namespace convolume::gpu {
 
@@ -40,7 +42,7 @@ struct SegmentBlock : DeviceBlock {
     __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
         return {load(p), load(p + 1)};
     }
-    /// Writes what nobody reads soon.
+    /// Writes data that are not read soon.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {
         if constexpr (std::is_same_v<T, Complex<float>>) {
@@ -65,6 +67,49 @@ template <class Real, int N, bool complex_data>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
     spectra_kernel(const __grid_constant__ SpectraJob<Real> job) {
     CONVOLUME_PASS((transform_filters<Real, N, complex_data>(SegmentBlock{}, job)));
+}
+
+static inline cudaError_t set_up_segments(const SegmentKernel& self) {
+    for (const void* kernel : {self.filter, self.spectra}) {
+        const cudaError_t status =
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                 static_cast<int>(self.shared_bytes));
+        if (status != cudaSuccess) return status;
+    }
+    return cudaSuccess;
+}
+static inline cudaError_t launch_segments(const SegmentKernel& self, const void* kernel,
+                                          unsigned blocks, void** arguments, cudaStream_t stream) {
+    return cudaLaunchKernel(kernel, dim3(blocks), dim3(static_cast<unsigned>(self.threads)),
+                            arguments, static_cast<std::size_t>(self.shared_bytes), stream);
+}
+
+template <class Real, int N, bool complex_data, class Function>
+void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
+    using Shape = SegmentShape<Real, N, complex_data>;
+    // A function looks at whole samples in shared memory.
+    constexpr bool fits = Shape::fits && !(Function::present && complex_data && !Shape::whole);
+    if constexpr (fits) {
+        kernels.push_back(
+            {N, Shape::threads, Shape::segments, Shape::blocks_per_unit, Shape::shared_bytes,
+             reinterpret_cast<const void*>(&segment_kernel<Real, N, complex_data, Function>),
+             reinterpret_cast<const void*>(&spectra_kernel<Real, N, complex_data>), set_up_segments,
+             launch_segments});
+    }
+}
+
+template <class Real, bool complex_data, class Function, int... N>
+std::vector<SegmentKernel> compile_segment_kernels() {
+    std::vector<SegmentKernel> kernels;
+    (add_segment_kernel<Real, N, complex_data, Function>(kernels), ...);
+    return kernels;
+}
+
+template <class Real, bool complex_data>
+const std::vector<SegmentKernel>& plain_segment_kernels() {
+    static const auto kernels = compile_segment_kernels<Real, complex_data, NoFunction, 256, 512,
+                                                        1024, 2048, 4096, 8192, 16384>();
+    return kernels;
 }
 
 }  // namespace convolume::gpu

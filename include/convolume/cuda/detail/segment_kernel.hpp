@@ -28,7 +28,54 @@ CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real
     });
 }
 
-/// The body of the kernel. Function is NoFunction, or a caller's with present = true and
+/// The spectrum of a segment, or of two real ones: in registers, or in places of shared memory that
+/// are each thread's alone.
+template <class Real, class Shape>
+class HeldSpectrum {
+  public:
+    using Transform = SegmentTransform<Real, Shape>;
+    using Held = typename Transform::Held;
+    static constexpr int elements = Transform::elements, threads = Transform::threads;
+
+    CONVOLUME_DEVICE HeldSpectrum(char* memory, int thread, const Held& v)
+        : kept_(reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes -
+                                                 Shape::spectrum_bytes) +
+                thread) {
+        unroll<elements>([&](auto i) {
+            if constexpr (Shape::spectrum_in_registers) {
+                held_[i] = v[i];
+            } else {
+                kept_[i * threads] = v[i];
+            }
+        });
+    }
+
+    /// Makes `v` the product with a filter's spectrum, conjugated for the way back.
+    template <class Context>
+    CONVOLUME_DEVICE void multiply(const Context& context, const Complex<Real>* spectrum,
+                                   int thread, Held& v) const {
+        unroll<elements / 2>([&](auto pair) {
+            constexpr int i = 2 * decltype(pair)::value;
+            const auto h = context.load_pair(spectrum + i * threads + 2 * thread);
+            const auto product = [&](auto element, Complex<Real> response) {
+                constexpr int e = decltype(element)::value;
+                if constexpr (Shape::spectrum_in_registers) {
+                    v[e] = conjugate(held_[e] * response);
+                } else {
+                    v[e] = conjugate(kept_[e * threads] * response);
+                }
+            };
+            product(Constant<i>{}, h.first);
+            product(Constant<i + 1>{}, h.second);
+        });
+    }
+
+  private:
+    Samples<Real, Shape::spectrum_in_registers ? elements : 1> held_;
+    Complex<Real>* kept_;
+};
+
+/// The body of the CUDA kernel. Function is NoFunction, or a caller's with present = true and
 /// operator()(const Sample*).
 template <class Real, int N, bool complex_data, class Function, class Context>
 CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<Real>& job,
@@ -37,7 +84,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     using Transform = SegmentTransform<Real, Shape>;
     using Memory = SegmentMemory<Real, Shape, Context>;
     using Held = typename Transform::Held;
-    constexpr int elements = Transform::elements, threads = Transform::threads;
+    constexpr int threads = Transform::threads;
 
     const int lane = context.thread() / threads;
     const int thread = context.thread() % threads;
@@ -71,36 +118,11 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     typename Transform::Twiddles twiddles(context, thread, job.twiddles);
     Transform::forward(exchange, thread, v, twiddles);
 
-    // The spectrum, in registers or in places of shared memory that are this thread's alone.
-    Samples<Real, Shape::spectrum_in_registers ? elements : 1> held;
-    auto* const kept =
-        reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes - Shape::spectrum_bytes) +
-        thread;
-    unroll<elements>([&](auto i) {
-        if constexpr (Shape::spectrum_in_registers) {
-            held[i] = v[i];
-        } else {
-            kept[i * threads] = v[i];
-        }
-    });
-
+    const HeldSpectrum<Real, Shape> held(memory, thread, v);
     int exchange_number = 0;
     for (int filter = first_filter; filter < end_filter; ++filter) {
         const Complex<Real>* const spectrum = job.spectra + static_cast<index_t>(filter) * N;
-        unroll<elements / 2>([&](auto pair) {
-            constexpr int i = 2 * decltype(pair)::value;
-            const auto h = context.load_pair(spectrum + i * threads + 2 * thread);
-            const auto product = [&](auto element, Complex<Real> response) {
-                constexpr int e = decltype(element)::value;
-                if constexpr (Shape::spectrum_in_registers) {
-                    v[e] = conjugate(held[e] * response);
-                } else {
-                    v[e] = conjugate(kept[e * threads] * response);
-                }
-            };
-            product(Constant<i>{}, h.first);
-            product(Constant<i + 1>{}, h.second);
-        });
+        held.multiply(context, spectrum, thread, v);
         twiddles.forget(context);
         exchange_number = (exchange_number + 1) % Shape::exchanges;
         char* const exchange_memory = memory + exchange_number * Shape::exchange_bytes;

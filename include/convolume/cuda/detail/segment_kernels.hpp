@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "convolume/cuda/detail/segment_job.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::gpu {
 
@@ -26,7 +26,7 @@ struct SegmentKernel {
                           void** arguments, cudaStream_t stream) = nullptr;
 };
 
-/// What a caller's function brings along: SampleFunction::device_kernels() points to one.
+/// The CUDA kernels of a caller's function: SampleFunction::device_kernels() points to one.
 struct FunctionKernels {
     std::vector<SegmentKernel> segments;
     const void* function = nullptr;  ///< the object itself

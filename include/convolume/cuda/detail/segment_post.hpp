@@ -1,13 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What becomes of a segment's results between the transform and device memory.
+// What a CUDA kernel over segments is given, and the way of its results from the transform to
+// device memory.
 
 #include <type_traits>
 
-#include "convolume/cuda/detail/segment_job.hpp"
+#include "convolume/cuda/detail/complex.hpp"
 #include "convolume/cuda/detail/segment_transform.hpp"
+#include "convolume/filter_options.hpp"
 
 namespace convolume::gpu {
+
+/// Results n of [begin, end) of signal s are computed in segments: segment k gives the `useful`
+/// results from begin + k·useful on, from the samples that start `skip` before the first. The first
+/// taps-1 results of a segment are aliased, and a function looks at some before and after its own:
+/// skip >= taps-1 + before, and n >= skip + useful + after. Complex segments are transformed alone,
+/// real ones in pairs that follow each other, as real and imaginary part.
+template <class Real>
+struct SegmentJob {
+    const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
+    index_t source_stride = 0;                ///< from signal to signal
+    index_t first = 0, count = 0;             ///< samples there are of each signal; zero elsewhere
+    const Complex<Real>* twiddles = nullptr;  ///< see Plan::first_twiddle()
+    const Complex<Real>* spectra = nullptr;   ///< of filters, over n, in forward()'s order
+    void* target = nullptr;                   ///< of stored samples, see FilterResult
+    index_t* positions = nullptr;             ///< of peaks; may be null
+    index_t signal_stride = 0, filter_stride = 0;
+    index_t begin = 0, end = 0;
+    index_t segments = 0;  ///< of all signals together
+    index_t segments_per_signal = 0;
+    int useful = 0, skip = 0;
+    int filters = 0, filters_per_block = 0;
+    bool power = false;
+    WindowPost::Kind window = WindowPost::Kind::none;
+    index_t window_length = 1;  ///< `useful` is a multiple of it for peaks
+};
+
+/// Arguments of a CUDA kernel that makes spectra.
+template <class Real>
+struct SpectraJob {
+    const void* taps = nullptr;  ///< filters × taps, contiguous, Real or Complex<Real>
+    int filters = 0, taps_each = 0;
+    const Complex<Real>* twiddles = nullptr;
+    Complex<Real>* spectra = nullptr;
+};
 
 /// Which results a segment gives: `count` of `signal` from `first` on; 0 beyond the last segment.
 struct SegmentPlace {
@@ -27,7 +63,7 @@ CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t
     return place;
 }
 
-/// What storing needs of a place from filter to filter, little of it: the rest is found again.
+/// The little of a place that storing keeps from filter to filter: the rest is computed again.
 struct SegmentTarget {
     index_t segment = 0;
     index_t start = 0;  ///< of position 0 in the first filter's results, where all are stored
@@ -47,12 +83,12 @@ struct NoFunction {
 };
 
 /// The largest of some results: the first of equal ones, never a NaN.
-template <class Real>
+template <class Real, class Position = int>
 struct Peak {
     Real value;
-    int position;
+    Position position;
 
-    CONVOLUME_DEVICE void consider(Real other, int at) {
+    CONVOLUME_DEVICE void consider(Real other, Position at) {
         const bool first = other == value && at < position;
         if (other > value || first || (value != value && other == other)) {
             value = other;
@@ -89,7 +125,7 @@ class SegmentStore {
     }
 
   private:
-    static constexpr int elements = Shape::plan.elements(), threads = Shape::plan.threads();
+    static constexpr int elements = Shape::plan.elements, threads = Shape::plan.threads;
 
     CONVOLUME_DEVICE bool kept(int count, int position) const {
         return static_cast<unsigned>(position - job_.skip) < static_cast<unsigned>(count);

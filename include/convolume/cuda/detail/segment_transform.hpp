@@ -8,29 +8,81 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/codelets.hpp"
-#include "convolume/cuda/detail/segment_shape.hpp"
+#include "convolume/cuda/detail/plan.hpp"
+#include "convolume/shape.hpp"
 
 namespace convolume::gpu {
 
-/// Where the twiddle factors of a stage begin in their table: rows i = 1 … radix-1 of width(stage)
-/// columns p, e^{-2πi ip/length}.
-CONVOLUME_CONSTEXPR int first_twiddle(const SegmentPlan& plan, int stage) {
-    int first = 0;
-    for (int s = 0; s < stage; ++s) first += (plan.radix[s] - 1) * plan.width(s);
-    return first;
+/// The plan for segments of n samples: stage s combines radix[s] samples of each transform of
+/// length(s), width(s) apart, in place. Thread t of a segment computes the butterflies t, t +
+/// threads, … of every stage. Two rules keep a thread's twiddle factors and addresses few: the
+/// first radix is the number of samples a thread holds, and the threads are a multiple of every
+/// other width, so that all butterflies of a thread in a stage are at the same position of their
+/// transforms.
+CONVOLUME_CONSTEXPR Plan segment_plan(int n) {
+    if (n == 256) return {n, 2, {16, 16, 1}, 16, 16};
+    const int elements = n <= 4096 ? 16 : 32;
+    return {n, 3, {elements, n / elements / 16, 16}, n / elements, elements};
 }
+
+CONVOLUME_CONSTEXPR bool keeps_segment_rules(const Plan& plan) {
+    for (int s = 1; s < plan.stages; ++s)
+        if (plan.threads % plan.width(s) != 0 || plan.elements % plan.radix[s] != 0) return false;
+    return plan.width(plan.last()) == 1;
+}
+
+/// The thread blocks of a kernel over segments of N samples. What is held where was measured on an
+/// H200.
+template <class Real, int N, bool complex_data>
+struct SegmentShape {
+    static constexpr Plan plan = segment_plan(N);
+    static_assert(keeps_segment_rules(plan));
+    static constexpr int threads_each = plan.threads;
+    /// Segments side by side in a thread block, for two warps at least.
+    static constexpr int segments = threads_each < 64 ? 64 / threads_each : 1;
+    static constexpr int threads = threads_each * segments;
+    static constexpr bool is_long = N > 4096;
+    /// Where registers do not hold a segment's spectrum beside its samples, it is in shared memory.
+    static constexpr bool spectrum_in_registers = !is_long;
+    /// Samples are exchanged whole, or real parts first and then imaginary ones, for half the
+    /// memory.
+    static constexpr bool whole = !is_long;
+    /// Memory for exchanges, used alternately by filters, so that none waits for the one before.
+    static constexpr int exchanges = is_long ? 1 : 2;
+    /// Twiddle factors are loaded for each use, or made of a few in registers.
+    static constexpr bool twiddles_loaded = !is_long && !complex_data;
+
+    CONVOLUME_CONSTEXPR static int padded(int place) { return place + place / 16; }
+    static constexpr index_t exchange_bytes =
+        (static_cast<index_t>(sizeof(Real)) * (whole ? 2 : 1) * padded(N) + 15) / 16 * 16;
+    static constexpr index_t spectrum_bytes =
+        spectrum_in_registers ? 0 : index_t{2} * sizeof(Real) * N;
+    static constexpr index_t segment_bytes = exchanges * exchange_bytes + spectrum_bytes;
+    static constexpr index_t shared_bytes = segments * segment_bytes;
+    static constexpr bool fits = shared_bytes <= 232448;
+    /// Blocks that a multiprocessor (of compute capability 9) holds: its registers are in four
+    /// parts, each for a quarter of the warps.
+    static constexpr int blocks_per_unit = [] {
+        const int registers = sizeof(Real) == 4 ? 128 : 255;  // of a thread
+        const int warps = 4 * (16384 / 32 / registers);
+        const auto by_memory = static_cast<int>(232448 / (shared_bytes + 1024));
+        const int by_registers = warps * 32 / threads;
+        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        return blocks < 1 ? 1 : blocks;
+    }();
+};
 
 /// The twiddle factors of one thread, loaded when they are needed.
 template <class Real, class Shape>
 class LoadedTwiddles {
   public:
-    static constexpr SegmentPlan plan = Shape::plan;
+    static constexpr Plan plan = Shape::plan;
 
     template <class Context>
     CONVOLUME_DEVICE LoadedTwiddles(const Context&, int thread, const Complex<Real>* table) {
         unroll<plan.last()>([&](auto s) {
             constexpr int stage = decltype(s)::value;
-            rows_[stage] = table + first_twiddle(plan, stage) + thread % plan.width(stage);
+            rows_[stage] = table + plan.first_twiddle(stage) + thread % plan.width(stage);
         });
     }
     /// The compiler knows nothing of them any more: it would keep them all in registers from filter
@@ -58,7 +110,7 @@ class LoadedTwiddles {
 template <class Real, class Shape>
 class HeldTwiddles {
   public:
-    static constexpr SegmentPlan plan = Shape::plan;
+    static constexpr Plan plan = Shape::plan;
 
     template <class Context>
     CONVOLUME_DEVICE HeldTwiddles(const Context& context, int thread, const Complex<Real>* table) {
@@ -110,8 +162,8 @@ class HeldTwiddles {
 template <class Real, class Shape>
 class SegmentTransform {
   public:
-    static constexpr SegmentPlan plan = Shape::plan;
-    static constexpr int elements = plan.elements(), threads = plan.threads();
+    static constexpr Plan plan = Shape::plan;
+    static constexpr int elements = plan.elements, threads = plan.threads;
     using Held = Samples<Real, elements>;
     using Twiddles = std::conditional_t<Shape::twiddles_loaded, LoadedTwiddles<Real, Shape>,
                                         HeldTwiddles<Real, Shape>>;

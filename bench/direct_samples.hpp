@@ -1,69 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Where a thread's sums find their samples: the three ways of Hwu, Kirk and El Hajj (Programming
-// Massively Parallel Processors, 4th ed., chapter 7). Each offers enter(plane) and then load(row,
-// pack) of that plane, counted from the thread's own first output.
+// The two ways to samples of direct sums that were slower than CachedSamples
+// (gpu/volumes/direct/direct_kernel.hpp), after Hwu, Kirk and El Hajj (Programming Massively
+// Parallel Processors, 4th ed., chapter 7). gpu_direct.cu compares all three.
 
-#include "gpu/volumes/direct/direct_job.hpp"
+#include "gpu/volumes/direct/direct_kernel.hpp"
 
 namespace convolume::gpu {
-
-CONVOLUME_DEVICE index_t least(index_t a, index_t b) {
-    return a < b ? a : b;
-}
-
-/// The tile of a block, and the thread's place in it.
-struct DirectPlace {
-    int lane, warp;
-    index_t tile_pack, tile_row, plane;  ///< first ones of the tile
-
-    template <class Context>
-    CONVOLUME_DEVICE DirectPlace(const Context& context, index_t tiles_x, index_t tiles_y)
-        : lane(context.thread() % DirectTile::lanes), warp(context.thread() / DirectTile::lanes) {
-        const index_t row = context.block() / tiles_x;
-        tile_pack = (context.block() - row * tiles_x) * DirectTile::lanes;
-        tile_row = row % tiles_y * DirectTile::rows;
-        plane = row / tiles_y * DirectTile::planes;
-    }
-    CONVOLUME_DEVICE index_t row() const {
-        return tile_row + index_t{warp} * DirectTile::thread_rows;
-    }
-    CONVOLUME_DEVICE index_t pack() const { return tile_pack + lane; }
-};
-
-template <class T>
-CONVOLUME_DEVICE const Pack<T>* plane_of(const DirectSamples<T>& samples, index_t plane) {
-    index_t slot = samples.first_slot + plane;
-    if (slot >= samples.ring) slot -= samples.ring;
-    return samples.data + slot * samples.plane_packs;
-}
-
-/// Straight from device memory, through the caches.
-template <class T, class Context>
-class CachedSamples {
-  public:
-    /// Of shared memory.
-    static index_t bytes(const TapLayout&) { return 0; }
-
-    CONVOLUME_DEVICE CachedSamples(const Context& context, char* /*shared*/,
-                                   const DirectSamples<T>& samples, const DirectPlace& place,
-                                   int /*planes*/)
-        : context_(context), samples_(samples), plane_(place.plane) {
-        // Threads beyond the last outputs repeat those.
-        own_ = least(place.row(), samples.last_row) * samples.row_packs +
-               least(place.pack(), samples.last_pack);
-    }
-    CONVOLUME_DEVICE void enter(int plane) { at_ = plane_of(samples_, plane_ + plane) + own_; }
-    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
-        return context_.load(at_ + row * samples_.row_packs + pack);
-    }
-
-  private:
-    const Context& context_;
-    const DirectSamples<T>& samples_;
-    index_t plane_, own_;
-    const Pack<T>* at_ = nullptr;
-};
 
 /// Tiles in shared memory, of which one comes while one is summed.
 template <class T, class Context>

@@ -1,13 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiles the passes of one chunk of lengths.
+// The CUDA kernels of the passes, and their table for one chunk of lengths.
 
 #include <utility>
 
-#include "gpu/fft/device.cuh"
+#include "convolume/cuda/detail/device_block.cuh"
+#include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/pass_table.hpp"
+#include "gpu/fft/row_kernel.hpp"
 
 namespace convolume::gpu {
+
+template <class Real, int N, bool OfTaps>
+__global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
+                                  ColumnShape<Real, N>::blocks_per_unit)
+    column_kernel(const __grid_constant__ ColumnJob<Real> job) {
+    CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
+}
+
+template <class Real, int N>
+__global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>::blocks_per_unit)
+    row_kernel(const __grid_constant__ RowJob<Real> job) {
+    CONVOLUME_PASS((row_pass<Real, N>(DeviceBlock{}, job)));
+}
 
 template <class Real, int N>
 Passes<Real> passes_of() {
@@ -17,7 +32,7 @@ Passes<Real> passes_of() {
     if constexpr (transforms_kernels<Real>) of_taps = column_kernel<Real, N, true>;
     return {N,
             {column_kernel<Real, N, false>, of_taps, Column::value, Column::threads,
-             Column::columns, Column::fixed_bytes, Column::staging_bytes},
+             Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gpu/fft/passes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "gpu/fft/device_table.hpp"
+#include "gpu/fft/pass_table.hpp"
+#include "gpu/runtime/check.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+/// The number of source files that lengths<Real> are divided among
+/// (cmake/ConvolumeKernelSources.cmake).
+template <class Real>
+constexpr int chunks = CONVOLUME_CHUNKS_FLOAT;
+template <>
+constexpr int chunks<double> = CONVOLUME_CHUNKS_DOUBLE;
+
+template <class Real, int... Chunk>
+std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Chunk...>) {
+    std::vector<Passes<Real>> by_length(static_cast<std::size_t>(lengths<Real>.back()) + 1);
+    for (const auto& chunk : {compiled_passes<Real, Chunk, chunks<Real>>()...})
+        for (const Passes<Real>& passes : chunk)
+            by_length[static_cast<std::size_t>(passes.n)] = passes;
+    return by_length;
+}
+
+/// The passes for columns, or rows of complex samples, of length n; null when there are none.
+template <class Real>
+const Passes<Real>* find_passes(index_t n) {
+    static const auto passes = all_passes<Real>(std::make_integer_sequence<int, chunks<Real>>{});
+    if (n < 1 || n >= static_cast<index_t>(passes.size())) return nullptr;
+    const Passes<Real>& found = passes[static_cast<std::size_t>(n)];
+    return found.n == n ? &found : nullptr;
+}
+
+template <class Real>
+const ColumnPass<Real>& column_pass_of(index_t length) {
+    const Passes<Real>* passes = find_passes<Real>(length);
+    if (passes == nullptr) throw InternalError(message("no pass for columns of ", length));
+    return passes->columns;
+}
+
+template <class Real>
+void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream) {
+    const index_t tiles = ceil_div(job.columns, pass.columns) * job.batches;
+    if (tiles == 0) return;
+    job.twiddles = device_twiddles<Real>(pass.plan, stream);
+
+    // Prefetching pays unless its memory leaves less than half the blocks.
+    const auto* kernel = reinterpret_cast<const void*>(job.taps > 0 ? pass.of_taps : pass.kernel);
+    const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
+    const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
+    const index_t prefetching = resident_blocks(kernel, pass.threads, with_source);
+    job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
+    const index_t resident = job.prefetches ? prefetching : plain;
+    index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
+    if (job.prefetches && job.taps > 0) {
+        const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
+        const index_t blocks = resident_blocks(kernel, pass.threads, with_taps);
+        job.prefetches_taps = blocks == prefetching;
+        if (job.prefetches_taps) bytes = with_taps;
+    }
+    if (resident == 0) {
+        throw Unavailable(message("columns of ", job.load.length,
+                                  " samples do not fit this device's shared memory"));
+    }
+    void* arguments[] = {&job};
+    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+                           dim3(static_cast<unsigned>(pass.threads)), arguments,
+                           static_cast<std::size_t>(bytes), stream),
+          "launching a pass over columns");
+}
+
+/// Complex samples of a row in the kernel; 0 for an odd number of real ones.
+index_t samples_of_row(index_t length, bool complex_rows) {
+    if (complex_rows) return length;
+    return length % 2 == 0 ? length / 2 : 0;
+}
+
+template <class Real>
+const RowPass<Real>& row_pass_of(index_t length, bool complex_rows) {
+    const Passes<Real>* passes = find_passes<Real>(samples_of_row(length, complex_rows));
+    if (passes == nullptr) throw InternalError(message("no pass for rows of ", length));
+    return passes->rows;
+}
+
+template <class Real>
+void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
+    const index_t groups = ceil_div(job.planes * job.rows, pass.rows);
+    if (groups == 0) return;
+    job.twiddles = device_twiddles<Real>(pass.plan, stream);
+    const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
+    const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
+    if (resident == 0) {
+        throw Unavailable(message("rows of ", pass.plan.n,
+                                  " complex samples do not fit this device's shared memory"));
+    }
+    const index_t blocks = std::min(groups, resident);
+    void* arguments[] = {&job};
+    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
+                           dim3(static_cast<unsigned>(pass.threads)), arguments,
+                           static_cast<std::size_t>(pass.shared_bytes), stream),
+          "launching a pass over rows");
+}
+
+/// Bytes of device memory in and out a second, in units of 10 GB/s, of passes in single precision:
+/// measured by bench/gpu_passes sweep on an H200 (columns of 1056 and 1152: one pass alone).
+struct Rate {
+    short n, columns, rows;
+};
+constexpr Rate rates[] = {
+    {1, 289, 80},     {2, 356, 80},     {3, 391, 80},     {4, 395, 80},     {5, 380, 80},
+    {6, 384, 80},     {7, 378, 80},     {8, 382, 101},    {9, 378, 100},    {10, 375, 99},
+    {11, 381, 106},   {12, 379, 97},    {13, 379, 93},    {14, 379, 91},    {15, 377, 91},
+    {16, 381, 76},    {18, 380, 188},   {20, 378, 152},   {21, 375, 120},   {24, 376, 142},
+    {25, 369, 132},   {27, 360, 204},   {28, 378, 144},   {30, 376, 156},   {32, 376, 154},
+    {35, 366, 180},   {36, 357, 164},   {40, 364, 152},   {42, 365, 178},   {45, 359, 164},
+    {48, 366, 233},   {50, 362, 236},   {54, 370, 198},   {56, 333, 257},   {60, 362, 264},
+    {64, 333, 222},   {70, 355, 228},   {72, 364, 221},   {75, 360, 236},   {80, 362, 262},
+    {84, 339, 259},   {90, 315, 280},   {96, 365, 306},   {100, 308, 294},  {108, 344, 294},
+    {112, 329, 313},  {120, 314, 320},  {128, 327, 270},  {135, 312, 322},  {144, 318, 294},
+    {150, 355, 318},  {160, 322, 352},  {168, 310, 310},  {180, 304, 328},  {192, 325, 351},
+    {200, 321, 329},  {216, 319, 314},  {224, 322, 348},  {240, 321, 347},  {256, 327, 294},
+    {270, 327, 318},  {288, 321, 335},  {300, 312, 314},  {320, 328, 270},  {336, 330, 326},
+    {360, 324, 314},  {384, 331, 299},  {400, 327, 288},  {420, 312, 322},  {432, 330, 332},
+    {448, 326, 353},  {480, 341, 344},  {512, 329, 346},  {528, 347, 296},  {540, 309, 318},
+    {560, 300, 310},  {576, 329, 322},  {600, 339, 306},  {640, 348, 272},  {672, 356, 343},
+    {720, 335, 321},  {768, 345, 316},  {800, 349, 274},  {840, 318, 328},  {864, 358, 330},
+    {900, 319, 324},  {960, 338, 344},  {1000, 299, 330}, {1024, 346, 320}, {1056, 320, 307},
+    {1080, 294, 313}, {1120, 317, 325}, {1152, 335, 316}, {1200, 321, 295}, {1280, 317, 290},
+    {1344, 312, 313}, {1440, 291, 328}, {1536, 272, 356}, {1600, 309, 327}, {1680, 242, 301},
+    {1728, 274, 287}, {1792, 297, 321}, {1920, 249, 317}, {2048, 315, 326}, {2160, 249, 281},
+    {2240, 239, 304}, {2304, 224, 265}, {2400, 242, 277}, {2560, 260, 302}, {2688, 223, 326},
+    {2880, 196, 264}, {3072, 242, 333}, {3200, 222, 280}, {3456, 190, 274}, {3584, 254, 304},
+    {3840, 249, 272}, {4096, 232, 300},
+};
+constexpr double usual_rate = 330;
+
+/// A longer length makes more work for the passes along the other axes too.
+double cost(int n, int rate) {
+    return n * (0.5 / rate + 0.5 / usual_rate);
+}
+
+index_t cheapest(index_t least, index_t step, index_t samples_each, short Rate::*rate,
+                 bool double_precision) {
+    const Rate* best = nullptr;
+    for (const Rate& candidate : rates) {
+        const index_t length = candidate.n * samples_each;
+        if (length < least || length % step != 0) continue;
+        if (!has_passes(candidate.n, double_precision)) continue;
+        if (best == nullptr || cost(candidate.n, candidate.*rate) < cost(best->n, best->*rate)) {
+            best = &candidate;
+        }
+    }
+    return best == nullptr ? 0 : best->n * samples_each;
+}
+
+}  // namespace
+
+template <class Real>
+bool has_column_pass(index_t length, int device) {
+    const Passes<Real>* passes = find_passes<Real>(length);
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.kernel),
+                                        passes->columns.fixed_bytes, device);
+}
+
+template <class Real>
+void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+                       const PositionMap& load, const Columns<Real>& target,
+                       const PositionMap& store, cudaStream_t stream) {
+    launch(column_pass_of<Real>(length),
+           transform_job(length, direction, source, load, target, store), stream);
+}
+
+template <class Real>
+void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
+                      const PositionMap& store, const ColumnKernel<Real>& kernel,
+                      cudaStream_t stream) {
+    launch(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel), stream);
+}
+
+template <class Real>
+bool has_row_pass(index_t length, bool complex_rows, int device) {
+    const Passes<Real>* passes = find_passes<Real>(samples_of_row(length, complex_rows));
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.kernel),
+                                        passes->rows.shared_bytes, device);
+}
+
+template <class Real>
+void forward_rows(index_t length, bool complex_rows, const RowSource& source,
+                  const SpectrumPlanes<Real>& target, cudaStream_t stream) {
+    launch(row_pass_of<Real>(length, complex_rows),
+           forward_job(length, complex_rows, source, target), stream);
+}
+
+template <class Real>
+void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
+                  const RowTarget& target, double scale, cudaStream_t stream) {
+    launch(row_pass_of<Real>(length, complex_rows),
+           inverse_job(length, complex_rows, source, target, scale), stream);
+}
+
+#define CONVOLUME_INSTANTIATE(Real)                                                               \
+    template bool has_column_pass<Real>(index_t, int);                                            \
+    template bool has_row_pass<Real>(index_t, bool, int);                                         \
+    template void transform_columns(index_t, Direction, const Columns<Real>&, const PositionMap&, \
+                                    const Columns<Real>&, const PositionMap&, cudaStream_t);      \
+    template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
+                                   const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);  \
+    template void forward_rows(index_t, bool, const RowSource&, const SpectrumPlanes<Real>&,      \
+                               cudaStream_t);                                                     \
+    template void inverse_rows(index_t, bool, const SpectrumPlanes<Real>&, const RowTarget&,      \
+                               double, cudaStream_t);
+CONVOLUME_INSTANTIATE(float)
+CONVOLUME_INSTANTIATE(double)
+#undef CONVOLUME_INSTANTIATE
+
+bool has_passes(index_t length, bool double_precision) {
+    const auto found = [&](const auto& all) {
+        return std::find(all.begin(), all.end(), length) != all.end();
+    };
+    return double_precision ? found(lengths<double>) : found(lengths<float>);
+}
+
+index_t good_column_length(index_t least, index_t step, bool double_precision) {
+    return cheapest(least, step, 1, &Rate::columns, double_precision);
+}
+
+index_t good_row_length(index_t least, bool complex_rows, bool double_precision) {
+    return cheapest(least, 1, complex_rows ? 1 : 2, &Rate::rows, double_precision);
+}
+
+}  // namespace convolume::gpu

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "gpu/fft/pixel.hpp"
+#include "gpu/runtime/check.hpp"
+#include "gpu/runtime/grid.cuh"
+#include "gpu/volumes/block_kernels.hpp"
+
+namespace convolume::gpu {
+
+namespace {
+
+__global__ void fold_kernel(Fold fold) {
+    const Shape3 shape = fold.target_shape;
+    const index_t count = shape.z * shape.y * shape.x;
+    ClampTally tally;
+    for (index_t i = first_item(); i < count; i += item_step()) {
+        const index_t at[3] = {i / (shape.y * shape.x), i / shape.x % shape.y, i % shape.x};
+        Complex<double> sum{};
+        for (auto z = fold.axes[0].starts[at[0]]; z < fold.axes[0].starts[at[0] + 1]; ++z)
+            for (auto y = fold.axes[1].starts[at[1]]; y < fold.axes[1].starts[at[1] + 1]; ++y)
+                for (auto x = fold.axes[2].starts[at[2]]; x < fold.axes[2].starts[at[2] + 1]; ++x) {
+                    const index_t from = (fold.axes[0].positions[z] * fold.extended_shape.y +
+                                          fold.axes[1].positions[y]) *
+                                             fold.extended_shape.x +
+                                         fold.axes[2].positions[x];
+                    sum = sum + load_pixel<double>(fold.extended, fold.extended_type, from, {});
+                }
+        store_pixel(fold.target, fold.target_type, i, sum, tally);
+    }
+}
+
+template <class Real>
+__global__ void count_kernel(const Real* values, index_t count, unsigned long long* counter) {
+    unsigned found = 0;
+    for (index_t i = first_item(); i < count; i += item_step()) found += !isfinite(values[i]);
+    if (found) atomicAdd(counter, static_cast<unsigned long long>(found));
+}
+
+template <class Real>
+void count_reals(const void* values, index_t count, unsigned long long* counter,
+                 cudaStream_t stream) {
+    const unsigned blocks = std::min(grid_blocks(ceil_div(count, 8)), 4096U);
+    count_kernel<<<blocks, grid_threads, 0, stream>>>(static_cast<const Real*>(values), count,
+                                                      counter);
+    check(cudaGetLastError(), "searching for NaN");
+}
+
+template <class Real, bool complex_taps, bool complex_target>
+__global__ void part_kernel(PartKernel part, index_t plane) {
+    const auto* const taps = static_cast<const Real*>(part.taps);
+    auto* const target = static_cast<Real*>(part.target);
+    const index_t count = part.planes * plane;
+    for (index_t i = first_item(); i < count; i += item_step()) {
+        const index_t n = i / plane;
+        const index_t sample = i - n * plane;
+        double real = 0, imaginary = 0;
+        for (index_t z = n; z < part.shape.z; z += part.period) {
+            const index_t at = z * plane + sample;
+            const double a = complex_taps ? taps[2 * at] : taps[at];
+            const double b = complex_taps ? taps[2 * at + 1] : 0;
+            const double c = part.factors[2 * z], d = part.factors[2 * z + 1];
+            real += a * c - b * d;
+            imaginary += a * d + b * c;
+        }
+        if (complex_target) {
+            target[2 * i] = static_cast<Real>(real);
+            target[2 * i + 1] = static_cast<Real>(imaginary);
+        } else {
+            target[i] = static_cast<Real>(real);
+        }
+    }
+}
+
+template <class Real>
+void launch_part_kernel(const PartKernel& part, cudaStream_t stream) {
+    const index_t plane = part.shape.y * part.shape.x;
+    const unsigned blocks = grid_blocks(part.planes * plane);
+    const auto kernel = is_complex(part.taps_type)     ? part_kernel<Real, true, true>
+                        : is_complex(part.target_type) ? part_kernel<Real, false, true>
+                                                       : part_kernel<Real, false, false>;
+    kernel<<<blocks, grid_threads, 0, stream>>>(part, plane);
+    check(cudaGetLastError(), "folding the kernel");
+}
+
+}  // namespace
+
+void fold(const Fold& fold, cudaStream_t stream) {
+    fold_kernel<<<grid_blocks(element_count(fold.target_shape)), grid_threads, 0, stream>>>(fold);
+    check(cudaGetLastError(), "folding the result");
+}
+
+void count_nonfinite(const void* pixels, PixelType type, index_t count, unsigned long long* counter,
+                     cudaStream_t stream) {
+    if (is_integer(type)) return;
+    const index_t reals = is_complex(type) ? 2 * count : count;
+    if (type == PixelType::float32 || type == PixelType::complex64)
+        count_reals<float>(pixels, reals, counter, stream);
+    else
+        count_reals<double>(pixels, reals, counter, stream);
+}
+
+void make_part_kernel(const PartKernel& part, cudaStream_t stream) {
+    if (part.target_type == PixelType::float32 || part.target_type == PixelType::complex64)
+        launch_part_kernel<float>(part, stream);
+    else
+        launch_part_kernel<double>(part, stream);
+}
+
+}  // namespace convolume::gpu

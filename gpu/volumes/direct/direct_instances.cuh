@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The CUDA kernels of sums in space, the thread block that a device gives them, and their table for
+// one type of samples.
+
+#include "convolume/cuda/detail/device_block.cuh"
+#include "gpu/volumes/direct/direct_job.hpp"
+#include "gpu/volumes/direct/direct_kernel.hpp"
+#include "gpu/volumes/direct/taps.hpp"
+
+namespace convolume::gpu {
+
+struct DirectBlock : DeviceBlock {
+    /// As in DeviceBlock; a pack at a time, too.
+    template <class T>
+    __device__ __forceinline__ T load(const T* p) const {
+        if constexpr (sizeof(T) == pack_bytes)
+            return __builtin_bit_cast(T, __ldg(reinterpret_cast<const int4*>(p)));
+        else
+            return DeviceBlock::load(p);
+    }
+};
+
+template <int Width, int Height, template <class, class> class Source, class T, class Taps>
+__global__ void __launch_bounds__(DirectTile::threads, 2)
+    direct_kernel(const __grid_constant__ DirectJob<T, Taps> job) {
+    direct_sums<Width, Height, Source>(DirectBlock{}, job);
+}
+
+template <class T>
+DirectKernel find_direct_kernel(const TapLayout& layout) {
+    DirectKernel found;
+    with_tap_group<T>(layout, [&](auto width, auto height) {
+        constexpr int w = decltype(width)::value, h = decltype(height)::value;
+        const auto pointer = [](auto* kernel) { return reinterpret_cast<const void*>(kernel); };
+        found.kernel = layout.are_constant<T>()
+                           ? pointer(direct_kernel<w, h, CachedSamples, T, ConstantTaps<T>>)
+                           : pointer(direct_kernel<w, h, CachedSamples, T, GlobalTaps<T>>);
+        found.shared_bytes = CachedSamples<T, DirectBlock>::bytes(layout);
+    });
+    return found;
+}
+
+}  // namespace convolume::gpu
