@@ -9,11 +9,9 @@
 #include <new>
 #include <string_view>
 
-#include "cli/run/error_hint.hpp"
-#include "cli/run/exit_code.hpp"
-#include "cli/run/interrupt.hpp"
-#include "cli/run/out_of_memory.hpp"
-#include "cli/run/python_program.hpp"
+#include "cli/process/command.hpp"
+#include "cli/run/errors.hpp"
+#include "cli/run/process_end.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -21,13 +19,6 @@
 namespace convolume::cli {
 
 namespace {
-
-std::string in_one_line(std::string text) {
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    for (char& c : text)
-        if (c == '\n') c = ' ';
-    return text;
-}
 
 std::string names_of_subcommands(const CLI::App& app) {
     std::string names;
@@ -130,10 +121,10 @@ int run_command(int argc, const char* const* argv) {
     } catch (const std::bad_alloc&) {
         throw;
     } catch (const PipeClosed&) {
-        // Who stopped reading knows; other commands say nothing either.
+        // The reader closed the pipe; as other commands do, this one ends without a message.
         return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
-        console.error(in_one_line(with_option_hint(sentence_of(error), error, has_option)));
+        console.error(sentence_of(error, has_option));
         return static_cast<int>(exit_code_of(error));
     }
 }
@@ -146,7 +137,7 @@ int run(int argc, const char* const* argv) {
     signal(SIGPIPE, SIG_IGN);
     end_on_interrupts();
     io::contain_damage(true);
-    end_well_without_memory();
+    install_out_of_memory_handler();
 
     // Asked by scripts before every use: the subcommands need not be set up for it.
     if (argc == 2 && std::string_view(argv[1]) == "--version") {

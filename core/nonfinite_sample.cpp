@@ -5,7 +5,7 @@ namespace convolume {
 
 namespace {
 
-std::string sentence(double value, const NonfiniteSample::Place& place, const std::string& cure) {
+std::string text_of(double value, const NonfiniteSample::Place& place, const std::string& cure) {
     const std::string volume = place.of_several ? message("in frame ", place.frame, ", channel ",
                                                           place.channel, " (from 0): ")
                                                 : std::string();
@@ -16,6 +16,6 @@ std::string sentence(double value, const NonfiniteSample::Place& place, const st
 }  // namespace
 
 NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::string& cure)
-    : BadData(sentence(value, place, cure)), value_(value), place_(place), cure_(cure) {}
+    : BadData(text_of(value, place, cure)), value_(value), place_(place), cure_(cure) {}
 
 }  // namespace convolume

@@ -70,7 +70,8 @@ class PassPart : public DeviceStages {
         : DeviceStages(device, threads), device_(device), layout_(problem, axes[0], part) {
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
-                                      format_bytes(limit_bytes), " that a GPU may hold"));
+                                      format_bytes(limit_bytes), " that a GPU may hold"),
+                              MemoryKind::gpu);
         passes_.emplace(device, axes, part, kernels, limit_bytes - layout_.bytes(), shared);
         arrays_ = gpu::DeviceMemory(device, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;

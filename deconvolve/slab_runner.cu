@@ -92,7 +92,7 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
             why = error.what();
         }
     }
-    if (any) throw OutOfMemory(why);
+    if (any) throw OutOfMemory(why, MemoryKind::gpu);
     return nullptr;
 }
 

@@ -34,7 +34,7 @@ const GpuBackend* gpu_backend() noexcept {
 
 const GpuBackend& require_gpu_backend() {
     if (const GpuBackend* const backend = gpu_backend()) return *backend;
-    throw Unavailable(absent);
+    throw GpuUnavailable(absent);
 }
 
 std::string gpu_unavailable() {

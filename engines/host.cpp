@@ -11,4 +11,8 @@ HostResources host_resources() {
     return {processor_name(), thread_count(0), memory.available_bytes, memory.rule};
 }
 
+index_t host_limit_bytes(const std::optional<index_t>& chosen) {
+    return chosen ? *chosen : available_host_bytes() / 4 * 3;
+}
+
 }  // namespace convolume

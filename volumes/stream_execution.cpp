@@ -27,30 +27,6 @@ index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece) {
                     std::max<index_t>(piece, 1));
 }
 
-// One channel at one time, as an image of its own.
-class VolumeOf : public ImageSource, public ImageSink {
-  public:
-    VolumeOf(ImageSource* source, ImageSink* sink, index_t t, index_t c)
-        : source_(source), sink_(sink), t_(t), c_(c) {}
-
-    StackFormat format() const override {
-        StackFormat format = source_ ? source_->format() : sink_->format();
-        format.frames = format.channels = 1;
-        return format;
-    }
-    void read_box(index_t, index_t, const Box3& box, const ImageView& target) override {
-        source_->read_box(t_, c_, box, target);
-    }
-    void write_box(index_t, index_t, const Box3& box, const ConstImageView& source) override {
-        sink_->write_box(t_, c_, box, source);
-    }
-
-  private:
-    ImageSource* source_;
-    ImageSink* sink_;
-    index_t t_, c_;
-};
-
 void add(const ExecutionReport& report, ExecutionReport& sum) {
     sum.clamped_low += report.clamped_low;
     sum.clamped_high += report.clamped_high;
@@ -128,7 +104,7 @@ namespace {
 // Memory was refused after samples had been written: a sink takes every sample once, so that
 // nothing is tried again.
 struct RefusedTooLate {
-    std::string why;
+    OutOfMemory error;
 };
 
 }  // namespace
@@ -150,7 +126,7 @@ ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink
             check_finite(source, context);
             throw InternalError("NaN or infinities were found in an image that has none");
         } catch (const OutOfMemory& error) {
-            if (stream.written) throw RefusedTooLate{error.what()};
+            if (stream.written) throw RefusedTooLate{error};
             throw;
         }
     };
@@ -158,7 +134,7 @@ ExecutionReport Convolver::Impl::run_stream(ImageSource& source, ImageSink& sink
     try {
         report = run_with_retries(run);
     } catch (const RefusedTooLate& refused) {
-        throw OutOfMemory(refused.why);
+        throw refused.error;
     }
     // Tasks count the samples that they share more than once.
     if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
@@ -170,7 +146,8 @@ ExecutionReport Convolver::Impl::run_folded(ImageSource& source, ImageSink& sink
                                             const ExecutionContext& context) const {
     return for_each_volume(
         source.format(), context, [&](index_t t, index_t c, const ExecutionContext& part) {
-            VolumeOf input(&source, nullptr, t, c), output(nullptr, &sink, t, c);
+            SourceChannel input(source, c, t);
+            SinkChannel output(sink, c, t);
             ScratchVolume extended(options.scratch_directory, resolved.problem.output.shape(),
                                    natural_type());
             ExecutionReport report;

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

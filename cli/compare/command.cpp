@@ -13,10 +13,10 @@
 #include "cli/compare/runner.hpp"
 #include "cli/compare/table.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/run/exit_code.hpp"
-#include "cli/run/interrupt.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
-#include "cli/text/format.hpp"
+#include "cli/run/process_end.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
@@ -106,7 +106,7 @@ void print(const CompareRequest& request, const Comparison& comparison) {
     if (!any) throw Cancelled("interrupted; nothing was written");
     folder.save_all(comparison);
     const int finished = comparison.finished_ways();
-    throw Cancelled(message(
+    throw Interrupted(message(
         "interrupted; \"", folder.path(), "\" has a report of what was measured (", finished,
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
@@ -121,9 +121,9 @@ void judge(const CompareRequest& request, const ReportFolder& folder,
             any = true;
             if (!request.most_error) continue;
             if (!way.errors)
-                throw OutOfMemory(message("errors of ", problem.name,
-                                          " are unknown (reference: ", problem.reference,
-                                          "), so that --fail-if-error-above cannot be answered"));
+                throw OutOfMemory(sentence(
+                    "errors of ", problem.name, " are unknown (reference: ", problem.reference,
+                    "), so that ", OptionName{"--fail-if-error-above"}, " cannot be answered"));
             if (worst == nullptr || way.errors->relative_largest > worst->errors->relative_largest)
                 worst = &way;
         }
@@ -143,8 +143,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
     const ReportFolder folder(request.output, request.overwrite, request.resume);
-    const index_t limit_bytes =
-        request.max_host_bytes.value_or(host_resources().available_bytes / 4 * 3);
+    const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     CompareInputs inputs = inputs_of(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
     WayLists lists = request.lists;

@@ -23,9 +23,10 @@ Json data_json(const Volume& volume) {
 
 void check_memory(const std::string& file, index_t bytes, index_t limit_bytes) {
     if (bytes > limit_bytes)
-        throw OutOfMemory(message("\"", file, "\" takes ", format_bytes(bytes),
-                                  " of memory, and the limit is ", format_bytes(limit_bytes),
-                                  "; set --max-host-mem, or compare a part of it"));
+        throw OutOfMemory(sentence("\"", file, "\" takes ", format_bytes(bytes),
+                                   " of memory, and the limit is ", format_bytes(limit_bytes),
+                                   "; set ", OptionName{"max_host_bytes"},
+                                   ", or compare a part of it"));
 }
 
 Volume read_image(const ImageCompareRequest& request, io::ImageReader& reader,

@@ -2,7 +2,7 @@
 // The machine of a comparison as a table, from what the report keeps of it.
 
 #include "cli/compare/table.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 

@@ -1,24 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/compare/subject.hpp"
 
-#include <algorithm>
-
-#include "cli/run/devices.hpp"
+#include "cli/run/run.hpp"
 
 namespace convolume::cli {
 
 EngineChoice parse_compared_device(const std::string& text) {
-    const auto refuse = [&text] {
+    EngineChoice engines;
+    try {
+        set_devices(engines, text);
+    } catch (const InvalidArgument&) {
         throw InvalidArgument(message("--devices takes auto, cpu, gpu, gpu:0, gpu:0+1, …, not \"",
                                       text, "\"; correct it"));
-    };
-    EngineChoice engines;
-    std::string with_commas = text;
-    std::replace(with_commas.begin(), with_commas.end(), '+', ',');
-    try {
-        parse_device(with_commas, engines);
-    } catch (const InvalidArgument&) {
-        refuse();
     }
     return engines;
 }

@@ -10,7 +10,7 @@
 
 #include "cli/compare/memory_probe.hpp"
 #include "cli/run/progress.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

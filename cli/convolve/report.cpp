@@ -2,9 +2,9 @@
 // What `convolume convolve` reports: sentences for people, JSON for programs.
 
 #include "cli/convolve/command.hpp"
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/text/format.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/doctor/gpu_diagnosis.hpp"
 
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 

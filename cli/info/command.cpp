@@ -5,13 +5,13 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/plane_groups.hpp"
 #include "cli/files/raw_options.hpp"
+#include "cli/files/volumes.hpp"
 #include "cli/info/signals.hpp"
 #include "cli/info/statistics.hpp"
 #include "cli/run/output_path.hpp"
-#include "cli/text/format.hpp"
 #include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/options.hpp"
 
 namespace convolume::cli {

@@ -6,7 +6,7 @@
 
 #include "cli/files/metadata_json.hpp"
 #include "cli/info/statistics.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
 

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cli/picture/real_or_magnitude.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

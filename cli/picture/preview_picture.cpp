@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "cli/picture/font.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

@@ -6,12 +6,12 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/psf_report.hpp"
 #include "cli/psf/refinement.hpp"
 #include "cli/psf/size_for.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "cli/psf/objectives.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 

@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

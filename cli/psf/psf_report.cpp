@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "cli/psf/parameters.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "cli/psf/psf_report.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

@@ -68,8 +68,8 @@ void check_output_path(const std::string& file, bool overwrite) {
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" does not exist; create it first"));
     if (fs::exists(file, unreadable) && !overwrite)
-        throw OutputExists(
-            message("\"", file, "\" exists already; give --overwrite to replace it"));
+        throw OutputExists(sentence("\"", file, "\" exists already; give ", OptionName{"overwrite"},
+                                    " to replace it"));
     if (access(folder.c_str(), W_OK | X_OK) != 0)
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" is not writable (", std::strerror(errno),

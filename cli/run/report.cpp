@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "cli/app.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/images/convolve_channels.hpp"
-#include "cli/run/item_steps.hpp"
+#include "cli/files/volumes.hpp"
+#include "cli/images/channel_kernels.hpp"
 
 namespace convolume::cli {
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "cli/images/channel_kernels.hpp"
-#include "cli/images/image_steps.hpp"
+#include "cli/images/image_run.hpp"
 #include "cli/simulate/blurred_light.hpp"
 #include "cli/simulate/request.hpp"
 

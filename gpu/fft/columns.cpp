@@ -38,8 +38,8 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
         if (job.taps_staged) bytes = with_taps;
     }
     if (resident == 0) {
-        throw Unavailable(message("columns of ", job.load.length,
-                                  " samples do not fit this device's shared memory"));
+        throw GpuUnavailable(message("columns of ", job.load.length,
+                                     " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
     check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),

@@ -31,8 +31,8 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
     const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
     if (resident == 0) {
-        throw Unavailable(message("rows of ", pass.plan.n,
-                                  " complex samples do not fit this device's shared memory"));
+        throw GpuUnavailable(message("rows of ", pass.plan.n,
+                                     " complex samples do not fit this device's shared memory"));
     }
     const index_t blocks = std::min(groups, resident);
     void* arguments[] = {&job};

@@ -58,7 +58,7 @@ struct StageJob {
 inline StageJob stage_job(const RowStage& stage, index_t planes,
                           const SpectrumPlanes<float>& spectrum, double scale, double* sums) {
     if (checked_multiply(planes, stage.rows) > most_stage_rows)
-        throw Unavailable(
+        throw GpuUnavailable(
             message(planes, " planes of ", stage.rows, " rows are too many for one pass on a GPU"));
     StageJob job;
     job.rows = row_job(false, PixelRows{}, planes, spectrum);

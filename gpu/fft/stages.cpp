@@ -48,7 +48,7 @@ index_t resident(const StagePass& pass, StageWork work, int arrays) {
     const index_t blocks =
         resident_blocks(kernel_of(pass, work), pass.threads, shared_bytes_of(pass, work, arrays));
     if (blocks == 0)
-        throw Unavailable(
+        throw GpuUnavailable(
             message("rows of ", 2 * pass.n, " samples do not fit this device's shared memory"));
     return blocks;
 }

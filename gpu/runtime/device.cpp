@@ -73,9 +73,9 @@ int device_count(std::string* why) {
 void require_device(int device) {
     std::string why;
     const int count = device_count(&why);
-    if (count == 0) throw Unavailable(why);
+    if (count == 0) throw GpuUnavailable(why);
     if (device < 0 || device >= count)
-        throw Unavailable(
+        throw GpuUnavailable(
             message("there is no GPU ", device, ": this machine has ", count, ", numbered from 0"));
 }
 

@@ -9,16 +9,16 @@
 namespace convolume::gpu {
 
 std::vector<int> choose_devices(const std::vector<int>& asked) {
-    if (const std::string why = unavailable(); !why.empty()) throw Unavailable(why);
+    if (const std::string why = unavailable(); !why.empty()) throw GpuUnavailable(why);
     const int count = device_count();
     for (const int device : asked) {
         if (device < 0 || device >= count)
             throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
                                           ", numbered from 0"));
         if (!device_facts(device).usable())
-            throw Unavailable(message("GPU ", device,
-                                      " is too old: convolume needs compute "
-                                      "capability 7.5 or later"));
+            throw GpuUnavailable(message("GPU ", device,
+                                         " is too old: convolume needs compute "
+                                         "capability 7.5 or later"));
     }
     if (!asked.empty()) return asked;
     std::vector<int> usable;

@@ -127,7 +127,7 @@ BlockCost GpuEngine::estimate(const Block& block) const {
 std::shared_ptr<const EngineKernel> GpuEngine::prepare(const Block& block, const PartId& part,
                                                        const ConstImageView& taps, bool once) {
     if (!supports(block.algorithm))
-        throw Unavailable(
+        throw GpuUnavailable(
             message("method ", to_string(block.algorithm), " does not run on a GPU: use the CPU"));
     return with_device([&]() -> std::shared_ptr<const EngineKernel> {
         if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);

@@ -83,7 +83,8 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
     const index_t least = checked_add(missing, bytes.taps);
     if (least > limit_bytes)
         throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
-                                  format_bytes(limit_bytes), " of the GPU are left"));
+                                  format_bytes(limit_bytes), " of the GPU are left"),
+                          MemoryKind::gpu);
     spectrum_bytes_ = bytes.spectrum;
     workspace_grown_ = workspace_->grow(spectrum_bytes_);
     const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;

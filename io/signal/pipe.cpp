@@ -206,10 +206,12 @@ class PipeWriter : public SignalWriter {
 std::unique_ptr<SignalReader> open_signal_pipe(int descriptor, const OpenSignalOptions& options) {
     if (!options.raw_type)
         throw InvalidArgument(
-            "samples on standard input say nothing of their type; name it (raw_type)");
+            sentence("samples on standard input say nothing of their type; name it (",
+                     OptionName{"raw_type"}, ")"));
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(
-            "standard input is one signal and cannot be split; leave that out (raw_signals)");
+            sentence("standard input is one signal and cannot be split; leave that out (",
+                     OptionName{"raw_signals"}, ")"));
     return std::make_unique<PipeReader>(descriptor, *options.raw_type, options);
 }
 

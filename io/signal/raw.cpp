@@ -39,9 +39,9 @@ class RawReader : public SignalReader {
   private:
     std::vector<index_t> dims(const OpenSignalOptions& options) const {
         if (header_ < 0 || header_ >= file_.size())
-            throw InvalidArgument(message(file_.path(), " has ", file_.size(),
-                                          " bytes, and a header of ", header_,
-                                          " leaves no samples; give its length (raw_header)"));
+            throw InvalidArgument(
+                sentence(file_.path(), " has ", file_.size(), " bytes, and a header of ", header_,
+                         " leaves no samples; give its length (", OptionName{"raw_header"}, ")"));
         const index_t bytes = file_.size() - header_;
         if (bytes % bytes_of(type_) != 0)
             throw BadData(message(

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "cli/picture/font.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
