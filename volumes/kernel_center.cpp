@@ -9,24 +9,6 @@ namespace convolume {
 
 namespace {
 
-// Calls f(|sample|, {z, y, x}) for every sample.
-template <class F>
-void for_each_magnitude(const ConstImageView& kernel, F f) {
-    check_memory(kernel, "the kernel");
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < kernel.shape.z; ++z)
-            for (index_t y = 0; y < kernel.shape.y; ++y)
-                for (index_t x = 0; x < kernel.shape.x; ++x) {
-                    const T value = *static_cast<const T*>(kernel.at(z, y, x));
-                    if constexpr (requires { value.imag(); })
-                        f(static_cast<double>(std::abs(value)), Index3{z, y, x});
-                    else
-                        f(std::abs(static_cast<double>(value)), Index3{z, y, x});
-                }
-    });
-}
-
 index_t distance_squared(const Index3& a, const Index3& b) {
     index_t sum = 0;
     for (int axis = 0; axis < 3; ++axis) sum += (a[axis] - b[axis]) * (a[axis] - b[axis]);
@@ -48,6 +30,7 @@ Index3 rounded(const std::array<double, 3>& position) {
 }  // namespace
 
 Index3 kernel_peak(const ConstImageView& kernel) {
+    check_memory(kernel, "the kernel");
     const Index3 middle = middle_of(kernel.shape);
     double highest = -1;
     Index3 peak;
@@ -63,6 +46,7 @@ Index3 kernel_peak(const ConstImageView& kernel) {
 }
 
 std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
+    check_memory(kernel, "the kernel");
     double sum = 0;
     std::array<double, 3> moment{};
     for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {

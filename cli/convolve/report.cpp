@@ -11,15 +11,9 @@ namespace convolume::cli {
 namespace {
 
 const char* normalization_words(KernelNormalization normalization) {
-    switch (normalization) {
-        case KernelNormalization::sum:
-            return "normalized to sum 1";
-        case KernelNormalization::peak:
-            return "normalized to peak 1";
-        case KernelNormalization::none:
-            break;
-    }
-    return "not normalized";
+    if (normalization == KernelNormalization::none) return "not normalized";
+    return normalization == KernelNormalization::sum ? "normalized to sum 1"
+                                                     : "normalized to peak 1";
 }
 
 }  // namespace

@@ -8,20 +8,13 @@
 #include <type_traits>
 
 #include "cli/files/kernel_file.hpp"
+#include "cli/files/volumes.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-/// Calls f(row, length) for all rows of the volume.
-template <class T, class F>
-void each_row(const ConstImageView& volume, const F& f) {
-    for (index_t z = 0; z < volume.shape.z; ++z)
-        for (index_t y = 0; y < volume.shape.y; ++y)
-            f(static_cast<const T*>(volume.at(z, y, 0)), volume.shape.x);
-}
 
 /// Whether a camera has no larger value: all bits of 8 to 16 are set.
 bool is_camera_maximum(double value) {
@@ -36,8 +29,8 @@ template <class T>
 void PixelCheck::add_saturated(const ConstImageView& volume) {
     T largest = std::numeric_limits<T>::lowest();
     index_t count = 0;
-    each_row<T>(volume, [&](const T* row, index_t length) {
-        for (index_t x = 0; x < length; ++x) {
+    for_each_row<T>(volume, [&](const T* row) {
+        for (index_t x = 0; x < volume.shape.x; ++x) {
             if (row[x] < largest) continue;
             count = row[x] == largest ? count + 1 : 1;
             largest = row[x];

@@ -16,34 +16,18 @@ namespace {
 
 constexpr index_t least_extent = 3;  ///< of an axis that can tell
 
-/// Calls f(|sample|, {z, y, x}) for every sample.
-template <class F>
-void each_magnitude(const ConstImageView& kernel, const F& f) {
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        for (index_t z = 0; z < kernel.shape.z; ++z)
-            for (index_t y = 0; y < kernel.shape.y; ++y)
-                for (index_t x = 0; x < kernel.shape.x; ++x) {
-                    const T value = *static_cast<const T*>(kernel.at(z, y, x));
-                    if constexpr (requires { value.imag(); })
-                        f(static_cast<double>(std::abs(value)), Index3{z, y, x});
-                    else
-                        f(std::abs(static_cast<double>(value)), Index3{z, y, x});
-                }
-    });
-}
-
 using Profile = std::vector<double>;
 
 /// Sums of squares of all samples with the same index along an axis, above the least magnitude.
 /// Squares favor focused light: the planes of a widefield PSF have equal sums.
 std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
     double least = std::numeric_limits<double>::infinity();
-    each_magnitude(kernel, [&](double value, const Index3&) { least = std::min(least, value); });
+    for_each_magnitude(kernel,
+                       [&](double value, const Index3&) { least = std::min(least, value); });
     std::array<Profile, 3> profiles;
     for (int a = 0; a < 3; ++a)
         profiles[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
-    each_magnitude(kernel, [&](double value, const Index3& at) {
+    for_each_magnitude(kernel, [&](double value, const Index3& at) {
         const double energy = (value - least) * (value - least);
         for (int a = 0; a < 3; ++a)
             profiles[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] += energy;
@@ -131,7 +115,7 @@ WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
 }
 
 void check_finite_kernel(const std::string& path, const ConstImageView& kernel) {
-    each_magnitude(kernel, [&](double value, const Index3& at) {
+    for_each_magnitude(kernel, [&](double value, const Index3& at) {
         if (!std::isfinite(value))
             throw BadData(message("the kernel \"", path, "\" holds ", value, " at z,y,x = ",
                                   to_string(at, ","), ": replace it by a finite number"));
@@ -141,23 +125,13 @@ void check_finite_kernel(const std::string& path, const ConstImageView& kernel) 
 namespace {
 
 Volume in_floats(const ConstImageView& kernel) {
+    if (is_complex(kernel.type))
+        throw InvalidArgument(
+            "--psf-background does not apply to complex kernels; give the PSF's intensity");
     const bool wide = kernel.type == PixelType::float64 || kernel.type == PixelType::int32 ||
                       kernel.type == PixelType::uint32;
     Volume values(kernel.shape, wide ? PixelType::float64 : PixelType::float32);
-    visit_pixel_type(kernel.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>) {
-            const T* const from = static_cast<const T*>(kernel.data);
-            for (index_t i = 0; i < element_count(kernel.shape); ++i)
-                if (wide)
-                    values.elements<double>()[i] = static_cast<double>(from[i]);
-                else
-                    values.elements<float>()[i] = static_cast<float>(from[i]);
-        } else {
-            throw InvalidArgument(
-                "--psf-background does not apply to complex kernels; give the PSF's intensity");
-        }
-    });
+    convert_pixels(kernel, values.view());
     return values;
 }
 

@@ -115,16 +115,14 @@ template <class T>
 ValueRange range_of(const ConstImageView& image) {
     T least = std::numeric_limits<T>::infinity(), most = -least;
     int strange = 0;  // NaN or infinite
-    for (index_t z = 0; z < image.shape.z; ++z)
-        for (index_t y = 0; y < image.shape.y; ++y) {
-            const T* const row = static_cast<const T*>(image.at(z, y, 0));
-            for (index_t x = 0; x < image.shape.x; ++x) {
-                const T value = row[x * image.strides.x];
-                least = value < least ? value : least;
-                most = value > most ? value : most;
-                strange |= !(std::abs(value) <= std::numeric_limits<T>::max());
-            }
+    for_each_row<T>(image, [&](const T* row) {
+        for (index_t x = 0; x < image.shape.x; ++x) {
+            const T value = row[x * image.strides.x];
+            least = value < least ? value : least;
+            most = value > most ? value : most;
+            strange |= !(std::abs(value) <= std::numeric_limits<T>::max());
         }
+    });
     return {static_cast<double>(least), static_cast<double>(most), strange == 0};
 }
 
@@ -176,7 +174,7 @@ void scale(const ConstImageView& from, const io::ValueScaling& scaling, const Im
     });
 }
 
-/// Counts what is no number on its way to a file.
+/// Counts the non-finite samples that are written.
 class CheckedImage : public ImageSink {
   public:
     explicit CheckedImage(ImageSink& sink) : sink_(sink) {}
@@ -185,10 +183,13 @@ class CheckedImage : public ImageSink {
         nonfinite_ += visit_pixel_type(source.type, [&](auto tag) {
             using T = typename decltype(tag)::type;
             index_t count = 0;
-            for (index_t z = 0; z < source.shape.z; ++z)
-                for (index_t y = 0; y < source.shape.y; ++y)
-                    count += count_row(static_cast<const T*>(source.at(z, y, 0)), source.shape.x,
-                                       source.strides.x);
+            for_each_row<T>(source, [&](const T* row) {
+                // The difference of what is no number, or too large for one, and itself is NaN.
+                for (index_t x = 0; x < source.shape.x; ++x) {
+                    const T value = row[x * source.strides.x], difference = value - value;
+                    count += difference != difference;
+                }
+            });
             return count;
         });
         sink_.write_box(t, c, box, source);
@@ -196,17 +197,6 @@ class CheckedImage : public ImageSink {
     index_t nonfinite() const { return nonfinite_; }
 
   private:
-    template <class T>
-    static index_t count_row(const T* row, index_t count, index_t stride) {
-        // The difference of what is no number, or too large for one, and itself is NaN.
-        index_t found = 0;
-        for (index_t x = 0; x < count; ++x) {
-            const T difference = row[x * stride] - row[x * stride];
-            found += difference != difference;
-        }
-        return found;
-    }
-
     ImageSink& sink_;
     std::atomic<index_t> nonfinite_{0};
 };

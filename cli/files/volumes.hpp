@@ -90,6 +90,13 @@ void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
     reader.check_unchanged();
 }
 
+/// Calls `use(row)` with the first sample of every row, of type T; the others are strides.x apart.
+template <class T, class Use>
+void for_each_row(const ConstImageView& image, Use&& use) {
+    for (index_t z = 0; z < image.shape.z; ++z)
+        for (index_t y = 0; y < image.shape.y; ++y) use(static_cast<const T*>(image.at(z, y, 0)));
+}
+
 /// Calls `use(planes, z_begin)` for consecutive groups of planes of channel c at time t.
 template <class Use>
 void for_each_plane_group(io::ImageReader& reader, index_t t, index_t c, Use&& use) {

@@ -26,7 +26,7 @@ struct ReadyKernel {
     KernelFile file;    ///< its values are gone once the solver has its own
     index_t volumes{};  ///< that are expected
     std::optional<Solver> solver;
-    /// Of the memory limit, beside the solver, for an image between two steps of the run.
+    /// A quarter of the memory limit is left beside the solver, for an image between two steps.
     bool intermediate_fits = true;
 };
 

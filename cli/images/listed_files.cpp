@@ -16,8 +16,10 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr Outcome outcomes[] = {Outcome::planned, Outcome::done,    Outcome::skipped,
-                                Outcome::failed,  Outcome::stopped, Outcome::not_started};
+constexpr std::pair<Outcome, const char*> outcomes[] = {
+    {Outcome::planned, "planned"},         {Outcome::done, "done"},
+    {Outcome::skipped, "complete before"}, {Outcome::failed, "failed"},
+    {Outcome::stopped, "interrupted"},     {Outcome::not_started, "not started"}};
 
 index_t count(const std::vector<ListedFile>& files, Outcome outcome) {
     return std::count_if(files.begin(), files.end(),
@@ -37,21 +39,9 @@ std::string padded(const std::string& text, std::size_t width) {
 }  // namespace
 
 const char* to_string(Outcome outcome) {
-    switch (outcome) {
-        case Outcome::planned:
-            return "planned";
-        case Outcome::done:
-            return "done";
-        case Outcome::skipped:
-            return "complete before";
-        case Outcome::failed:
-            return "failed";
-        case Outcome::stopped:
-            return "interrupted";
-        case Outcome::not_started:
-            break;
-    }
-    return "not started";
+    for (const auto& [known, name] : outcomes)
+        if (known == outcome) return name;
+    throw InternalError("an outcome outside its enumeration");
 }
 
 void ListedFile::fail(const std::exception& error, const HasOption& has_option) {
@@ -90,9 +80,9 @@ std::string results_table(const std::vector<ListedFile>& files) {
 
 std::string results_line(const std::vector<ListedFile>& files) {
     std::string text;
-    for (const Outcome outcome : outcomes)
+    for (const auto& [outcome, name] : outcomes)
         if (const index_t number = count(files, outcome); number > 0)
-            text += message(text.empty() ? "" : ", ", number, ' ', to_string(outcome));
+            text += message(text.empty() ? "" : ", ", number, ' ', name);
     return text;
 }
 
@@ -110,8 +100,7 @@ nlohmann::ordered_json results_json(const std::vector<ListedFile>& files) {
         if (file.json.is_object()) one.update(file.json);
         json["files"].push_back(std::move(one));
     }
-    for (const Outcome outcome : outcomes)
-        json["results"][to_string(outcome)] = count(files, outcome);
+    for (const auto& [outcome, name] : outcomes) json["results"][name] = count(files, outcome);
     return json;
 }
 
@@ -138,11 +127,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The same text for the same file, whether it exists or not.
 std::string identity_of(const std::string& path) {
-    std::error_code unreadable;
-    return fs::weakly_canonical(fs::absolute(io::parse_path(path).file, unreadable), unreadable)
-        .string();
+    return canonical_path(io::parse_path(path).file);
 }
 
 std::vector<std::string> images_of(const ManyFilesRequest& many) {
