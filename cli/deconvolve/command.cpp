@@ -14,6 +14,17 @@
 
 namespace convolume::cli {
 
+namespace {
+
+std::string padded(index_t number, index_t last, std::size_t least_digits) {
+    std::string text = std::to_string(number);
+    const std::size_t digits = std::max(std::to_string(last).size(), least_digits);
+    if (text.size() < digits) text.insert(0, digits - text.size(), '0');
+    return text;
+}
+
+}  // namespace
+
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
@@ -149,17 +160,6 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         throw;
     }
 }
-
-namespace {
-
-std::string padded(index_t number, index_t last, std::size_t least_digits) {
-    std::string text = std::to_string(number);
-    const std::size_t digits = std::max(std::to_string(last).size(), least_digits);
-    if (text.size() < digits) text.insert(0, digits - text.size(), '0');
-    return text;
-}
-
-}  // namespace
 
 std::string estimate_name(const std::string& result, const io::ImageMetadata& image, index_t volume,
                           int iteration, int iterations) {

@@ -70,60 +70,6 @@ bool is_at_end(index_t peak, index_t extent) {
     return std::min(peak, extent - peak) <= allowed;
 }
 
-}  // namespace
-
-bool WrappedAxes::all_of(const Shape3& shape) const {
-    for (int a = 0; a < 3; ++a)
-        if (shape[a] >= least_extent && !wrapped[static_cast<std::size_t>(a)]) return false;
-    return true;
-}
-
-std::string WrappedAxes::names() const {
-    std::string text;
-    int left = static_cast<int>(std::count(wrapped.begin(), wrapped.end(), true));
-    for (int a = 0; a < 3; ++a) {
-        if (!wrapped[static_cast<std::size_t>(a)]) continue;
-        if (!text.empty()) text += left == 1 ? " and " : ", ";
-        text += axis_name(a);
-        --left;
-    }
-    return text;
-}
-
-WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
-    const Index3 peak = kernel_peak(kernel);
-    std::array<bool, 3> at_end{};
-    for (int a = 0; a < 3; ++a)
-        at_end[static_cast<std::size_t>(a)] =
-            kernel.shape[a] >= least_extent && is_at_end(peak[a], kernel.shape[a]);
-    WrappedAxes found;
-    if (at_end == found.wrapped) return found;
-    const auto profiles = energy_profiles(kernel);
-    std::array<double, 3> distance{1, 1, 1};
-    for (std::size_t a = 0; a < 3; ++a) {
-        if (profiles[a].size() < least_extent) continue;
-        distance[a] = distance_from_end(profiles[a]);
-        // A ring has light at the ends, but not in the corner.
-        if (distance[a] < 0.5 && !at_end[a]) return {};
-        at_end[a] = at_end[a] && goes_on_at_other_end(profiles[a], peak[static_cast<int>(a)]);
-    }
-    const auto is_certain = [&](std::size_t a) { return at_end[a] && distance[a] < 0.5; };
-    if (!is_certain(0) && !is_certain(1) && !is_certain(2)) return found;
-    // One axis says what the others mean, along which light may be almost even.
-    for (std::size_t a = 0; a < 3; ++a) found.wrapped[a] = at_end[a] && distance[a] < 1;
-    return found;
-}
-
-void check_finite_kernel(const std::string& path, const ConstImageView& kernel) {
-    for_each_magnitude(kernel, [&](double value, const Index3& at) {
-        if (!std::isfinite(value))
-            throw BadData(message("the kernel \"", path, "\" holds ", value, " at z,y,x = ",
-                                  to_string(at, ","), ": replace it by a finite number"));
-    });
-}
-
-namespace {
-
 Volume in_floats(const ConstImageView& kernel) {
     if (is_complex(kernel.type))
         throw InvalidArgument(
@@ -175,6 +121,56 @@ double background_of_faces(const T* values, const Shape3& shape) {
 }
 
 }  // namespace
+
+bool WrappedAxes::all_of(const Shape3& shape) const {
+    for (int a = 0; a < 3; ++a)
+        if (shape[a] >= least_extent && !wrapped[static_cast<std::size_t>(a)]) return false;
+    return true;
+}
+
+std::string WrappedAxes::names() const {
+    std::string text;
+    int left = static_cast<int>(std::count(wrapped.begin(), wrapped.end(), true));
+    for (int a = 0; a < 3; ++a) {
+        if (!wrapped[static_cast<std::size_t>(a)]) continue;
+        if (!text.empty()) text += left == 1 ? " and " : ", ";
+        text += axis_name(a);
+        --left;
+    }
+    return text;
+}
+
+WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
+    const Index3 peak = kernel_peak(kernel);
+    std::array<bool, 3> at_end{};
+    for (int a = 0; a < 3; ++a)
+        at_end[static_cast<std::size_t>(a)] =
+            kernel.shape[a] >= least_extent && is_at_end(peak[a], kernel.shape[a]);
+    WrappedAxes found;
+    if (at_end == found.wrapped) return found;
+    const auto profiles = energy_profiles(kernel);
+    std::array<double, 3> distance{1, 1, 1};
+    for (std::size_t a = 0; a < 3; ++a) {
+        if (profiles[a].size() < least_extent) continue;
+        distance[a] = distance_from_end(profiles[a]);
+        // A ring has light at the ends, but not in the corner.
+        if (distance[a] < 0.5 && !at_end[a]) return {};
+        at_end[a] = at_end[a] && goes_on_at_other_end(profiles[a], peak[static_cast<int>(a)]);
+    }
+    const auto is_certain = [&](std::size_t a) { return at_end[a] && distance[a] < 0.5; };
+    if (!is_certain(0) && !is_certain(1) && !is_certain(2)) return found;
+    // One axis says what the others mean, along which light may be almost even.
+    for (std::size_t a = 0; a < 3; ++a) found.wrapped[a] = at_end[a] && distance[a] < 1;
+    return found;
+}
+
+void check_finite_kernel(const std::string& path, const ConstImageView& kernel) {
+    for_each_magnitude(kernel, [&](double value, const Index3& at) {
+        if (!std::isfinite(value))
+            throw BadData(message("the kernel \"", path, "\" holds ", value, " at z,y,x = ",
+                                  to_string(at, ","), ": replace it by a finite number"));
+    });
+}
 
 double subtract_background(Volume& kernel, const KernelBackground& asked) {
     if (!asked.automatic && asked.value == 0) return 0;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "cli/run/errors.hpp"
 
 namespace convolume::cli {
 

@@ -42,6 +42,30 @@ std::string listed(const std::vector<index_t>& numbers) {
     return text;
 }
 
+using Json = nlohmann::ordered_json;
+
+std::vector<double> parse_wavelengths_um(std::string_view option, const std::string& text) {
+    std::vector<double> wavelengths;
+    std::istringstream parts(text);
+    for (std::string part; std::getline(parts, part, ',');)
+        wavelengths.push_back(parse_wavelength_um(option, part));
+    return wavelengths;
+}
+
+Json parse_size(const char* option, const std::string& text) {
+    const Shape3 size = parse_extents(option, text);
+    return {size.z, size.y, size.x};
+}
+
+double wavelength_of(const std::vector<double>& typed, const ImageChannel& image) {
+    const auto count = static_cast<index_t>(typed.size());
+    if (count > 1 && count != image.metadata.channels)
+        throw InvalidArgument(message("--wavelength names ", count, " wavelengths, but \"",
+                                      image.path, "\" has ", image.metadata.channels,
+                                      " channels; give one for each of them, or one for all"));
+    return typed[count > 1 ? static_cast<std::size_t>(image.channel) : 0];
+}
+
 }  // namespace
 
 std::vector<std::string> ImageRequest::kernels() const {
@@ -136,34 +160,6 @@ void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& 
                     const io::ImageMetadata& image) {
     for (const KernelSource& kernel : kernels) expected[problem_of(kernel, image)] += image.frames;
 }
-
-namespace {
-
-using Json = nlohmann::ordered_json;
-
-std::vector<double> parse_wavelengths_um(std::string_view option, const std::string& text) {
-    std::vector<double> wavelengths;
-    std::istringstream parts(text);
-    for (std::string part; std::getline(parts, part, ',');)
-        wavelengths.push_back(parse_wavelength_um(option, part));
-    return wavelengths;
-}
-
-Json parse_size(const char* option, const std::string& text) {
-    const Shape3 size = parse_extents(option, text);
-    return {size.z, size.y, size.x};
-}
-
-double wavelength_of(const std::vector<double>& typed, const ImageChannel& image) {
-    const auto count = static_cast<index_t>(typed.size());
-    if (count > 1 && count != image.metadata.channels)
-        throw InvalidArgument(message("--wavelength names ", count, " wavelengths, but \"",
-                                      image.path, "\" has ", image.metadata.channels,
-                                      " channels; give one for each of them, or one for all"));
-    return typed[count > 1 ? static_cast<std::size_t>(image.channel) : 0];
-}
-
-}  // namespace
 
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
     const char* group = "The PSF, if no file is given";
