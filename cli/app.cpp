@@ -2,14 +2,18 @@
 #include "cli/app.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string_view>
 
-#include "cli/process/command.hpp"
 #include "cli/run/errors.hpp"
 #include "cli/run/process_end.hpp"
 #include "cli/text/console.hpp"
@@ -19,6 +23,9 @@
 namespace convolume::cli {
 
 namespace {
+
+/// Environment variable in which programs of the Python package find the command's path.
+constexpr const char* own_path = "CONVOLUME_COMMAND";
 
 std::string names_of_subcommands(const CLI::App& app) {
     std::string names;
@@ -56,6 +63,11 @@ void refuse_zarr(int argc, const char* const* argv) {
                                           "package reads it"));
 }
 
+/// Whether a program of the Python package started this process.
+bool started_by_python_program() {
+    return std::getenv(own_path) != nullptr;
+}
+
 // Commands that the Python package gives copies of such images.
 void hand_over_zarr(int argc, const char* const* argv) {
     constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
@@ -70,6 +82,23 @@ void hand_over_zarr(int argc, const char* const* argv) {
 }  // namespace
 
 const char* const version = CONVOLUME_VERSION;
+
+void run_python_program(std::string name, std::vector<std::string> arguments) {
+    std::error_code unknown;
+    const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    if (!unknown) setenv(own_path, self.c_str(), 1);
+    std::vector<char*> argv{name.data()};
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    execvp(name.c_str(), argv.data());
+    const int why = errno;
+    unsetenv(own_path);
+    if (why == ENOENT)
+        throw Unavailable(message(name,
+                                  " is not on the PATH; it comes with the Python package: pip "
+                                  "install 'convolume[zarr]'"));
+    throw Unavailable(message(name, " cannot be started: ", std::strerror(why)));
+}
 
 std::string software_name() {
     return std::string("convolume ") + version;

@@ -2,7 +2,6 @@
 #include "cli/convolve/command.hpp"
 
 #include "cli/files/kernel_file.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
 
 namespace convolume::cli {

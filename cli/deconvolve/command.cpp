@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "cli/deconvolve/warnings.hpp"
-#include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/images/file_names.hpp"
 #include "cli/run/output_path.hpp"

@@ -14,6 +14,7 @@
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
@@ -196,11 +197,6 @@ void write_scaled(ScratchImage& result, const io::ValueScaling& scaling, index_t
 
 }  // namespace
 
-std::string scaling_text(const io::ValueScaling& scaling) {
-    return message("value = stored * ", format_number(scaling.scale),
-                   scaling.offset != 0 ? " + " + format_number(scaling.offset) : std::string());
-}
-
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision) {
     const bool complex = is_complex(image) || is_complex(kernel);
@@ -353,19 +349,6 @@ void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType
                             widest ? "; scale the image or the kernel"
                                    : "; scale the image or the kernel, or choose --precision "
                                      "float64 and --output-type float64"));
-}
-
-void warn_of_notes(const Console& console, const std::string& path,
-                   const io::ImageMetadata& image) {
-    for (const std::string& note : image.notes) console.warning(message("\"", path, "\": ", note));
-}
-
-void warn_of_input(const Console& console, const std::string& path,
-                   const io::ImageMetadata& image) {
-    warn_of_notes(console, path, image);
-    if (image.scaling)
-        console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
-                                "), but they are read as stored, without that"));
 }
 
 ScratchImage::Place place_of_intermediate(index_t bytes, index_t limit, bool intermediate_fits) {

@@ -32,9 +32,6 @@ void add_compression_option(CLI::App& app, const char* group, io::CreateOptions&
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision);
 
-/// "value = stored * 0.01 + 3"
-std::string scaling_text(const io::ValueScaling& scaling);
-
 /// Prints where the image is, its shape and its type, and warns of a compression that common
 /// programs do not open.
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
@@ -82,12 +79,6 @@ WrittenResult write_result(const std::string& path, const ResultPlan& plan,
 
 /// Numbers that are too large for the result's type become infinities: says so.
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);
-
-/// Says what reading a file assumed or left out.
-void warn_of_notes(const Console& console, const std::string& path, const io::ImageMetadata& image);
-
-/// Says the same, and what is not read of an input: how it scales its values.
-void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
 
 /// Plans by `plan(limit)` for a run that may also hold an image between two steps: with three
 /// quarters of the limit, or with all of it where no plan makes do with that. Returns whether a

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/result_output.hpp"
+#include "cli/images/listed_files.hpp"
 #include "cli/run/process_end.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/text/console.hpp"

@@ -9,6 +9,7 @@
 #include "cli/files/volumes.hpp"
 #include "cli/preview/request.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/console.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
