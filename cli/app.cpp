@@ -2,18 +2,20 @@
 #include "cli/app.hpp"
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
 #include <iostream>
 #include <new>
 #include <string_view>
 
-#include "cli/run/error_hint.hpp"
-#include "cli/run/exit_code.hpp"
-#include "cli/run/interrupt.hpp"
-#include "cli/run/out_of_memory.hpp"
-#include "cli/run/python_program.hpp"
+#include "cli/run/errors.hpp"
+#include "cli/run/process_end.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -22,12 +24,8 @@ namespace convolume::cli {
 
 namespace {
 
-std::string in_one_line(std::string text) {
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    for (char& c : text)
-        if (c == '\n') c = ' ';
-    return text;
-}
+/// Environment variable in which programs of the Python package find the command's path.
+constexpr const char* own_path = "CONVOLUME_COMMAND";
 
 std::string names_of_subcommands(const CLI::App& app) {
     std::string names;
@@ -65,6 +63,11 @@ void refuse_zarr(int argc, const char* const* argv) {
                                           "package reads it"));
 }
 
+/// Whether a program of the Python package started this process.
+bool started_by_python_program() {
+    return std::getenv(own_path) != nullptr;
+}
+
 // Commands that the Python package gives copies of such images.
 void hand_over_zarr(int argc, const char* const* argv) {
     constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
@@ -79,6 +82,23 @@ void hand_over_zarr(int argc, const char* const* argv) {
 }  // namespace
 
 const char* const version = CONVOLUME_VERSION;
+
+void run_python_program(std::string name, std::vector<std::string> arguments) {
+    std::error_code unknown;
+    const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
+    if (!unknown) setenv(own_path, self.c_str(), 1);
+    std::vector<char*> argv{name.data()};
+    for (std::string& argument : arguments) argv.push_back(argument.data());
+    argv.push_back(nullptr);
+    execvp(name.c_str(), argv.data());
+    const int why = errno;
+    unsetenv(own_path);
+    if (why == ENOENT)
+        throw Unavailable(message(name,
+                                  " is not on the PATH; it comes with the Python package: pip "
+                                  "install 'convolume[zarr]'"));
+    throw Unavailable(message(name, " cannot be started: ", std::strerror(why)));
+}
 
 std::string software_name() {
     return std::string("convolume ") + version;
@@ -130,10 +150,10 @@ int run_command(int argc, const char* const* argv) {
     } catch (const std::bad_alloc&) {
         throw;
     } catch (const PipeClosed&) {
-        // Who stopped reading knows; other commands say nothing either.
+        // The reader closed the pipe; as other commands do, this one ends without a message.
         return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
-        console.error(in_one_line(with_option_hint(sentence_of(error), error, has_option)));
+        console.error(sentence_of(error, has_option));
         return static_cast<int>(exit_code_of(error));
     }
 }
@@ -146,7 +166,7 @@ int run(int argc, const char* const* argv) {
     signal(SIGPIPE, SIG_IGN);
     end_on_interrupts();
     io::contain_damage(true);
-    end_well_without_memory();
+    install_out_of_memory_handler();
 
     // Asked by scripts before every use: the subcommands need not be set up for it.
     if (argc == 2 && std::string_view(argv[1]) == "--version") {

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -41,6 +42,10 @@ using Action = std::function<void()>;
 #define CONVOLUME_DECLARE(name) void add_##name##_command(CLI::App& app, Action& action);
 CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
 #undef CONVOLUME_DECLARE
+
+/// Becomes the program of that name on the PATH, which finds this one's path in CONVOLUME_COMMAND.
+/// Returns only by an exception: Unavailable, with what to install.
+[[noreturn]] void run_python_program(std::string name, std::vector<std::string> arguments);
 
 /// Adds the subcommands to `app`; parsing sets `action` to what the chosen one does.
 void add_commands(CLI::App& app, Action& action);

@@ -26,7 +26,7 @@ const GpuBackend* gpu_backend() noexcept {
 
 const GpuBackend& require_gpu_backend() {
     if (const GpuBackend* const backend = gpu_backend()) return *backend;
-    throw Unavailable(why_no_gpu_backend);
+    throw GpuUnavailable(why_no_gpu_backend);
 }
 
 void require_on_device(const DeviceWorkspace* workspace, int device) {

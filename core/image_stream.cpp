@@ -3,6 +3,16 @@
 
 namespace convolume {
 
+namespace {
+
+StackFormat format_of_channel(StackFormat format, bool one_frame) {
+    format.channels = 1;
+    if (one_frame) format.frames = 1;
+    return format;
+}
+
+}  // namespace
+
 ImageSource::~ImageSource() = default;
 ImageSink::~ImageSink() = default;
 
@@ -30,6 +40,22 @@ void ViewSource::read_box(index_t t, index_t c, const Box3& box, const ImageView
 void ViewSink::write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) {
     check_box(format(), t, c, box, source);
     if (element_count(source.shape) > 0) convert_pixels(source, subview(view_, box));
+}
+
+StackFormat SourceChannel::format() const {
+    return format_of_channel(source_.format(), frame_.has_value());
+}
+
+void SourceChannel::read_box(index_t t, index_t, const Box3& box, const ImageView& target) {
+    source_.read_box(frame_.value_or(t), channel_, box, target);
+}
+
+StackFormat SinkChannel::format() const {
+    return format_of_channel(sink_.format(), frame_.has_value());
+}
+
+void SinkChannel::write_box(index_t t, index_t, const Box3& box, const ConstImageView& source) {
+    sink_.write_box(frame_.value_or(t), channel_, box, source);
 }
 
 }  // namespace convolume

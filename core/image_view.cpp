@@ -119,7 +119,7 @@ bool overlap(const ConstImageView& a, const ConstImageView& b) {
 
 namespace {
 
-std::string sentence(double value, const NonfiniteSample::Place& place, const std::string& cure) {
+std::string text_of(double value, const NonfiniteSample::Place& place, const std::string& cure) {
     const std::string volume = place.of_several ? message("in frame ", place.frame, ", channel ",
                                                           place.channel, " (from 0): ")
                                                 : std::string();
@@ -130,7 +130,7 @@ std::string sentence(double value, const NonfiniteSample::Place& place, const st
 }  // namespace
 
 NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::string& cure)
-    : BadData(sentence(value, place, cure)), value_(value), place_(place), cure_(cure) {}
+    : BadData(text_of(value, place, cure)), value_(value), place_(place), cure_(cure) {}
 
 namespace {
 

@@ -129,8 +129,8 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
             "a coarse start is made of images in host memory, and these are in a GPU's: leave it "
             "out, or use Deconvolver");
     if (deconvolve::device_deconvolution() == nullptr)
-        throw Unavailable("this program was built without CUDA: link convolume::cuda");
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+        throw GpuUnavailable("this program was built without CUDA: link convolume::cuda");
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
     require_on_device(device.workspace_of.get().get(), device.device);
     EngineChoice engines;
     engines.device = EngineChoice::Device::gpu;
@@ -145,7 +145,8 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     const DeconvolvePlan plan = impl_->runner->plan();
     if (!plan.on_device)
         throw OutOfMemory(message("the deconvolution does not stay in the memory of GPU ",
-                                  device.device, ", since ", plan.why_not_on_device));
+                                  device.device, ", since ", plan.why_not_on_device),
+                          MemoryKind::gpu);
     impl_->problem.psf = {};
     impl_->problem.unmatched = {};
 }

@@ -18,6 +18,27 @@ namespace convolume {
 
 namespace {
 
+/// Numbers of GPUs, "0,1" or "0+1"; none if the text is anything else or repeats one.
+std::vector<int> parse_gpus(std::string_view text) {
+    std::vector<int> gpus;
+    const char* at = text.data();
+    const char* const end = at + text.size();
+    while (true) {
+        int gpu = -1;
+        const auto [next, error] = std::from_chars(at, end, gpu);
+        const bool repeated = std::find(gpus.begin(), gpus.end(), gpu) != gpus.end();
+        if (error != std::errc() || gpu < 0 || repeated) return {};
+        gpus.push_back(gpu);
+        if (next == end) return gpus;
+        if (*next != ',' && *next != '+') return {};
+        at = next + 1;
+    }
+}
+
+}  // namespace
+
+namespace {
+
 /// Engines of the GPUs that `choice` asks for, by that function of the CUDA part; none where the
 /// CPU is to do the work instead.
 template <class List>
@@ -157,6 +178,30 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
 
 TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
     return require_gpu_backend().choose_transfer_gate(devices);
+}
+
+void set_devices(EngineChoice& engines, std::string_view text) {
+    using Device = EngineChoice::Device;
+    constexpr std::string_view several = "gpu:";
+    std::vector<int> gpus;
+    if (text.starts_with(several)) gpus = parse_gpus(text.substr(several.size()));
+    if (!gpus.empty()) {
+        engines.device = Device::gpu;
+        engines.gpus = std::move(gpus);
+        return;
+    }
+    for (const Device device : {Device::automatic, Device::cpu, Device::gpu})
+        if (text == to_string(device)) {
+            engines.device = device;
+            engines.gpus.clear();
+            return;
+        }
+    throw InvalidArgument(
+        message("there is no device \"", text, "\": choose auto, cpu, gpu, gpu:0 or gpu:0,1"));
+}
+
+index_t host_limit_bytes(const std::optional<index_t>& chosen) {
+    return chosen ? *chosen : available_host_bytes() / 4 * 3;
 }
 
 }  // namespace convolume

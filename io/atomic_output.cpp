@@ -48,9 +48,9 @@ index_t free_bytes(const std::string& path) {
                             static_cast<index_t>(status.f_frsize));
 }
 
-std::string exists_text(const std::string& path) {
-    return message(
-        path, " exists already; choose another name or allow it to be overwritten (overwrite)");
+Sentence exists_text(const std::string& path) {
+    return sentence(path, " exists already; choose another name or allow it to be overwritten (",
+                    OptionName{"overwrite"}, ")");
 }
 
 /// rename() that never replaces: 0, or an errno.

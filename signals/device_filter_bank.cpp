@@ -32,7 +32,7 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
                                    const std::vector<ConstImageView>& filters,
                                    const FilterOptions& options, const DeviceFilterOptions& device)
     : impl_(std::make_unique<Impl>()) {
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
     check_device_options(options);
     impl_->device = device.device;
     impl_->shape = shape;

@@ -210,11 +210,11 @@ struct FilterBank::Impl {
         const index_t limit = stream_limit(options);
         const StreamLayout layout = stream_layout(problem, shape, choice, limit);
         if (layout.chunk == 0)
-            throw OutOfMemory(message("streaming these signals takes at least ",
-                                      format_bytes(layout.bytes), " of memory, and the limit is ",
-                                      format_bytes(limit),
-                                      ": raise it (max_host_bytes), or filter with "
-                                      "fewer or shorter filters at a time"));
+            throw OutOfMemory(sentence("streaming these signals takes at least ",
+                                       format_bytes(layout.bytes), " of memory, and the limit is ",
+                                       format_bytes(limit), ": raise it (",
+                                       OptionName{"max_host_bytes"},
+                                       "), or filter with fewer or shorter filters at a time"));
         return stream_signals({problem, shape, options.nan, layout, *choice.engine, *prepared},
                               source, sink, context);
     }

@@ -181,9 +181,10 @@ void check_segment(const FilterWork& work) {
     const bool partitions =
         work.method == FilterMethod::partitioned || work.method == FilterMethod::direct;
     if (work.segment == 0 || partitions || work.segment >= work.taps) return;
-    throw InvalidArgument(message("segments of ", work.segment, " samples are shorter than the ",
-                                  work.taps, " taps of the filters: give at least as many samples ",
-                                  "as taps (segment), or the method partitioned"));
+    throw InvalidArgument(sentence("segments of ", work.segment, " samples are shorter than the ",
+                                   work.taps,
+                                   " taps of the filters: give at least as many samples as taps (",
+                                   OptionName{"segment"}, "), or the method partitioned"));
 }
 
 // a + b, or a sentence about the results.

@@ -32,31 +32,7 @@ constexpr const char* cure_of_nonfinite =
 // Memory was refused after samples had been written: a sink takes every sample once, so that
 // nothing is tried again.
 struct RefusedTooLate {
-    std::string why;
-};
-
-// One channel at one time, as an image of its own.
-class VolumeOf : public ImageSource, public ImageSink {
-  public:
-    VolumeOf(ImageSource* source, ImageSink* sink, index_t t, index_t c)
-        : source_(source), sink_(sink), t_(t), c_(c) {}
-
-    StackFormat format() const override {
-        StackFormat format = source_ ? source_->format() : sink_->format();
-        format.frames = format.channels = 1;
-        return format;
-    }
-    void read_box(index_t, index_t, const Box3& box, const ImageView& target) override {
-        source_->read_box(t_, c_, box, target);
-    }
-    void write_box(index_t, index_t, const Box3& box, const ConstImageView& source) override {
-        sink_->write_box(t_, c_, box, source);
-    }
-
-  private:
-    ImageSource* source_;
-    ImageSink* sink_;
-    index_t t_, c_;
+    OutOfMemory error;
 };
 
 // Calls `run(t, c, context)` for every volume, one after the other.
@@ -279,7 +255,7 @@ struct Convolver::Impl {
                 check_finite(source, context);
                 throw InternalError("NaN or infinities were found in an image that has none");
             } catch (const OutOfMemory& error) {
-                if (stream.written) throw RefusedTooLate{error.what()};
+                if (stream.written) throw RefusedTooLate{error};
                 throw;
             }
         };
@@ -287,7 +263,7 @@ struct Convolver::Impl {
         try {
             report = run_with_retries(run);
         } catch (const RefusedTooLate& refused) {
-            throw OutOfMemory(refused.why);
+            throw refused.error;
         }
         // Tasks count the samples that they share more than once.
         if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
@@ -299,7 +275,8 @@ struct Convolver::Impl {
                                const ExecutionContext& context) const {
         return for_each_volume(
             source.format(), context, [&](index_t t, index_t c, const ExecutionContext& part) {
-                VolumeOf input(&source, nullptr, t, c), output(nullptr, &sink, t, c);
+                SourceChannel input(source, c, t);
+                SinkChannel output(sink, c, t);
                 ScratchVolume extended(options.scratch_directory, resolved.problem.output.shape(),
                                        natural_type());
                 ExecutionReport report;

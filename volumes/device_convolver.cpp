@@ -59,7 +59,7 @@ struct DeviceConvolver::Impl {
 DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
                                  const Options& options, const DeviceOptions& device)
     : impl_(std::make_unique<Impl>()) {
-    if (const std::string why = gpu_unavailable(); !why.empty()) throw Unavailable(why);
+    if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
     require_on_device(device.workspace_of.get().get(), device.device);
     ResolvedProblem& resolved = impl_->resolved;
     resolved = resolve_problem(image_shape, kernel, options, device.image_type,

@@ -6,6 +6,7 @@
 #include <limits>
 #include <optional>
 
+#include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "core/host_memory.hpp"
 #include "volumes/candidate.hpp"
@@ -21,7 +22,7 @@ constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
 
 MemoryLimits find_limits(const Options& options, const EngineList& engines) {
-    MemoryLimits limits{options.max_host_bytes.value_or(available_host_bytes() / 4 * 3), {}};
+    MemoryLimits limits{host_limit_bytes(options.max_host_bytes), {}};
     for (const auto& engine : engines) {
         const index_t limit = engine->memory_limit_bytes();
         if (limit > 0) limits.engine_bytes = std::min(limit, limits.engine_bytes.value_or(limit));
@@ -80,7 +81,7 @@ class Planner {
     index_t host_limit_bytes() const { return limits_.host_bytes; }
 
     // Names the limit to raise: the engines' when no candidate fits it, else the host's.
-    std::string nothing_fits() const {
+    OutOfMemory nothing_fits() const {
         const auto least = std::min_element(
             candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
                 return std::pair(excess(a.candidate), a.candidate.host_bytes) <
@@ -88,21 +89,30 @@ class Planner {
             });
         const PlanCandidate& candidate = least->candidate;
         std::string cure;
-        std::string options;
+        std::vector<OptionName> options;
+        MemoryKind memory = MemoryKind::host;
         if (excess(candidate) > 0) {
             cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
                            " instead of ", format_bytes(*limits_.engine_bytes));
-            options = candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes";
+            options.push_back({candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes"});
+            if (candidate.on_gpu) memory = MemoryKind::gpu;
         }
         if (candidate.host_bytes > limits_.host_bytes) {
             cure += message(cure.empty() ? "allow " : " and allow ",
                             size_to_allow(candidate.host_bytes), " of host memory instead of ",
                             format_bytes(limits_.host_bytes));
-            options += options.empty() ? "max_host_bytes" : ", max_host_bytes";
+            options.push_back({"max_host_bytes"});
+            if (memory == MemoryKind::gpu) memory = MemoryKind::host_and_gpu;
         }
-        return message("no plan for an image of ", convolume::to_string(problem_.image),
-                       " and a kernel of ", convolume::to_string(problem_.kernel),
-                       " fits the memory limits: ", cure, " (", options, ")");
+        Sentence text = message("no plan for an image of ", convolume::to_string(problem_.image),
+                                " and a kernel of ", convolume::to_string(problem_.kernel),
+                                " fits the memory limits: ", cure, " (");
+        for (const OptionName& option : options) {
+            if (&option != &options.front()) text.append(", ");
+            text.append(option);
+        }
+        text.append(")");
+        return OutOfMemory(text, memory);
     }
 
   private:
@@ -307,11 +317,11 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
         plan.engine_indices = indices[i];
     }
     if (plan.candidates.empty())
-        throw Unavailable(
+        throw GpuUnavailable(
             message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
     if (!best) {
         for (const Planner& planner : planners)
-            if (!planner.candidates().empty()) throw OutOfMemory(planner.nothing_fits());
+            if (!planner.candidates().empty()) throw planner.nothing_fits();
     }
     plan.chosen = best->best()->candidate;
     plan.keep_kernels = best->best()->keep_kernels;

@@ -161,6 +161,7 @@ Index3 rounded(const std::array<double, 3>& position) {
 }  // namespace
 
 Index3 kernel_peak(const ConstImageView& kernel) {
+    check_memory(kernel, "the kernel");
     const Index3 middle = middle_of(kernel.shape);
     double highest = -1;
     Index3 peak;
@@ -176,6 +177,7 @@ Index3 kernel_peak(const ConstImageView& kernel) {
 }
 
 std::array<double, 3> kernel_centroid(const ConstImageView& kernel) {
+    check_memory(kernel, "the kernel");
     double sum = 0;
     std::array<double, 3> moment{};
     for_each_magnitude(kernel, [&](double magnitude, const Index3& at) {

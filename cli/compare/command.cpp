@@ -13,12 +13,12 @@
 #include "cli/compare/report.hpp"
 #include "cli/compare/subject.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/filter/files.hpp"
-#include "cli/run/exit_code.hpp"
-#include "cli/run/host_memory.hpp"
-#include "cli/run/interrupt.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
-#include "cli/text/format.hpp"
+#include "cli/run/process_end.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
@@ -41,9 +41,10 @@ Json data_json(const Volume& volume) {
 
 void check_memory(const std::string& file, index_t bytes, index_t limit_bytes) {
     if (bytes > limit_bytes)
-        throw OutOfMemory(message("\"", file, "\" takes ", format_bytes(bytes),
-                                  " of memory, and the limit is ", format_bytes(limit_bytes),
-                                  "; set --max-host-mem, or compare a part of it"));
+        throw OutOfMemory(sentence("\"", file, "\" takes ", format_bytes(bytes),
+                                   " of memory, and the limit is ", format_bytes(limit_bytes),
+                                   "; set ", OptionName{"max_host_bytes"},
+                                   ", or compare a part of it"));
 }
 
 Volume read_image(const ImageCompareRequest& request, io::ImageReader& reader,
@@ -232,7 +233,7 @@ void print(const CompareRequest& request, const Comparison& comparison) {
     if (!comparison.has_measurements()) throw Cancelled("interrupted; nothing was written");
     folder.save_all(comparison);
     const int finished = comparison.finished_ways();
-    throw Cancelled(message(
+    throw Interrupted(message(
         "interrupted; \"", folder.path(), "\" has a report of what was measured (", finished,
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
@@ -248,9 +249,9 @@ void judge(const CompareRequest& request, const ReportFolder& folder,
     for (const ComparedProblem& problem : comparison.problems)
         for (const Measurement& way : problem.measured) {
             if (!way.errors)
-                throw OutOfMemory(message("errors of ", problem.name,
-                                          " are unknown (reference: ", problem.reference,
-                                          "), so that --fail-if-error-above cannot be answered"));
+                throw OutOfMemory(sentence(
+                    "errors of ", problem.name, " are unknown (reference: ", problem.reference,
+                    "), so that ", OptionName{"--fail-if-error-above"}, " cannot be answered"));
             if (worst == nullptr || way.errors->relative_largest > worst->errors->relative_largest)
                 worst = &way;
         }

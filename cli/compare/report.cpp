@@ -112,9 +112,9 @@ ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
         throw CannotCreate(
             message("cannot write a report to \"", path_, "\": it is a file; name a folder"));
     if (exists && !overwrite && !resume)
-        throw OutputExists(message("\"", path_,
-                                   "\" exists already; give --overwrite to replace the report in "
-                                   "it, or --resume to go on with it"));
+        throw OutputExists(sentence("\"", path_, "\" exists already; give ",
+                                    OptionName{"overwrite"},
+                                    " to replace the report in it, or --resume to go on with it"));
     const fs::path parent = fs::path(path_).parent_path();
     if (!exists && !parent.empty() && !fs::is_directory(parent, error))
         throw CannotCreate(message("cannot write a report to \"", path_, "\": the folder \"",

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "cli/compare/report.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

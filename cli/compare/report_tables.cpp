@@ -6,7 +6,7 @@
 
 #include "cli/compare/report.hpp"
 #include "cli/picture/canvas.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "cli/run/progress.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <utility>
 
-#include "cli/run/host_memory.hpp"
+#include "cli/files/result_output.hpp"
 #include "convolume/filter_bank.hpp"
 
 namespace convolume::cli {

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "cli/run/devices.hpp"
+#include "cli/run/run.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

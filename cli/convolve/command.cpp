@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/convolve/command.hpp"
 
-#include "cli/files/image_output.hpp"
-#include "cli/files/kernel_fit.hpp"
-#include "cli/images/convolve_channels.hpp"
-#include "cli/run/host_memory.hpp"
+#include "cli/files/kernel_file.hpp"
+#include "cli/images/channel_kernels.hpp"
 
 namespace convolume::cli {
 
@@ -39,7 +37,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
         const index_t share = kernels_.share_of(limit);
         if (!result_.scaled) return make_convolver(kernel, share);
         std::optional<Convolver> convolver;
-        kernel.quarter_left = plan_beside_image(
+        kernel.intermediate_fits = plan_beside_intermediate(
             share, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
         return std::move(*convolver);
     });
@@ -52,9 +50,9 @@ void ConvolveSteps::plan(const ExecutionContext&) {
                                           " for others, since their kernels differ in size; choose "
                                           "--mode same"));
     result_.box_bytes = scaled_box_bytes(limit);
-    result_.place =
-        place_of_image(bytes_of({output_.shape, result_.computed, input_.frames, input_.channels}),
-                       limit, kernels_.quarter_left());
+    result_.place = place_of_intermediate(
+        StackFormat{output_.shape, result_.computed, input_.frames, input_.channels}.bytes(), limit,
+        kernels_.intermediate_fits());
 }
 
 Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
@@ -83,6 +81,23 @@ void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
         });
     writer_ = std::move(writer);
     nonfinite_ = nonfinite;
+}
+
+Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Options& options) {
+    if (options.operation != Operation::adjoint || options.mode == Mode::same) return input;
+    Shape3 image;
+    for (int axis = 0; axis < 3; ++axis) {
+        const index_t extra = kernel[axis] - 1;
+        image[axis] =
+            options.mode == Mode::full ? input[axis] - extra : checked_add(input[axis], extra);
+        if (image[axis] < 1)
+            throw InvalidArgument(
+                message("the adjoint of mode full takes images at least as large "
+                        "as the kernel, but along ",
+                        axis_name(axis), " the image has ", input[axis], " and the kernel ",
+                        kernel[axis], " samples; choose another --mode"));
+    }
+    return image;
 }
 
 }  // namespace convolume::cli

@@ -4,14 +4,29 @@
 // Convolver of its kernel.
 
 #include <memory>
+#include <string>
 #include <utility>
 
-#include "cli/convolve/request.hpp"
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
-#include "cli/images/image_steps.hpp"
+#include "cli/images/image_request.hpp"
+#include "cli/images/image_run.hpp"
+#include "convolume/convolver.hpp"
 
 namespace convolume::cli {
+
+/// What the command line asks for.
+struct ConvolveRequest : ImageRequest {
+    ConvolveRequest() { options.normalization = KernelNormalization::sum; }
+
+    Options options;
+    std::string output_type;  ///< a type's name, "same", or empty for the natural type
+    bool scale_output = false;
+};
+
+/// Shape of the image that a Convolver is planned for, given the file's shape: they differ for the
+/// adjoint, whose input is what a convolution would have put out.
+Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Options& options);
 
 class ConvolveSteps : public ImageSteps {
   public:

@@ -2,24 +2,18 @@
 // What `convolume convolve` reports: sentences for people, JSON for programs.
 
 #include "cli/convolve/command.hpp"
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/text/format.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
 namespace {
 
 const char* normalization_words(KernelNormalization normalization) {
-    switch (normalization) {
-        case KernelNormalization::sum:
-            return "normalized to sum 1";
-        case KernelNormalization::peak:
-            return "normalized to peak 1";
-        case KernelNormalization::none:
-            break;
-    }
-    return "not normalized";
+    if (normalization == KernelNormalization::none) return "not normalized";
+    return normalization == KernelNormalization::sum ? "normalized to sum 1"
+                                                     : "normalized to peak 1";
 }
 
 }  // namespace

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume deconvolve`.
 
-#include "cli/many_files/options.hpp"
+#include "cli/images/options.hpp"
 
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
-#include "cli/files/image_output.hpp"
-#include "cli/files/scaled_output.hpp"
-#include "cli/many_files/many_files.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 

@@ -2,9 +2,9 @@
 // What `convolume deconvolve` reports: sentences for people, JSON for programs.
 
 #include "cli/deconvolve/command.hpp"
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/text/format.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

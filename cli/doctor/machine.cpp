@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Kernels from files, or PSFs that are made: read, brought to the image's voxel size, centered.
-// What all subcommands that take a PSF share.
+// Every subcommand that takes a PSF uses these.
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -9,8 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/files/kernel_background.hpp"
-#include "cli/files/kernel_order.hpp"
+#include "cli/files/kernel_samples.hpp"
 #include "cli/text/console.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
@@ -81,5 +80,23 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
 
 /// The "kernel" of --json.
 nlohmann::ordered_json to_json(const KernelFile& kernel);
+
+/// "the PSF" or "the PSF "a.tif""
+std::string name_of(const KernelFile& kernel);
+
+/// Adds a warning of a kernel of several planes for an image of one.
+void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
+                       std::vector<std::string>& warnings);
+
+/// Extents of a kernel before and after resampling, and the voxel sizes that these follow from.
+struct Resampling {
+    Shape3 before;
+    Shape3 after;
+    std::string sizes;  ///< how both voxel sizes differ, the begin of a sentence
+};
+
+/// Throws InvalidArgument if resampling leaves one sample across or multiplies an extent by more
+/// than 100, as wrong units do. Returns a warning if it comes near to that; empty if not.
+std::string check_resampling(const Resampling& resampling);
 
 }  // namespace convolume::cli

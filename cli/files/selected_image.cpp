@@ -109,25 +109,20 @@ NonfiniteSample::Place SelectedImage::place_in_file(const NonfiniteSample::Place
 
 void SelectedImage::choose_channels(const std::string& text) {
     channels_ = parse_channels(text);
-    std::vector<std::string> names;
-    std::vector<std::optional<std::uint32_t>> colors;
-    std::vector<io::MicroscopeMetadata::Channel> optics;
-    for (const index_t c : channels_) {
+    for (const index_t c : channels_)
         if (c >= whole_->metadata().channels)
             throw InvalidArgument(message("--channel asks for channel ", c,
                                           " of an image that has ", metadata_.channels,
                                           "; the first is 0"));
-        if (!metadata_.channel_names.empty())
-            names.push_back(metadata_.channel_names[static_cast<std::size_t>(c)]);
-        if (!metadata_.channel_colors.empty())
-            colors.push_back(metadata_.channel_colors[static_cast<std::size_t>(c)]);
-        if (!metadata_.microscope.channels.empty())
-            optics.push_back(metadata_.microscope.channels[static_cast<std::size_t>(c)]);
-    }
+    const auto keep = [this](auto& of_channels) {
+        const auto all = std::exchange(of_channels, {});
+        if (all.empty()) return;
+        for (const index_t c : channels_) of_channels.push_back(all[static_cast<std::size_t>(c)]);
+    };
+    keep(metadata_.channel_names);
+    keep(metadata_.channel_colors);
+    keep(metadata_.microscope.channels);
     metadata_.channels = static_cast<index_t>(channels_.size());
-    metadata_.channel_names = std::move(names);
-    metadata_.channel_colors = std::move(colors);
-    metadata_.microscope.channels = std::move(optics);
     io::keep_lookup_tables(metadata_, channels_);
     forget_descriptions();
 }

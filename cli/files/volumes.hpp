@@ -1,19 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Going through an image's channels and time points, with one or two volumes in memory at a time.
+// Going through an image volume by volume, or a few planes at a time, with reading and writing
+// beside the computation.
 
 #include <algorithm>
+#include <functional>
 #include <vector>
 
 #include "cli/files/selected_image.hpp"
-#include "cli/run/item_steps.hpp"
 #include "cli/run/progress.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/shape.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
+
+/// Each is called for item 0, 1, 2, … in this order; an empty one is not called.
+struct ItemSteps {
+    std::function<void(index_t item)> read;
+    std::function<void(index_t item)> compute;
+    std::function<void(index_t item)> write;
+};
+
+/// Takes `count` items through their steps. compute is called by the calling thread.
+/// With `overlapped`, item i + 1 is read and item i - 1 is written by other threads while item i is
+/// computed. At most two items then are read and not computed, and two computed and not written:
+/// item i may use the input and output i % 2. Otherwise there is one item at a time.
+///
+/// What a step throws reaches the caller. It is the same with and without `overlapped`: steps that
+/// come earlier in the order of one item at a time are finished first, no later ones are begun.
+void take_through(index_t count, bool overlapped, const ItemSteps& steps);
 
 /// Throws `error` again; of a file with several volumes the message names the one at fault.
 [[noreturn]] inline void throw_with_place(const BadData& error,
@@ -69,6 +87,32 @@ void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
                        output.view());
     };
     take_through(count, overlapped, steps);
+    reader.check_unchanged();
+}
+
+/// Calls `use(row)` with the first sample of every row, of type T; the others are strides.x apart.
+template <class T, class Use>
+void for_each_row(const ConstImageView& image, Use&& use) {
+    for (index_t z = 0; z < image.shape.z; ++z)
+        for (index_t y = 0; y < image.shape.y; ++y) use(static_cast<const T*>(image.at(z, y, 0)));
+}
+
+/// Calls `use(planes, z_begin)` for consecutive groups of planes of channel c at time t.
+template <class Use>
+void for_each_plane_group(io::ImageReader& reader, index_t t, index_t c, Use&& use) {
+    constexpr index_t plane_group_bytes = index_t{64} << 20;
+    const io::ImageMetadata& metadata = reader.metadata();
+    const Shape3 shape = metadata.shape;
+    const index_t plane_bytes = checked_multiply(checked_multiply(shape.y, shape.x),
+                                                 static_cast<index_t>(size_of(metadata.type)));
+    const index_t together = std::clamp<index_t>(plane_group_bytes / plane_bytes, 1, shape.z);
+    Volume group({together, shape.y, shape.x}, metadata.type);
+    for (index_t z = 0; z < shape.z; z += together) {
+        const index_t count = std::min(together, shape.z - z);
+        const ImageView view = subview(group.view(), {{0, 0, 0}, {count, shape.y, shape.x}});
+        reader.read_planes(t, c, z, view);
+        use(ConstImageView(view), z);
+    }
     reader.check_unchanged();
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/app.hpp"
+#include "cli/run/errors.hpp"
 
 namespace convolume::cli {
 
@@ -65,7 +66,7 @@ void FilterSteps::execute(const Console&, ProgressMeter&, const ExecutionContext
         executed_ = bank_->execute(source, sink, recorded);
     } catch (const Cancelled&) {
         if (!request_.writes_stdout()) throw;
-        throw Cancelled("interrupted; standard output has the results until then");
+        throw Interrupted("interrupted; standard output has the results until then");
     }
     result_dims_.back() = sink.samples();
     const ClampCount clamped = results_->clamped();

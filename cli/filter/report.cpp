@@ -2,7 +2,7 @@
 // What `convolume filter` reports: sentences for people, JSON for programs.
 
 #include "cli/filter/command.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

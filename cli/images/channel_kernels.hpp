@@ -14,7 +14,9 @@
 
 #include "cli/files/kernel_file.hpp"
 #include "cli/images/image_request.hpp"
+#include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
+#include "convolume/image_stream.hpp"
 
 namespace convolume::cli {
 
@@ -24,8 +26,8 @@ struct ReadyKernel {
     KernelFile file;    ///< its values are gone once the solver has its own
     index_t volumes{};  ///< that are expected
     std::optional<Solver> solver;
-    /// Of the memory limit, beside the solver, for an image between two steps of the run.
-    bool quarter_left = true;
+    /// A quarter of the memory limit is left beside the solver, for an image between two steps.
+    bool intermediate_fits = true;
 };
 
 /// Kernels of the image at hand, by problem. Used by one thread.
@@ -91,9 +93,9 @@ class ChannelKernels {
     index_t share_of(index_t bytes) const { return bytes / static_cast<index_t>(all_.size()); }
 
     /// Whether a quarter of the memory limit is left beside every solver.
-    bool quarter_left() const {
+    bool intermediate_fits() const {
         return std::all_of(all_.begin(), all_.end(),
-                           [](const auto& ready) { return ready->quarter_left; });
+                           [](const auto& ready) { return ready->intermediate_fits; });
     }
 
     /// A complex kernel's type where there is one, else any kernel's.
@@ -161,5 +163,10 @@ class ChannelKernels {
     std::vector<std::shared_ptr<Ready>> of_channel_;
     std::vector<std::shared_ptr<Ready>> all_;
 };
+
+/// Throws as Convolver::execute() does; of several kernels, BadData names the channel of the file,
+/// NonfiniteSample that of `source`.
+ExecutionReport convolve_channels(const ChannelKernels<Convolver>& kernels, ImageSource& source,
+                                  ImageSink& sink, const ExecutionContext& context);
 
 }  // namespace convolume::cli

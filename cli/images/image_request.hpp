@@ -1,22 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the subcommands have in common that make one image of another with a kernel.
+// What a run that makes one image of another with a kernel was asked to do, for one image or many.
 
+#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
-#include "cli/images/made_psf.hpp"
 #include "cli/run/common_options.hpp"
+#include "cli/run/errors.hpp"
 #include "cli/run/output_path.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/image_file.hpp"
+#include "convolume/psf.hpp"
 
 namespace convolume::cli {
+
+struct MadePsfRequest {
+    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see psf/parameters.hpp
+    std::vector<double> wavelengths_um;  ///< of emission: none, one, or one for each channel
+    std::optional<double> capture;       ///< typed
+    bool offered = false;                ///< by the subcommand
+    bool asked = false;                  ///< there is no file
+
+    bool any_typed() const { return !typed.empty() || !wavelengths_um.empty() || capture; }
+};
+
+/// The options of the microscope, in a group of their own.
+void add_made_psf_options(CLI::App& app, MadePsfRequest& request);
+
+/// A channel of an image; metadata are those of what is selected of it.
+struct ImageChannel {
+    const std::string& path;
+    const io::ImageMetadata& metadata;
+    index_t channel;  ///< of those that are selected
+};
+
+struct MadePsf {
+    PsfOptions options;
+    std::string optics;  ///< what the image's metadata gave and left to assume; may be empty
+    std::vector<std::string> warnings;
+};
+
+/// The PSF of a channel, of the image's voxels. What was not typed is taken from the image's
+/// metadata. Its size is {0, 0, 0} where none was typed. Throws InvalidArgument where something is
+/// missing or does not fit.
+MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
 /// A kernel for one channel of the file, counted from 0.
 struct ChannelKernel {
@@ -69,5 +104,16 @@ using ExpectedVolumes = std::map<std::string, index_t>;
 /// Adds the volumes of an image.
 void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
                     const io::ImageMetadata& image);
+
+struct ManyFilesRequest {
+    std::vector<std::string> images;  ///< paths and patterns
+    std::string list;                 ///< a file of paths, "-" for standard input; empty: none
+    std::string output_folder;        ///< may be empty in a dry run
+    std::string output_name = "{stem}";
+    bool resume = false;
+    std::string image_name, kernel_name;  ///< of the arguments in --help
+    HasOption has_option;                 ///< of the subcommand
+    bool asked = false;                   ///< else there is one image and one output
+};
 
 }  // namespace convolume::cli

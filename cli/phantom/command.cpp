@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "cli/run/item_steps.hpp"
+#include "cli/files/volumes.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/files/image_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/phantom/command.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"

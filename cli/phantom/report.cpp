@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/phantom/command.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {

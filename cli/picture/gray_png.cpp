@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cli/picture/projection.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 

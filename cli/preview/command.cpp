@@ -7,11 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "cli/files/plane_groups.hpp"
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
 #include "cli/text/console.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "cli/picture/canvas.hpp"
 #include "cli/preview/command.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// "convolume process" is a part of the Python package: this runs its command, convolume-process.
+// `convolume process` is a part of the Python package: this runs its program, convolume-process.
+
 #include <CLI/CLI.hpp>
 
 #include "cli/app.hpp"
-#include "cli/run/python_program.hpp"
 
 namespace convolume::cli {
 

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/files/image_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/project/command.hpp"
 #include "cli/project/reduction.hpp"

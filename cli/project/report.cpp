@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `convolume project`: sentences for people, JSON for programs.
 
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/project/command.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 

@@ -12,12 +12,12 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/psf/report.hpp"
 #include "cli/text/console.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 

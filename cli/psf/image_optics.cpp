@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 

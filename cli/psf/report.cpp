@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cli/files/scaled_output.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/parameters.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {

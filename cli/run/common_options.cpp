@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "cli/run/devices.hpp"
+#include "cli/run/run.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -20,7 +20,7 @@ int parse_parts(std::string_view text) {
 
 void add_device_option(CLI::App& app, const char* group, EngineChoice& engines) {
     app.add_option_function<std::string>(
-           "--device", [&engines](const std::string& text) { parse_device(text, engines); },
+           "--device", [&engines](const std::string& text) { set_devices(engines, text); },
            "Where to compute (default auto: CPU or GPUs, whichever is predicted to be faster)")
         ->type_name("auto|cpu|gpu|gpu:0,1")
         ->group(group);

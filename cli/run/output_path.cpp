@@ -20,9 +20,7 @@ bool same_file(const std::string& a, const std::string& b) {
     std::error_code missing;
     if (fs::equivalent(a, b, missing)) return true;
     // Files yet to be written have only names to compare.
-    if (a.empty() || b.empty()) return false;
-    return fs::weakly_canonical(fs::absolute(a), missing) ==
-           fs::weakly_canonical(fs::absolute(b), missing);
+    return !a.empty() && !b.empty() && canonical_path(a) == canonical_path(b);
 }
 
 /// The parts of a dataset's name: HDF5 takes "//a/./b/" for "/a/b".
@@ -52,6 +50,11 @@ void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
 
 }  // namespace
 
+std::string canonical_path(const std::string& file) {
+    std::error_code unreadable;
+    return fs::weakly_canonical(fs::absolute(file, unreadable), unreadable).string();
+}
+
 std::string folder_of(const std::string& path) {
     if (path.empty()) return {};
     const fs::path parent = fs::path(io::parse_path(path).file).parent_path();
@@ -68,8 +71,8 @@ void check_output_path(const std::string& file, bool overwrite) {
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" does not exist; create it first"));
     if (fs::exists(file, unreadable) && !overwrite)
-        throw OutputExists(
-            message("\"", file, "\" exists already; give --overwrite to replace it"));
+        throw OutputExists(sentence("\"", file, "\" exists already; give ", OptionName{"overwrite"},
+                                    " to replace it"));
     if (access(folder.c_str(), W_OK | X_OK) != 0)
         throw CannotCreate(message("cannot write \"", file, "\": the folder \"", folder,
                                    "\" is not writable (", std::strerror(errno),

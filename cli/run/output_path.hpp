@@ -14,6 +14,9 @@ void check_output_path(const std::string& file, bool overwrite);
 /// The folder that `path` is in; "." for a name alone, "" for none.
 std::string folder_of(const std::string& path);
 
+/// The same text for the same file, whether it exists or not.
+std::string canonical_path(const std::string& file);
+
 /// What a run writes and reads.
 struct RunFiles {
     std::vector<std::string> outputs;  ///< "" is none

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "cli/app.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
 #include "convolume/volume.hpp"
@@ -38,6 +38,24 @@ index_t peak_resident_bytes() {
 
 nlohmann::ordered_json versioned_json() {
     return {{"convolume", version}};
+}
+
+void warn_of_notes(const Console& console, const std::string& path,
+                   const io::ImageMetadata& image) {
+    for (const std::string& note : image.notes) console.warning(message("\"", path, "\": ", note));
+}
+
+void warn_of_input(const Console& console, const std::string& path,
+                   const io::ImageMetadata& image) {
+    warn_of_notes(console, path, image);
+    if (image.scaling)
+        console.warning(message("\"", path, "\" scales its values (", scaling_text(*image.scaling),
+                                "), but they are read as stored, without that"));
+}
+
+std::string scaling_text(const io::ValueScaling& scaling) {
+    return message("value = stored * ", format_number(scaling.scale),
+                   scaling.offset != 0 ? " + " + format_number(scaling.offset) : std::string());
 }
 
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,

@@ -9,6 +9,7 @@
 #include "cli/text/console.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/execution.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -20,6 +21,15 @@ struct RunTimes {
 
 /// The object that every --json begins with: convolume's version.
 nlohmann::ordered_json versioned_json();
+
+/// Says what reading a file assumed or left out.
+void warn_of_notes(const Console& console, const std::string& path, const io::ImageMetadata& image);
+
+/// Says the same, and what is not read of an input: how it scales its values.
+void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
+
+/// "value = stored * 0.01 + 3"
+std::string scaling_text(const io::ValueScaling& scaling);
 
 /// `all` in a dry run and with -v, else `line`.
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,

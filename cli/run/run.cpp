@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run/run.hpp"
 
+#include <dirent.h>
 #include <time.h>
 
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #include "cli/files/metadata_json.hpp"
@@ -18,6 +26,29 @@ double spent_s() {
     timespec spent{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
+}
+
+/// Whether the system lists an NVIDIA GPU, with or without a driver for it.
+bool has_nvidia_gpu() {
+    namespace fs = std::filesystem;
+    std::error_code error;
+    if (fs::exists("/dev/nvidiactl", error)) return true;  // also where PCI is not shown
+    const auto first_word = [](const fs::path& path) {
+        std::string word;
+        std::ifstream(path) >> word;
+        return word;
+    };
+    // Not by fs::directory_iterator, which ends the process where memory is refused.
+    const fs::path folder = "/sys/bus/pci/devices";
+    const auto close = [](DIR* opened) { ::closedir(opened); };
+    const std::unique_ptr<DIR, decltype(close)> devices(::opendir(folder.c_str()), close);
+    if (!devices) return false;
+    while (const dirent* const device = ::readdir(devices.get()))
+        // PCI class 03 is displays and 3D controllers; NVIDIA also makes audio and bridges.
+        if (first_word(folder / device->d_name / "vendor") == "0x10de" &&
+            first_word(folder / device->d_name / "class").starts_with("0x03"))
+            return true;
+    return false;
 }
 
 }  // namespace
@@ -80,6 +111,15 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     if (!options.timeline.empty()) io::write_whole_file(options.timeline, run.timeline().to_json());
     steps.report_result(console, times);
     if (options.json) write_stdout(json_text(steps, &times));
+}
+
+void warn_of_idle_gpu(const Console& console, const EngineChoice& engines) {
+    const bool built_with_cuda = !cuda_runtime_version().empty();
+    if (engines.device != EngineChoice::Device::automatic || !built_with_cuda) return;
+    if (gpu_start_seconds() > 0) return;  // none was asked for
+    const std::string why_not = gpu_unavailable();
+    if (!why_not.empty() && has_nvidia_gpu())
+        console.warning(message("computing on the CPU, since ", why_not));
 }
 
 }  // namespace convolume::cli

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The course that every run takes: open, plan, report the plan, stop if the run is dry, execute,
-// commit, report. A subcommand gives the steps; options, console, signals, progress, timeline,
-// JSON and the change from GPU to CPU are here.
+// The steps of every run: open, plan, report the plan, stop if the run is dry, execute, commit,
+// report. A subcommand gives the steps; options, console, signals, progress, timeline, JSON and the
+// change from GPU to CPU are here.
 
 #include <functional>
 #include <iostream>
@@ -12,12 +12,13 @@
 #include <vector>
 
 #include "cli/run/common_options.hpp"
-#include "cli/run/devices.hpp"
-#include "cli/run/interrupt.hpp"
 #include "cli/run/output_path.hpp"
+#include "cli/run/process_end.hpp"
 #include "cli/run/progress.hpp"
 #include "cli/run/report.hpp"
 #include "cli/text/console.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
 #include "convolume/execution.hpp"
 
 namespace convolume::cli {
@@ -87,6 +88,26 @@ class StagedRun {
 /// Takes `steps` through a run. `planned` is called when it is planned.
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned);
+
+/// Warns where `auto` computes on the CPU although the machine has an NVIDIA GPU that this build
+/// could use, and was asked to. Silent on machines and in builds without GPUs.
+void warn_of_idle_gpu(const Console& console, const EngineChoice& engines);
+
+/// Calls `run`; where a device fails in it and the choice of devices was left to convolume, warns
+/// and calls it again with CPU engines alone.
+template <class Request, class Run>
+void run_with_fallback(const Console& console, const Request& request, const Run& run) {
+    try {
+        return run(request);
+    } catch (const DeviceFailure& failure) {
+        if (request.engines.device != EngineChoice::Device::automatic) throw;
+        console.warning(message("starting again on the CPU, since ", failure.what()));
+    }
+    // Nothing of the first run is left: outputs appear under their name only when complete.
+    Request on_cpu = request;
+    on_cpu.engines.device = EngineChoice::Device::cpu;
+    run(on_cpu);
+}
 
 /// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, where GPUs
 /// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU,

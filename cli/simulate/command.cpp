@@ -6,11 +6,11 @@
 #include <type_traits>
 #include <vector>
 
-#include "cli/files/kernel_background.hpp"
-#include "cli/files/kernel_fit.hpp"
-#include "cli/images/convolve_channels.hpp"
-#include "cli/run/host_memory.hpp"
-#include "cli/run/item_steps.hpp"
+#include "cli/files/kernel_file.hpp"
+#include "cli/files/kernel_samples.hpp"
+#include "cli/files/result_output.hpp"
+#include "cli/files/volumes.hpp"
+#include "cli/images/channel_kernels.hpp"
 #include "convolume/camera.hpp"
 
 namespace convolume::cli {
@@ -141,14 +141,15 @@ void SimulateSteps::plan(const ExecutionContext&) {
         options.expected_executions = kernel.volumes;
         options.scratch_directory = folder_of(request_.output);
         std::optional<Convolver> convolver;
-        kernel.quarter_left = plan_beside_image(kernels_.share_of(left), [&](index_t bytes) {
-            options.max_host_bytes = bytes;
-            convolver.emplace(input_.shape, kernel.file.values.view(), options, request_.engines,
-                              input_.type, light_.format.type);
-        });
+        kernel.intermediate_fits =
+            plan_beside_intermediate(kernels_.share_of(left), [&](index_t bytes) {
+                options.max_host_bytes = bytes;
+                convolver.emplace(input_.shape, kernel.file.values.view(), options,
+                                  request_.engines, input_.type, light_.format.type);
+            });
         return std::move(*convolver);
     });
-    light_.place = place_of_image(bytes_of(light_.format), left, kernels_.quarter_left());
+    light_.place = place_of_intermediate(light_.format.bytes(), left, kernels_.intermediate_fits());
 }
 
 /// Bytes of `slots` planes of light and of the recording.

@@ -11,7 +11,7 @@
 
 #include "cli/images/channel_kernels.hpp"
 #include "cli/images/image_request.hpp"
-#include "cli/images/image_steps.hpp"
+#include "cli/images/image_run.hpp"
 #include "convolume/camera.hpp"
 #include "convolume/convolver.hpp"
 #include "convolume/image_file.hpp"

@@ -4,12 +4,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "cli/files/image_output.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/scaled_output.hpp"
-#include "cli/run/host_memory.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/simulate/command.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
@@ -61,7 +59,7 @@ void SimulateSteps::report_plan(const Console& console) const {
         cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
     });
     if (light_.place == ScratchImage::Place::file)
-        console.fact("light", message(format_bytes(bytes_of(light_.format)),
+        console.fact("light", message(format_bytes(light_.format.bytes()),
                                       " between convolution and camera, in a temporary file"));
 }
 
@@ -106,7 +104,7 @@ void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
     json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
         return ordered_json::parse(kernel.solver->plan().to_json());
     });
-    json["light"] = {{"bytes", bytes_of(light_.format)},
+    json["light"] = {{"bytes", light_.format.bytes()},
                      {"in_file", light_.place == ScratchImage::Place::file}};
     if (times != nullptr) {
         const CameraReport& recorded = recorded_;

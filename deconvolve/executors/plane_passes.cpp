@@ -11,8 +11,8 @@
 
 namespace convolume::deconvolve {
 
-std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
-                                       const Shape3& taps, const Index3& shift) {
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift) {
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
@@ -78,7 +78,8 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
     const index_t least = checked_add(missing, bytes.taps);
     if (least > limit_bytes)
         throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
-                                  format_bytes(limit_bytes), " of the GPU are left"));
+                                  format_bytes(limit_bytes), " of the GPU are left"),
+                          MemoryKind::gpu);
     spectrum_bytes_ = bytes.spectrum;
     workspace_grown_ = workspace_->grow(spectrum_bytes_);
     const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;

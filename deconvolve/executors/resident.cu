@@ -126,7 +126,7 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
             why = error.what();
         }
     }
-    if (any) throw OutOfMemory(why);
+    if (any) throw OutOfMemory(why, MemoryKind::gpu);
     return nullptr;
 }
 
@@ -144,7 +144,8 @@ class ArrayRunner final : public GpuRunner {
         const index_t arrays = array_bytes(problem);
         if (arrays >= limit)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(limit), " that a GPU may hold"));
+                                      format_bytes(limit), " that a GPU may hold"),
+                              MemoryKind::gpu);
         const index_t rest = limit - arrays;
         const index_t part = rest / parts_of(problem);
         blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,

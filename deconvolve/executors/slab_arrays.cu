@@ -41,7 +41,8 @@ SlabArrays::SlabArrays(const Problem& problem, const PairAxes& axes,
             counts.object * of_object[g].bytes + counts.image * of_image[g].bytes;
         if (arrays >= place.limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(place.limit_bytes), " that a GPU may hold"));
+                                      format_bytes(place.limit_bytes), " that a GPU may hold"),
+                              MemoryKind::gpu);
         const gpu::DeviceScope scope(place.device);
         slabs_.push_back(std::make_unique<Slab>(place, axes, parts[g], kernels, threads, arrays));
         array_bytes_ += arrays;

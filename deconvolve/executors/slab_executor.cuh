@@ -70,7 +70,8 @@ class PassPart : public DeviceLoops {
         const index_t limit_bytes = place.limit_bytes;
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
-                                      format_bytes(limit_bytes), " that a GPU may hold"));
+                                      format_bytes(limit_bytes), " that a GPU may hold"),
+                              MemoryKind::gpu);
         passes_.emplace(device_, axes, part, kernels, limit_bytes - layout_.bytes(),
                         place.workspace);
         arrays_ = gpu::DeviceMemory(device_, layout_.bytes(), "the arrays of a deconvolution");
@@ -250,9 +251,9 @@ class PassPart : public DeviceLoops {
 class SlabExecutor final : public Executor {
   public:
     /// `places`: one for each part.
-    SlabExecutor(const Problem& problem, const PairAxes& axes,
-                 const std::vector<PlanePart>& parts, const std::vector<ConstImageView>& kernels,
-                 const std::vector<SlabPlace>& places, int threads);
+    SlabExecutor(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
+                 const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+                 int threads);
     ~SlabExecutor() override;
 
     /// The workspace of a single part, which others may share; else null.

@@ -46,9 +46,10 @@ Walker::Walker(const Place& place, const Problem& problem, const PairAxes& axes,
       walks_(PlaneWalk::chain(axes[0], place.object, place.depth, chained)),
       back_(axes[0], place.object, place.depth) {
     if (rings_.bytes() >= place.limit_bytes)
-        throw OutOfMemory(message("planes of the arrays take ", format_bytes(rings_.bytes()),
-                                  " of the ", format_bytes(place.limit_bytes),
-                                  " that a GPU may hold"));
+        throw OutOfMemory(
+            message("planes of the arrays take ", format_bytes(rings_.bytes()), " of the ",
+                    format_bytes(place.limit_bytes), " that a GPU may hold"),
+            MemoryKind::gpu);
     passes_.emplace(place.device, axes, back_.ring(), kernels, place.limit_bytes - rings_.bytes(),
                     WalkerRings::spectra(problem, place.together));
     rings_.allocate(place.device);

@@ -100,7 +100,7 @@ ElementJob<Elements> element_job(const ElementWork<Elements>& work, index_t plan
                                  const SpectrumPlanes<float>& spectrum, double scale,
                                  double* sums) {
     if (checked_multiply(planes, work.rows) > most_element_rows)
-        throw Unavailable(
+        throw GpuUnavailable(
             message(planes, " planes of ", work.rows, " rows are too many for one pass on a GPU"));
     ElementJob<Elements> job;
     job.rows = row_job(false, PixelRows{}, planes, spectrum);

@@ -34,7 +34,7 @@ struct ElementPass {
     index_t resident(ElementKind kind, int arrays) const {
         const index_t blocks = resident_blocks(kernel(kind), threads, bytes(kind, arrays));
         if (blocks == 0)
-            throw Unavailable(
+            throw GpuUnavailable(
                 message("rows of ", 2 * n, " samples do not fit this device's shared memory"));
         return blocks;
     }

@@ -66,8 +66,8 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
         if (job.prefetches_taps) bytes = with_taps;
     }
     if (resident == 0) {
-        throw Unavailable(message("columns of ", job.load.length,
-                                  " samples do not fit this device's shared memory"));
+        throw GpuUnavailable(message("columns of ", job.load.length,
+                                     " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
     check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
@@ -97,8 +97,8 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
     const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
     if (resident == 0) {
-        throw Unavailable(message("rows of ", pass.plan.n,
-                                  " complex samples do not fit this device's shared memory"));
+        throw GpuUnavailable(message("rows of ", pass.plan.n,
+                                     " complex samples do not fit this device's shared memory"));
     }
     const index_t blocks = std::min(groups, resident);
     void* arguments[] = {&job};

@@ -11,7 +11,8 @@ void check(cudaError_t status, const char* what) {
     switch (status) {
         case cudaErrorMemoryAllocation:
             throw OutOfMemory(message("the GPU has no memory left for ", what,
-                                      ": close other programs on it, or lower its memory limit"));
+                                      ": close other programs on it, or lower its memory limit"),
+                              MemoryKind::gpu);
         case cudaErrorInvalidValue:
         case cudaErrorInvalidConfiguration:
         case cudaErrorLaunchOutOfResources:

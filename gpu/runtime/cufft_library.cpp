@@ -30,20 +30,19 @@ std::filesystem::path own_file() {
 void* open_library() {
     for (const std::string& path : cufft_files(own_file()))
         if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    throw Unavailable(message("grids of these lengths take cuFFT, and ", file_name(),
-                              " was not found: install it with the CUDA toolkit, or beside the "
-                              "Python package by pip install \"convolume[cuda",
-                              CUDART_VERSION / 1000,
-                              "]\", name its folder in LD_LIBRARY_PATH, or use the CPU"));
+    throw GpuUnavailable(message("grids of these lengths take cuFFT, and ", file_name(),
+                                 " was not found: install it with the CUDA toolkit, or beside the "
+                                 "Python package by pip install \"convolume[cuda",
+                                 CUDART_VERSION / 1000,
+                                 "]\", name its folder in LD_LIBRARY_PATH, or use the CPU"));
 }
 
 template <class Function>
 void find(void* library, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function)
-        throw Unavailable(message(file_name(), " has no function ", name,
-                                  ": install the cuFFT of the CUDA toolkit, or use the CPU "
-                                  "(--device cpu)"));
+        throw GpuUnavailable(message(file_name(), " has no function ", name,
+                                     ": install the cuFFT of the CUDA toolkit, or use the CPU"));
 }
 
 CufftLibrary load() {

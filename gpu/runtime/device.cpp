@@ -75,9 +75,9 @@ int device_count(std::string* why) {
 void require_device(int device) {
     std::string why;
     const int count = device_count(&why);
-    if (count == 0) throw Unavailable(why);
+    if (count == 0) throw GpuUnavailable(why);
     if (device < 0 || device >= count)
-        throw Unavailable(
+        throw GpuUnavailable(
             message("there is no GPU ", device, ": this machine has ", count, ", numbered from 0"));
 }
 
@@ -153,16 +153,16 @@ std::string runtime_version() {
 }
 
 std::vector<int> choose_devices(const std::vector<int>& asked) {
-    if (const std::string why = unavailable(); !why.empty()) throw Unavailable(why);
+    if (const std::string why = unavailable(); !why.empty()) throw GpuUnavailable(why);
     const int count = device_count();
     for (const int device : asked) {
         if (device < 0 || device >= count)
             throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
                                           ", numbered from 0"));
         if (!device_facts(device).usable())
-            throw Unavailable(message("GPU ", device,
-                                      " is too old: convolume needs compute "
-                                      "capability 7.5 or later"));
+            throw GpuUnavailable(message("GPU ", device,
+                                         " is too old: convolume needs compute "
+                                         "capability 7.5 or later"));
     }
     if (!asked.empty()) return asked;
     std::vector<int> usable;

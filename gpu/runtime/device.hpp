@@ -92,7 +92,7 @@ List make_on_devices(const GpuOptions& options, const std::vector<int>& devices,
             why = error.what();
         }
     }
-    if (engines.empty()) throw Unavailable(message("no GPU can be used now: ", why));
+    if (engines.empty()) throw GpuUnavailable(message("no GPU can be used now: ", why));
     return engines;
 }
 

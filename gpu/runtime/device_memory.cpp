@@ -108,7 +108,8 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
             throw OutOfMemory(
                 message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
                         format_bytes(state.limit_bytes), ", of which ",
-                        format_bytes(state.held_bytes), " are in use: raise the limit"));
+                        format_bytes(state.held_bytes), " are in use: raise the limit"),
+                MemoryKind::gpu);
         try {
             memory = DeviceMemory(state.device, bytes);
         } catch (const OutOfMemory&) {

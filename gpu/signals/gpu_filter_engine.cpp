@@ -336,7 +336,7 @@ class Program : public DeviceFilterProgram {
         const FilterRates rates = filter_rates(device_facts(device));
         const auto cost = estimate_device_filters(work, signals, outputs, rates);
         if (!cost)
-            throw Unavailable(
+            throw GpuUnavailable(
                 "no way of filtering on a GPU does this work: leave method and segment open, and "
                 "pick peaks from shorter windows");
         cost_ = *cost;

@@ -138,9 +138,10 @@ class CufftTransform : public RingTransform {
         : RingTransform(block, geometry),
           plans_(plans_for(device, block.grid(), block.complex_data, sizeof(Real) == 4)) {
         if (plans_->work_bytes() > geometry.batch_bytes)
-            throw OutOfMemory(message("cuFFT needs ", format_bytes(plans_->work_bytes()),
-                                      " beside a grid of ", to_string(block.grid()),
-                                      ": use method tiled, or more parts"));
+            throw OutOfMemory(
+                message("cuFFT needs ", format_bytes(plans_->work_bytes()), " beside a grid of ",
+                        to_string(block.grid()), ": use method tiled, or more parts"),
+                MemoryKind::gpu);
     }
 
     void prepare(const DeviceTaps& taps, const BlockMemory& memory,

@@ -102,7 +102,8 @@ class Program : public DeviceProgram {
         }
         throw OutOfMemory(message("this convolution does not fit ", format_bytes(limit),
                                   " of device memory: free some, or convolve from host memory, "
-                                  "where images may be larger than the device"));
+                                  "where images may be larger than the device"),
+                          MemoryKind::gpu);
     }
 
     // Empty for what is read as it is.

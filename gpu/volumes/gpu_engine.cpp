@@ -130,8 +130,8 @@ class GpuEngine : public Engine {
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
                                                 const ConstImageView& taps, bool once) override {
         if (!supports(block.algorithm))
-            throw Unavailable(message("method ", to_string(block.algorithm),
-                                      " does not run on a GPU: use the CPU"));
+            throw GpuUnavailable(message("method ", to_string(block.algorithm),
+                                         " does not run on a GPU: use the CPU"));
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
             if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
             const TaskStreamsPool::Lease streams = resources_.streams.take();

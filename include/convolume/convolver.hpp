@@ -3,6 +3,8 @@
 // Convolution of 3D images: plan once for an image shape and a kernel, execute any number of times.
 
 #include <array>
+#include <cmath>
+#include <complex>
 #include <memory>
 #include <string>
 #include <utility>
@@ -131,6 +133,23 @@ class CONVOLUME_API Convolver {
 /// One call for one image: plans, executes, returns the result in its natural type.
 CONVOLUME_API Volume convolve(const ConstImageView& image, const ConstImageView& kernel,
                               const Options& options = {}, const EngineChoice& engines = {});
+
+/// Calls f(|sample|, Index3{z, y, x}) for every sample of a kernel.
+template <class F>
+void for_each_magnitude(const ConstImageView& kernel, F&& f) {
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        for (index_t z = 0; z < kernel.shape.z; ++z)
+            for (index_t y = 0; y < kernel.shape.y; ++y)
+                for (index_t x = 0; x < kernel.shape.x; ++x) {
+                    const T value = *static_cast<const T*>(kernel.at(z, y, x));
+                    if constexpr (requires { value.imag(); })
+                        f(static_cast<double>(std::abs(value)), Index3{z, y, x});
+                    else
+                        f(std::abs(static_cast<double>(value)), Index3{z, y, x});
+                }
+    });
+}
 
 /// Index (z, y, x) of the sample of largest magnitude; of several equal ones the nearest to k/2.
 CONVOLUME_API Index3 kernel_peak(const ConstImageView& kernel);

@@ -48,6 +48,10 @@ struct EngineChoice {
 };
 CONVOLUME_API const char* to_string(EngineChoice::Device);
 CONVOLUME_API EngineChoice::Device parse_device(std::string_view);  ///< "auto", "cpu", "gpu"
+/// Sets `device` and `gpus` of `engines` to what a text names: "auto", "cpu", "gpu" (all GPUs),
+/// "gpu:1", or several GPUs, "gpu:0,1" or "gpu:0+1". Throws InvalidArgument for all others, also if
+/// a GPU is named twice.
+CONVOLUME_API void set_devices(EngineChoice& engines, std::string_view text);
 
 /// What this process may use of the host.
 struct HostResources {
@@ -58,6 +62,10 @@ struct HostResources {
                                     ///< (RLIMIT_AS, RLIMIT_DATA), or of a control group
 };
 CONVOLUME_API HostResources host_resources();
+
+/// A limit on the memory of the host as a caller has chosen it (Options::max_host_bytes and others
+/// like it), or the default of them all: three quarters of the memory that may still be taken.
+CONVOLUME_API index_t host_limit_bytes(const std::optional<index_t>& chosen);
 
 /// One sentence on why there are no GPU engines here; empty when there are.
 CONVOLUME_API std::string gpu_unavailable();

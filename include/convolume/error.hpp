@@ -3,18 +3,107 @@
 // The errors convolume throws. Every message is one sentence: what was asked, what was found, the
 // cure. The command maps each type to its documented exit code (docs/command.md).
 
+#include <functional>
+#include <memory>
 #include <sstream>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
 #include "convolume/export.hpp"
 
 namespace convolume {
 
+/// Text in the making. Where memory is refused it throws bad_alloc: other streams leave out what
+/// comes.
+class TextStream : public std::ostringstream {
+  public:
+    TextStream() { exceptions(std::ios_base::badbit); }
+};
+
+/// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`.
+template <class... Parts>
+std::string message(const Parts&... parts) {
+    TextStream text;
+    (text << ... << parts);
+    return text.str();
+}
+
+/// An option of the library that a sentence names, such as OptionName{"max_host_bytes"}.
+struct OptionName {
+    std::string_view name;  ///< a literal
+};
+
+/// The text of an error, and the places where it names options of the library. A program in which
+/// these options have other names can put its own in their place.
+class Sentence {
+  public:
+    Sentence(const char* text) : text_(text) {}
+    Sentence(std::string text) : text_(std::move(text)) {}
+
+    const std::string& text() const { return text_; }
+    bool names_options() const { return !options_.empty(); }
+
+    /// Appends an option; the text gets its name.
+    void append(const OptionName& option) {
+        options_.push_back({text_.size(), option.name});
+        text_ += option.name;
+    }
+    void append(std::string_view text) { text_ += text; }
+
+    /// The text with `name_of(option)` in place of every option that it names.
+    std::string with_names(
+        const std::function<std::string_view(std::string_view option)>& name_of) const {
+        std::string renamed;
+        std::size_t begin = 0;
+        for (const auto& [at, name] : options_) {
+            renamed.append(text_, begin, at - begin).append(name_of(name));
+            begin = at + name.size();
+        }
+        return renamed.append(text_, begin);
+    }
+
+  private:
+    struct NamedOption {
+        std::size_t at;  ///< in the text
+        std::string_view name;
+    };
+
+    std::string text_;
+    std::vector<NamedOption> options_;
+};
+
+/// Joins its arguments as message() does and keeps which of them are options:
+/// `sentence("raise it (", OptionName{"max_host_bytes"}, ")")`.
+template <class... Parts>
+Sentence sentence(const Parts&... parts) {
+    Sentence whole("");
+    const auto append = [&](const auto& part) {
+        if constexpr (std::is_same_v<decltype(part), const OptionName&>)
+            whole.append(part);
+        else
+            whole.append(message(part));
+    };
+    (append(parts), ...);
+    return whole;
+}
+
 /// Base of all errors thrown by the library.
 class CONVOLUME_API Error : public std::runtime_error {
   public:
-    using std::runtime_error::runtime_error;
+    explicit Error(const Sentence& sentence) : Error(std::make_shared<const Sentence>(sentence)) {}
+
+    /// what(), with the options that it names.
+    const Sentence& sentence() const noexcept { return *sentence_; }
+
+  private:
+    explicit Error(std::shared_ptr<const Sentence> sentence)
+        : std::runtime_error(sentence->text()), sentence_(std::move(sentence)) {}
+
+    std::shared_ptr<const Sentence> sentence_;  ///< shared, so that copying an error cannot throw
 };
 
 /// An option or argument that contradicts itself or the data it is applied to.
@@ -45,13 +134,27 @@ class CONVOLUME_API IoError : public Error {
 class CONVOLUME_API PipeClosed : public IoError {
     using IoError::IoError;
 };
+/// Which memory there is too little of.
+enum class MemoryKind { host, gpu, host_and_gpu };
+
 /// No plan fits the memory limits, or the system refused memory.
 class CONVOLUME_API OutOfMemory : public Error {
-    using Error::Error;
+  public:
+    explicit OutOfMemory(const Sentence& sentence, MemoryKind memory = MemoryKind::host)
+        : Error(sentence), memory_(memory) {}
+
+    MemoryKind memory() const noexcept { return memory_; }
+
+  private:
+    MemoryKind memory_;
 };
 /// The demanded device, backend or format is not part of this machine or build.
 class CONVOLUME_API Unavailable : public Error {
     using Error::Error;
+};
+/// The demanded work cannot be done on a GPU here. The CPU may do it.
+class CONVOLUME_API GpuUnavailable : public Unavailable {
+    using Unavailable::Unavailable;
 };
 /// A device failed while it worked: lost, reset, or out of order. Other engines may go on.
 class CONVOLUME_API DeviceFailure : public Unavailable {
@@ -65,20 +168,5 @@ class CONVOLUME_API Cancelled : public Error {
 class CONVOLUME_API InternalError : public Error {
     using Error::Error;
 };
-
-/// Text in the making. Where memory is refused it throws bad_alloc: other streams leave out what
-/// comes.
-class TextStream : public std::ostringstream {
-  public:
-    TextStream() { exceptions(std::ios_base::badbit); }
-};
-
-/// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`.
-template <class... Parts>
-std::string message(const Parts&... parts) {
-    TextStream text;
-    (text << ... << parts);
-    return text.str();
-}
 
 }  // namespace convolume

@@ -3,6 +3,8 @@
 // Images that are read and written box by box and need not fit memory: files, stores on a network,
 // cameras. Axes are always t, c, z, y, x.
 
+#include <optional>
+
 #include "convolume/image_view.hpp"
 
 namespace convolume {
@@ -18,6 +20,11 @@ struct StackFormat {
     Shape3 piece{1, 1, 1};
 
     index_t volumes() const { return checked_multiply(frames, channels); }
+    /// Of all samples.
+    index_t bytes() const {
+        return checked_multiply(checked_multiply(element_count(shape), volumes()),
+                                static_cast<index_t>(size_of(type)));
+    }
 };
 
 /// Where an image comes from.
@@ -75,6 +82,34 @@ class CONVOLUME_API ViewSink : public ImageSink {
 
   private:
     ImageView view_;
+};
+
+/// One channel of a source, at all times or at one, as a source of its own.
+class CONVOLUME_API SourceChannel : public ImageSource {
+  public:
+    SourceChannel(ImageSource& source, index_t channel, std::optional<index_t> frame = {})
+        : source_(source), channel_(channel), frame_(frame) {}
+    StackFormat format() const override;
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override;
+
+  private:
+    ImageSource& source_;
+    index_t channel_;
+    std::optional<index_t> frame_;
+};
+
+/// One channel of a sink, at all times or at one, as a sink of its own.
+class CONVOLUME_API SinkChannel : public ImageSink {
+  public:
+    SinkChannel(ImageSink& sink, index_t channel, std::optional<index_t> frame = {})
+        : sink_(sink), channel_(channel), frame_(frame) {}
+    StackFormat format() const override;
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override;
+
+  private:
+    ImageSink& sink_;
+    index_t channel_;
+    std::optional<index_t> frame_;
 };
 
 /// Throws InvalidArgument where the format has no such volume, `box` leaves its shape, or `view`

@@ -58,20 +58,22 @@ void check_unknown_length(const std::string& path, const std::vector<index_t>& d
 
 void refuse_raw_options(const std::string& file, const OpenSignalOptions& options) {
     if (options.raw_signals || options.raw_samples)
-        throw InvalidArgument(message(file,
-                                      " has a header that tells its shape, and cannot be split; "
-                                      "leave out what raw files need (raw_signals, raw_samples)"));
+        throw InvalidArgument(sentence(
+            file,
+            " has a header that tells its shape, and cannot be split; leave out what raw files "
+            "need (",
+            OptionName{"raw_signals"}, ", ", OptionName{"raw_samples"}, ")"));
     if (options.raw_header || options.raw_byte_order)
-        throw InvalidArgument(message(file,
-                                      " is no raw file, and says where and how its samples lie; "
-                                      "leave that out (raw_header, raw_byte_order)"));
+        throw InvalidArgument(sentence(
+            file, " is no raw file, and says where and how its samples lie; leave that out (",
+            OptionName{"raw_header"}, ", ", OptionName{"raw_byte_order"}, ")"));
 }
 
 void refuse_stored(const NewSignals& signals) {
     if (signals.options.stored)
-        throw InvalidArgument(message(signals.path.file,
-                                      " holds samples as they are computed; leave their type "
-                                      "out (stored), or write a raw or WAV file"));
+        throw InvalidArgument(sentence(
+            signals.path.file, " holds samples as they are computed; leave their type out (",
+            OptionName{"stored"}, "), or write a raw or WAV file"));
 }
 
 }  // namespace
@@ -130,9 +132,10 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     const auto type = named ? named : options.raw_type;
     if (!type)
         throw BadData(
-            message(spec.file,
-                    " is not an NPY, HDF5 or WAV file, and its name does not tell what else; "
-                    "name it *.f32, *.c64, … or give its type (raw_type)"));
+            sentence(spec.file,
+                     " is not an NPY, HDF5 or WAV file, and its name does not tell what else; "
+                     "name it *.f32, *.c64, … or give its type (",
+                     OptionName{"raw_type"}, ")"));
     return open_raw_signal(spec.file, *type, options);
 }
 

@@ -75,9 +75,9 @@ class RawReader : public KnownSignals {
   private:
     std::vector<index_t> dims(const OpenSignalOptions& options) const {
         if (header_ < 0 || header_ >= file_.size())
-            throw InvalidArgument(message(file_.path(), " has ", file_.size(),
-                                          " bytes, and a header of ", header_,
-                                          " leaves no samples; give its length (raw_header)"));
+            throw InvalidArgument(
+                sentence(file_.path(), " has ", file_.size(), " bytes, and a header of ", header_,
+                         " leaves no samples; give its length (", OptionName{"raw_header"}, ")"));
         const index_t bytes = file_.size() - header_;
         if (bytes % bytes_of(type_) != 0)
             throw BadData(message(
@@ -317,10 +317,12 @@ std::unique_ptr<SignalWriter> create_raw_signal(const NewSignals& signals) {
 std::unique_ptr<SignalReader> open_signal_pipe(int descriptor, const OpenSignalOptions& options) {
     if (!options.raw_type)
         throw InvalidArgument(
-            "samples on standard input say nothing of their type; name it (raw_type)");
+            sentence("samples on standard input say nothing of their type; name it (",
+                     OptionName{"raw_type"}, ")"));
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(
-            "standard input is one signal and cannot be split; leave that out (raw_signals)");
+            sentence("standard input is one signal and cannot be split; leave that out (",
+                     OptionName{"raw_signals"}, ")"));
     return std::make_unique<PipeReader>(descriptor, *options.raw_type, options);
 }
 

@@ -120,9 +120,9 @@ class WavChunkWalk {
     }
     void check_promise(std::uint64_t bytes) const {
         if (bytes > static_cast<std::uint64_t>(file_.size()) && bytes < std::uint64_t{1} << 62)
-            throw BadData(message(file_.path(), " has ", file_.size(),
-                                  " bytes, and its header names ", bytes,
-                                  "; it is truncated, copy it again"));
+            throw BadData(sentence(file_.path(), " has ", file_.size(),
+                                   " bytes, and its header names ", bytes,
+                                   "; it is truncated, copy it again"));
     }
     std::uint64_t rest() const { return static_cast<std::uint64_t>(file_.size() - at_); }
 
@@ -160,12 +160,12 @@ class WavChunkWalk {
             return static_cast<index_t>(rest());
         // No chunk of 4 GiB can follow: there are more samples than 32 bits can count.
         if (!layout_.whole && !layout_.large && rest() >= named && rest() - named > unknown_bytes)
-            throw BadData(message(file_.path(), " has ", file_.size(),
-                                  " bytes, but its header names ", named,
-                                  " bytes of samples, since it has only 32 bits for their "
-                                  "number; save it as RF64, or name it as a raw file, *.i16 or so, "
-                                  "and skip the ",
-                                  at_, " bytes before them (raw_header)"));
+            throw BadData(sentence(
+                file_.path(), " has ", file_.size(), " bytes, but its header names ", named,
+                " bytes of samples, since it has only 32 bits for their "
+                "number; save it as RF64, or name it as a raw file, *.i16 or so, "
+                "and skip the ",
+                at_, " bytes before them (", OptionName{"raw_header"}, ")"));
         return static_cast<index_t>(std::min(named, rest()));
     }
 

@@ -54,23 +54,25 @@ const Encoding& encoding_for(const NewSignals& signals) {
     const StoredType stored = signals.options.stored.value_or(StoredType::float32);
     for (const Encoding& known : encodings)
         if (known.stored == stored) return known;
-    throw InvalidArgument(message("cannot write ", signals.path.file, ": WAV files do not hold ",
-                                  to_string(stored),
-                                  " samples; choose uint8, int16, int24, int32, "
-                                  "float32 or float64 (stored)"));
+    throw InvalidArgument(sentence("cannot write ", signals.path.file, ": WAV files do not hold ",
+                                   to_string(stored),
+                                   " samples; choose uint8, int16, int24, int32, float32 or "
+                                   "float64 (",
+                                   OptionName{"stored"}, ")"));
 }
 
 int whole_rate(const NewSignals& signals) {
     if (!signals.options.sampling_rate_hz)
-        throw InvalidArgument(message("cannot write ", signals.path.file,
-                                      ": a WAV file names its sampling rate, and here is none; "
-                                      "give it (sampling_rate_hz)"));
+        throw InvalidArgument(
+            sentence("cannot write ", signals.path.file,
+                     ": a WAV file names its sampling rate, and here is none; give it (",
+                     OptionName{"sampling_rate_hz"}, ")"));
     const double rate = *signals.options.sampling_rate_hz;
     if (!(rate >= 1 && rate <= 2147483647) || rate != std::floor(rate))
-        throw InvalidArgument(message("cannot write ", signals.path.file,
-                                      ": the sampling rate of a WAV file is a whole number of "
-                                      "hertz, not ",
-                                      rate, "; give another (sampling_rate_hz), or write .npy"));
+        throw InvalidArgument(
+            sentence("cannot write ", signals.path.file,
+                     ": the sampling rate of a WAV file is a whole number of hertz, not ", rate,
+                     "; give another (", OptionName{"sampling_rate_hz"}, "), or write .npy"));
     return static_cast<int>(rate);
 }
 

@@ -21,14 +21,13 @@ nb::object to_numpy(Volume volume) {
 }
 
 void bind_machine(nb::module_& module) {
-    using Device = EngineChoice::Device;
     nb::class_<EngineChoice>(module, "Engines")
         .def(
             "__init__",
             [](EngineChoice* self, const std::string& device, const std::vector<int>& gpus,
                int threads, std::optional<index_t> max_gpu_bytes) {
                 new (self) EngineChoice;
-                self->device = gpus.empty() ? parse_device(device) : Device::gpu;
+                set_devices(*self, device);
                 self->gpus = gpus;
                 self->threads = threads;
                 self->max_gpu_bytes = max_gpu_bytes;
@@ -46,6 +45,14 @@ void bind_machine(nb::module_& module) {
             return message("<GpuDevice ", gpu.number, ": ", gpu.name, ", ",
                            format_bytes(gpu.memory_bytes), ">");
         });
+    module.def(
+        "parse_devices",
+        [](const std::string& text) {
+            EngineChoice engines;
+            set_devices(engines, text);
+            return nb::make_tuple(to_string(engines.device), engines.gpus);
+        },
+        "\"auto\", \"cpu\" or \"gpu\", and the numbers of the GPUs if the text names some.");
     module.def("gpu_devices", &gpu_devices, "GPUs of this machine; empty where there is none.");
     module.def("gpu_unavailable", &gpu_unavailable,
                "Why no GPU can be used here, in one sentence; empty when one can.");

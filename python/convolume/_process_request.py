@@ -18,7 +18,7 @@ from ._image import Image
 from ._machine import free_host_bytes, gpu_devices
 from ._manifest import hash_of_request
 from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
-from ._run import byte_size
+from ._run import byte_size, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -82,13 +82,13 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bo
     if threads is None and sharing > 1:
         threads = max(1, len(os.sched_getaffinity(0)) // sharing)
     run = {"workers": threads, "max_gpu_mem": settings["max_gpu_mem"], "max_host_mem": max(1 << 26, limit)}
-    several: list[int] = []
     if on_cluster:
         return [{**run, "device": device}]
-    if device in ("auto", "gpu"):
+    kind, several = parse_device(device)
+    if kind != "cpu" and not several:
         several = [gpu.number for gpu in gpu_devices() if gpu.usable]
-    elif not isinstance(device, (str, int)):
-        several = [int(number) for number in device]
+    elif len(several) == 1:
+        device = several[0]
     if len(several) > 1:
         return [{**run, "device": number, "max_host_mem": max(1 << 26, limit // len(several))} for number in several]
     return [{**run, "device": device}]

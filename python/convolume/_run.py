@@ -20,7 +20,7 @@ class Run(TypedDict, total=False):
     ----------
     device : str, int or sequence of ints
         "auto" (the default: whichever is predicted to be faster), "cpu", "gpu" (all GPUs), the number of a GPU, or
-        several numbers. "gpu:1" and "gpu:0+1" work as well.
+        several numbers. "gpu:1", "gpu:0,1" and "gpu:0+1" work as well.
     workers : int, optional
         CPU threads; None takes all processors that this process may run on.
     max_host_mem, max_gpu_mem : int or str, optional
@@ -40,23 +40,20 @@ _gpu_process: int | None = None  # that has used a GPU
 
 
 def engines(device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None) -> _core.Engines:
-    kind, gpus = _device(device)
+    kind, gpus = parse_device(device)
     _check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, threads=thread_count(workers), max_gpu_bytes=byte_size(max_gpu_mem))
 
 
-def _device(device: Device) -> tuple[str, list[int]]:
+def parse_device(device: Device) -> tuple[str, list[int]]:
+    """Returns "auto", "cpu" or "gpu", and the numbers of GPUs if some are named."""
     if isinstance(device, bool):
         raise InvalidArgument("device is 'auto', 'cpu', 'gpu', a number, or several")
     if isinstance(device, int):
         return "gpu", [device]
     if isinstance(device, str):
-        kind, colon, numbers = device.partition(":")
-        if not colon:
-            return device, []
-        if kind == "gpu" and all(number.isdigit() for number in numbers.split("+")):
-            return "gpu", [int(number) for number in numbers.split("+")]
-        raise InvalidArgument(f"there is no device '{device}': write 'auto', 'cpu', 'gpu', 'gpu:0' or 'gpu:0+1'")
+        kind, numbers = _core.parse_devices(device)
+        return kind, numbers
     return "gpu", [int(number) for number in device]
 
 

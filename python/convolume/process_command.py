@@ -103,7 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--overwrite", action="store_true", help="replace an image that exists")
     run.add_argument("--status", action="store_true", help="only tell how far TARGET is")
     run.add_argument("--dry-run", action="store_true", help="only tell blocks, bytes and predicted time")
-    run.add_argument("--device", default="auto", help="auto, cpu, gpu, gpu:0")
+    run.add_argument("--device", default="auto", help="auto, cpu, gpu, gpu:0, gpu:0,1")
     run.add_argument("--threads", type=int, dest="workers", help="CPU threads of each process")
     run.add_argument("--max-host-mem", help="of each process, such as 8GiB")
     run.add_argument("--max-gpu-mem")

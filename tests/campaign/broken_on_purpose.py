@@ -68,12 +68,12 @@ BREAKS = {
         "if (size_ >= 0) return;\n    if (state.identity != identity_ ||",
         "campaign_silent_losses"),
     "infinities of a result are not told": Break(
-        "cli/files/scaled_output.cpp",
+        "cli/files/result_output.cpp",
         "if (samples == 0) return;",
         "if (samples >= 0) return;",
         "campaign_silent_losses"),
     "clamped values are not told": Break(
-        "cli/files/image_output.cpp",
+        "cli/files/result_output.cpp",
         "if (executed.clamped_low > 0 ||",
         "if (executed.clamped_low > 0 &&",
         "test_cli_deconvolve"),
@@ -100,7 +100,7 @@ BREAKS = {
         "if (room < -(index_t{1} << 60) || table_room < -(index_t{1} << 60))",
         "campaign_small_files"),
     "a refused allocation ends the process": Break(
-        "cli/run/out_of_memory.cpp",
+        "cli/run/process_end.cpp",
         "usual_end = std::set_terminate(end_by_exception);",
         "usual_end = std::get_terminate(); static_cast<void>(end_by_exception);",
         "campaign_allocations"),

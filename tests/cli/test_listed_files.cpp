@@ -8,8 +8,8 @@
 #include <mutex>
 #include <thread>
 
-#include "cli/many_files/many_files.hpp"
-#include "cli/many_files/output_name.hpp"
+#include "cli/images/file_names.hpp"
+#include "cli/images/image_run.hpp"
 #include "tests/catch.hpp"
 #include "tests/cli/command.hpp"
 #include "tests/cli/images.hpp"

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "cli/run/progress.hpp"
-#include "cli/text/format.hpp"
+#include "cli/text/quantity.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume::cli;

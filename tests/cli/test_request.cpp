@@ -1,30 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sstream>
 
-#include "cli/convolve/request.hpp"
-#include "cli/files/image_output.hpp"
-#include "cli/run/devices.hpp"
+#include "cli/convolve/command.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/run/report.hpp"
+#include "cli/run/run.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;
 using namespace convolume::cli;
-
-TEST_CASE("devices") {
-    using Device = EngineChoice::Device;
-    EngineChoice engines;
-    parse_device("gpu:0,12", engines);
-    CHECK(engines.device == Device::gpu);
-    CHECK(engines.gpus == std::vector<int>{0, 12});
-    parse_device("gpu", engines);
-    CHECK(engines.gpus.empty());
-    parse_device("cpu", engines);
-    CHECK(engines.device == Device::cpu);
-    parse_device("auto", engines);
-    CHECK(engines.device == Device::automatic);
-    for (const char* text : {"", "gpus", "gpu:", "gpu:1,", "gpu:,1", "gpu:-1", "gpu:1,1", "gpu:x"})
-        CHECK_THROWS_AS(parse_device(text, engines), InvalidArgument);
-}
 
 TEST_CASE("parts and compressions") {
     CHECK(parse_parts("auto") == 0);

@@ -114,6 +114,39 @@ TEST_CASE("names of options of a deconvolution") {
     check_refusals(parse_edges, {"extend", "zero", "nearest", "reflect", "mirror", "wrap"});
 }
 
+TEST_CASE("devices by name") {
+    using Device = EngineChoice::Device;
+    EngineChoice engines;
+    set_devices(engines, "gpu:0,12");
+    CHECK(engines.device == Device::gpu);
+    CHECK(engines.gpus == std::vector<int>{0, 12});
+    set_devices(engines, "gpu");
+    CHECK(engines.device == Device::gpu);
+    CHECK(engines.gpus.empty());
+    set_devices(engines, "gpu:3");
+    CHECK(engines.gpus == std::vector<int>{3});
+    set_devices(engines, "cpu");
+    CHECK(engines.device == Device::cpu);
+    CHECK(engines.gpus.empty());
+    set_devices(engines, "auto");
+    CHECK(engines.device == Device::automatic);
+    for (const char* text : {"gpu:2,0,1", "gpu:2+0+1", "gpu:2,0+1"}) {
+        engines = {};
+        set_devices(engines, text);
+        CHECK(engines.device == Device::gpu);
+        CHECK(engines.gpus == std::vector<int>{2, 0, 1});
+    }
+    engines = {};
+    for (const char* text :
+         {"", "gpus", "gpu:", "gpu:1,", "gpu:,1", "gpu:1+", "gpu:+1", "gpu:-1", "gpu:1,1",
+          "gpu:1+1", "gpu:x", "gpu:1 ", "cpu:0", "GPU", "gpu:1;2", "gpu:99999999999"}) {
+        INFO(text);
+        CHECK_THROWS_AS(set_devices(engines, text), InvalidArgument);
+    }
+    CHECK(engines.device == Device::automatic);
+    CHECK(engines.gpus.empty());
+}
+
 TEST_CASE("names of devices, transfer gates and phases") {
     using Device = EngineChoice::Device;
     check_names<Device>({{Device::automatic, "auto"}, {Device::cpu, "cpu"}, {Device::gpu, "gpu"}},

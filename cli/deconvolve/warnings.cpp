@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/deconvolve/warnings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+
+#include "cli/files/kernel_file.hpp"
+#include "cli/files/volumes.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+/// Whether a camera has no larger value: all bits of 8 to 16 are set.
+bool is_camera_maximum(double value) {
+    for (const int bits : {8, 10, 11, 12, 13, 14, 16})
+        if (value == std::ldexp(1.0, bits) - 1) return true;
+    return false;
+}
+
+/// The light of every plane; nothing for complex PSFs.
+std::vector<double> light_of_planes(const ConstImageView& psf) {
+    std::vector<double> light;
+    visit_pixel_type(psf.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>) {
+            const T* sample = static_cast<const T*>(psf.data);
+            for (index_t z = 0; z < psf.shape.z; ++z) {
+                double sum = 0;
+                for (index_t i = 0; i < psf.shape.y * psf.shape.x; ++i)
+                    sum += std::max(static_cast<double>(*sample++), 0.0);
+                light.push_back(sum);
+            }
+        }
+    });
+    return light;
+}
+
+/// In widefield every plane of the PSF holds the same light, so one that ends before the image does
+/// has outermost planes that are as bright as any.
+void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
+                     std::vector<std::string>& warnings) {
+    constexpr double much = 0.1;  // of the brightest plane's light
+    const index_t wanted = 2 * image.shape.z - 1;
+    const std::vector<double> light = light_of_planes(psf.values.view());
+    if (psf.shape.z >= wanted || light.empty()) return;
+    const double share =
+        std::min(light.front(), light.back()) / *std::max_element(light.begin(), light.end());
+    if (!(share > much)) return;
+    warnings.push_back(message("the PSF has ", psf.shape.z, psf.shape.z == 1 ? " plane" : " planes",
+                               ", and the outermost hold ",
+                               format_number(std::round(100 * share), 3),
+                               " % of the light of the brightest: light from farther away will "
+                               "stay as haze in an image of ",
+                               image.shape.z,
+                               " planes; make the PSF with convolume psf --like (of a measured one "
+                               "--psf-background may help)"));
+}
+
+/// Voxels can only be brought together where both sides know theirs.
+void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image,
+                           std::vector<std::string>& warnings) {
+    for (int axis = 0; axis < 3; ++axis) {
+        const auto a = static_cast<std::size_t>(axis);
+        const bool of_image = image.voxel_size_um[a].has_value();
+        if (psf.metadata.shape[axis] == 1 || image.shape[axis] == 1) continue;
+        if (of_image == psf.metadata.voxel_size_um[a].has_value()) continue;
+        warnings.push_back(
+            of_image ? message("the image has voxels of ", format_voxel_size(image.voxel_size_um),
+                               ", but ", name_of(psf),
+                               " does not say its own and is taken to have the same; save it with "
+                               "its voxel size")
+                     : message(name_of(psf), " has voxels of ",
+                               format_voxel_size(psf.metadata.voxel_size_um),
+                               ", but the image does not say its own and is taken to have the "
+                               "same; give them by --voxel"));
+        return;
+    }
+}
+
+}  // namespace
+
+template <class T>
+void PixelCheck::add_saturated(const ConstImageView& volume) {
+    T largest = std::numeric_limits<T>::lowest();
+    index_t count = 0;
+    for_each_row<T>(volume, [&](const T* row) {
+        for (index_t x = 0; x < volume.shape.x; ++x) {
+            if (row[x] < largest) continue;
+            count = row[x] == largest ? count + 1 : 1;
+            largest = row[x];
+        }
+    });
+    const auto value = static_cast<double>(largest);
+    const bool full = (std::is_integral_v<T> && largest == std::numeric_limits<T>::max()) ||
+                      is_camera_maximum(value) || (most_ && value >= *most_);
+    if (!full) return;
+    saturated_ += count;
+    saturation_ = std::max(saturation_, value);
+}
+
+/// Regions are squares of a plane: small enough to lie between objects, large enough for a mean.
+template <class T>
+void PixelCheck::add_dark(const ConstImageView& volume) {
+    constexpr index_t edge = 16;
+    const Shape3 shape = volume.shape;
+    const index_t height = std::min(edge, shape.y), width = std::min(edge, shape.x);
+    const auto count = static_cast<double>(height * width);
+    if (count < 16) return;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t top = 0; top + height <= shape.y; top += height)
+            for (index_t left = 0; left + width <= shape.x; left += width) {
+                double sum = 0, squares = 0;
+                for (index_t y = top; y < top + height; ++y) {
+                    const T* const row = static_cast<const T*>(volume.at(z, y, left));
+                    for (index_t x = 0; x < width; ++x) {
+                        const double away = static_cast<double>(row[x]) - *background_;
+                        sum += away;
+                        squares += away * away;
+                    }
+                }
+                const double mean = sum / count;
+                // Values are rounded: an error of 1/12 at least.
+                const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
+                const double errors = -mean / std::sqrt(variance / count);
+                if (errors <= errors_below_) continue;
+                errors_below_ = errors;
+                darkest_ = mean + *background_;
+            }
+}
+
+void PixelCheck::add(const ConstImageView& volume) {
+    pixels_ += element_count(volume.shape);
+    visit_pixel_type(volume.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>) {
+            add_saturated<T>(volume);
+            if (background_ && *background_ > 0) add_dark<T>(volume);
+        }
+    });
+}
+
+std::vector<std::string> PixelCheck::warnings() const {
+    std::vector<std::string> warnings;
+    constexpr index_t few = 10;          // a hot pixel or two are no fault of the exposure
+    constexpr double noticeable = 1e-5;  // of all pixels
+    const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
+    if (saturated_ >= few && share >= noticeable)
+        warnings.push_back(
+            message(saturated_, " pixels (", format_number(100 * share, 2),
+                    " %) are saturated, at ", format_number(saturation_, 9),
+                    ": what is there comes out too dim and too wide; leave them out (--saturation ",
+                    format_number(saturation_, 9), "), or record with less light"));
+    // Of some ten thousand regions without light, the darkest is four errors below the mean.
+    constexpr double certain = 8;
+    if (errors_below_ > certain)
+        warnings.push_back(message("the background of ", format_number(*background_),
+                                   " is above the image's darkest region, whose mean is ",
+                                   format_number(darkest_),
+                                   ": dim structures vanish; lower --background, or use "
+                                   "--background auto"));
+    return warnings;
+}
+
+std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
+    std::vector<std::string> warnings;
+    if (image.shape.z > 1 && !psf.wrapped.any()) warn_of_shallow(psf, image, warnings);
+    warn_of_one_plane(psf, image, warnings);
+    warn_of_unknown_voxel(psf, image, warnings);
+    return warnings;
+}
+
+}  // namespace convolume::cli

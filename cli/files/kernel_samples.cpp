@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/files/kernel_samples.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr index_t least_extent = 3;  ///< of an axis that can tell
+
+using Profile = std::vector<double>;
+
+/// Sums of squares of all samples with the same index along an axis, above the least magnitude.
+/// Squares favor focused light: the planes of a widefield PSF have equal sums.
+std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
+    double least = std::numeric_limits<double>::infinity();
+    for_each_magnitude(kernel,
+                       [&](double value, const Index3&) { least = std::min(least, value); });
+    std::array<Profile, 3> profiles;
+    for (int a = 0; a < 3; ++a)
+        profiles[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
+    for_each_magnitude(kernel, [&](double value, const Index3& at) {
+        const double energy = (value - least) * (value - least);
+        for (int a = 0; a < 3; ++a)
+            profiles[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] += energy;
+    });
+    return profiles;
+}
+
+/// Mean square distance of light from index 0, around which the axis wraps, over that from k/2.
+double distance_from_end(const Profile& profile) {
+    const auto extent = static_cast<index_t>(profile.size());
+    double from_end = 0, from_middle = 0;
+    for (index_t i = 0; i < extent; ++i) {
+        const double energy = profile[static_cast<std::size_t>(i)];
+        const auto end = static_cast<double>(std::min(i, extent - i));
+        const auto middle = static_cast<double>(i - extent / 2);
+        from_end += energy * end * end;
+        from_middle += energy * middle * middle;
+    }
+    return from_middle > 0 ? from_end / from_middle : 1;
+}
+
+/// Whether light goes on at the other end, as it does on the peak's other side: not if a kernel is
+/// merely off its center.
+bool goes_on_at_other_end(const Profile& profile, index_t peak) {
+    constexpr double least_share = 0.2;  // of the brighter side
+    const auto extent = static_cast<index_t>(profile.size());
+    const bool at_lower_end = peak < extent / 2;
+    const index_t step = at_lower_end ? -1 : 1;  // towards the end
+    double beyond = 0, opposite = 0;
+    for (index_t i = at_lower_end ? peak + 1 : extent - peak; 2 * i < extent; ++i) {
+        beyond += profile[static_cast<std::size_t>((peak + step * i + extent) % extent)];
+        opposite += profile[static_cast<std::size_t>((peak - step * i + extent) % extent)];
+    }
+    return std::min(beyond, opposite) > least_share * std::max(beyond, opposite);
+}
+
+/// Measured and computed peaks may be a little off.
+bool is_at_end(index_t peak, index_t extent) {
+    const index_t allowed = extent < 5 ? 0 : std::max<index_t>(1, extent / 16);
+    return std::min(peak, extent - peak) <= allowed;
+}
+
+Volume in_floats(const ConstImageView& kernel) {
+    if (is_complex(kernel.type))
+        throw InvalidArgument(
+            "--psf-background does not apply to complex kernels; give the PSF's intensity");
+    const bool wide = kernel.type == PixelType::float64 || kernel.type == PixelType::int32 ||
+                      kernel.type == PixelType::uint32;
+    Volume values(kernel.shape, wide ? PixelType::float64 : PixelType::float32);
+    convert_pixels(kernel, values.view());
+    return values;
+}
+
+// Calls f(elements) with the floats or doubles of `values`.
+template <class F>
+void visit_floats(Volume& values, const F& f) {
+    if (values.type() == PixelType::float64)
+        f(values.elements<double>());
+    else
+        f(values.elements<float>());
+}
+
+double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
+}
+
+// Three standard deviations above the middle of what the outer faces hold: the middle by the
+// median, the deviation by that of distances from it, since some light gets that far.
+template <class T>
+double background_of_faces(const T* values, const Shape3& shape) {
+    std::vector<double> outer;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                const Index3 at{z, y, x};
+                bool on_face = false;
+                for (int a = 0; a < 3; ++a)
+                    on_face = on_face || (shape[a] >= 3 && (at[a] == 0 || at[a] + 1 == shape[a]));
+                if (on_face)
+                    outer.push_back(static_cast<double>(values[(z * shape.y + y) * shape.x + x]));
+            }
+    if (outer.empty())
+        throw InvalidArgument(
+            "--psf-background auto needs at least three samples along an axis; give a number");
+    const double middle = median(outer);
+    for (double& value : outer) value = std::abs(value - middle);
+    constexpr double deviations_of_normal = 1.4826;
+    return middle + 3 * deviations_of_normal * median(outer);
+}
+
+}  // namespace
+
+bool WrappedAxes::all_of(const Shape3& shape) const {
+    for (int a = 0; a < 3; ++a)
+        if (shape[a] >= least_extent && !wrapped[static_cast<std::size_t>(a)]) return false;
+    return true;
+}
+
+std::string WrappedAxes::names() const {
+    std::string text;
+    int left = static_cast<int>(std::count(wrapped.begin(), wrapped.end(), true));
+    for (int a = 0; a < 3; ++a) {
+        if (!wrapped[static_cast<std::size_t>(a)]) continue;
+        if (!text.empty()) text += left == 1 ? " and " : ", ";
+        text += axis_name(a);
+        --left;
+    }
+    return text;
+}
+
+WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
+    const Index3 peak = kernel_peak(kernel);
+    std::array<bool, 3> at_end{};
+    for (int a = 0; a < 3; ++a)
+        at_end[static_cast<std::size_t>(a)] =
+            kernel.shape[a] >= least_extent && is_at_end(peak[a], kernel.shape[a]);
+    WrappedAxes found;
+    if (at_end == found.wrapped) return found;
+    const auto profiles = energy_profiles(kernel);
+    std::array<double, 3> distance{1, 1, 1};
+    for (std::size_t a = 0; a < 3; ++a) {
+        if (profiles[a].size() < least_extent) continue;
+        distance[a] = distance_from_end(profiles[a]);
+        // A ring has light at the ends, but not in the corner.
+        if (distance[a] < 0.5 && !at_end[a]) return {};
+        at_end[a] = at_end[a] && goes_on_at_other_end(profiles[a], peak[static_cast<int>(a)]);
+    }
+    const auto is_certain = [&](std::size_t a) { return at_end[a] && distance[a] < 0.5; };
+    if (!is_certain(0) && !is_certain(1) && !is_certain(2)) return found;
+    // One axis says what the others mean, along which light may be almost even.
+    for (std::size_t a = 0; a < 3; ++a) found.wrapped[a] = at_end[a] && distance[a] < 1;
+    return found;
+}
+
+void check_finite_kernel(const std::string& path, const ConstImageView& kernel) {
+    for_each_magnitude(kernel, [&](double value, const Index3& at) {
+        if (!std::isfinite(value))
+            throw BadData(message("the kernel \"", path, "\" holds ", value, " at z,y,x = ",
+                                  to_string(at, ","), ": replace it by a finite number"));
+    });
+}
+
+double subtract_background(Volume& kernel, const KernelBackground& asked) {
+    if (!asked.automatic && asked.value == 0) return 0;
+    kernel = in_floats(kernel.view());
+    double background = asked.value;
+    visit_floats(kernel, [&](auto* values) {
+        using T = std::remove_pointer_t<decltype(values)>;
+        if (asked.automatic) background = background_of_faces(values, kernel.shape());
+        for (index_t i = 0; i < element_count(kernel.shape()); ++i)
+            values[i] = std::max(T{0}, values[i] - static_cast<T>(background));
+    });
+    return background;
+}
+
+index_t clip_negative(Volume& kernel) {
+    Volume values = in_floats(kernel.view());
+    index_t count = 0;
+    visit_floats(values, [&](auto* elements) {
+        for (index_t i = 0; i < element_count(values.shape()); ++i)
+            if (elements[i] < 0) {
+                elements[i] = 0;
+                ++count;
+            }
+    });
+    if (count > 0) kernel = std::move(values);
+    return count;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/files/result_output.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "cli/files/metadata_json.hpp"
+#include "cli/files/volumes.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
+#include "convolume/volume.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+struct ValueRange {
+    double least = std::numeric_limits<double>::infinity();
+    double most = -std::numeric_limits<double>::infinity();
+    bool finite = true;
+
+    void add(const ValueRange& other) {
+        least = std::min(least, other.least);
+        most = std::max(most, other.most);
+        finite = finite && other.finite;
+    }
+};
+
+template <class T>
+ValueRange range_of(const ConstImageView& image) {
+    T least = std::numeric_limits<T>::infinity(), most = -least;
+    int strange = 0;  // NaN or infinite
+    for_each_row<T>(image, [&](const T* row) {
+        for (index_t x = 0; x < image.shape.x; ++x) {
+            const T value = row[x * image.strides.x];
+            least = value < least ? value : least;
+            most = value > most ? value : most;
+            strange |= !(std::abs(value) <= std::numeric_limits<T>::max());
+        }
+    });
+    return {static_cast<double>(least), static_cast<double>(most), strange == 0};
+}
+
+/// Collects a result and its range.
+class RangedImage : public ImageSink {
+  public:
+    explicit RangedImage(ScratchImage& image) : image_(image) {}
+
+    StackFormat format() const override { return image_.format(); }
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        image_.write_box(t, c, box, source);
+        const ValueRange range =
+            source.type == PixelType::float64 ? range_of<double>(source) : range_of<float>(source);
+        const std::lock_guard lock(mutex_);
+        range_.add(range);
+    }
+    const ValueRange& range() const { return range_; }
+
+  private:
+    ScratchImage& image_;
+    std::mutex mutex_;
+    ValueRange range_;
+};
+
+/// Samples that fill the range of T, rounded to the nearest.
+template <class T, class Real>
+void scale(const Real* from, index_t count, const io::ValueScaling& scaling, T* to) {
+    constexpr int low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
+    const double factor = 1 / scaling.scale;
+    for (index_t i = 0; i < count; ++i) {
+        const double stored = (static_cast<double>(from[i]) - scaling.offset) * factor;
+        // From 0 up, where the conversion to int rounds down.
+        const int above_low = static_cast<int>(stored - low + 0.5);
+        to[i] = static_cast<T>(std::clamp(above_low + low, low, high));
+    }
+}
+
+void scale(const ConstImageView& from, const io::ValueScaling& scaling, const ImageView& to) {
+    const index_t count = element_count(from.shape);
+    const auto scale_to = [&](auto* target) {
+        if (from.type == PixelType::float64)
+            scale(static_cast<const double*>(from.data), count, scaling, target);
+        else
+            scale(static_cast<const float*>(from.data), count, scaling, target);
+    };
+    visit_pixel_type(to.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_integral_v<T> && sizeof(T) <= 2) scale_to(static_cast<T*>(to.data));
+    });
+}
+
+/// Counts the non-finite samples that are written.
+class CheckedImage : public ImageSink {
+  public:
+    explicit CheckedImage(ImageSink& sink) : sink_(sink) {}
+    StackFormat format() const override { return sink_.format(); }
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        nonfinite_ += visit_pixel_type(source.type, [&](auto tag) {
+            using T = typename decltype(tag)::type;
+            index_t count = 0;
+            for_each_row<T>(source, [&](const T* row) {
+                // The difference of what is no number, or too large for one, and itself is NaN.
+                for (index_t x = 0; x < source.shape.x; ++x) {
+                    const T value = row[x * source.strides.x], difference = value - value;
+                    count += difference != difference;
+                }
+            });
+            return count;
+        });
+        sink_.write_box(t, c, box, source);
+    }
+    index_t nonfinite() const { return nonfinite_; }
+
+  private:
+    ImageSink& sink_;
+    std::atomic<index_t> nonfinite_{0};
+};
+
+/// Boxes of about so many bytes that divide the volumes of a file: rows of a plane, or whole
+/// planes. Of the file they are whole pieces, if those are not larger.
+struct Boxes {
+    Boxes(const StackFormat& file, index_t sample_bytes, index_t bytes) : format(file) {
+        const index_t row = checked_multiply(file.shape.x, sample_bytes);
+        const auto fitting = [](index_t most, index_t piece, index_t extent) {
+            return std::min(std::max<index_t>(most / piece, 1) * piece, extent);
+        };
+        const bool whole = checked_multiply(row, file.piece.z * file.piece.y) <= bytes;
+        const Shape3 piece = whole ? file.piece : Shape3{1, 1, 1};
+        shape.x = file.shape.x;
+        shape.z = piece.z;
+        shape.y = fitting(bytes / checked_multiply(row, shape.z), piece.y, file.shape.y);
+        if (shape.y == file.shape.y)
+            shape.z = fitting(bytes / checked_multiply(row, shape.y), piece.z, file.shape.z);
+        along_y = ceil_div(file.shape.y, shape.y);
+        of_volume = along_y * ceil_div(file.shape.z, shape.z);
+    }
+
+    index_t count() const { return of_volume * format.volumes(); }
+    index_t t(index_t box) const { return box / of_volume / format.channels; }
+    index_t c(index_t box) const { return box / of_volume % format.channels; }
+    Box3 at(index_t box) const {
+        const index_t z = box % of_volume / along_y * shape.z, y = box % along_y * shape.y;
+        return {{z, y, 0},
+                {std::min(z + shape.z, format.shape.z), std::min(y + shape.y, format.shape.y),
+                 shape.x}};
+    }
+
+    StackFormat format;
+    Shape3 shape;
+    index_t along_y, of_volume;
+};
+
+void write_scaled(ScratchImage& result, const io::ValueScaling& scaling, index_t box_bytes,
+                  const ExecutionContext& context, io::ImageWriter& writer) {
+    const PixelType computed = result.format().type;
+    const StackFormat file = writer.format();
+    const Boxes boxes(file, static_cast<index_t>(size_of(computed)), box_bytes);
+    std::vector<Volume> values, stored;
+    for (int slot = 0; slot < 2; ++slot) {
+        values.emplace_back(boxes.shape, computed);
+        stored.emplace_back(boxes.shape, file.type);
+    }
+    const auto packed = [&](std::vector<Volume>& volumes, index_t item) {
+        Volume& volume = volumes[static_cast<std::size_t>(item % 2)];
+        const Shape3 shape = boxes.at(item).shape();
+        return ImageView{volume.view().data, volume.type(), shape, contiguous_strides(shape)};
+    };
+    ItemSteps steps;
+    steps.read = [&](index_t item) {
+        throw_if_stopped(context);
+        result.read_box(boxes.t(item), boxes.c(item), boxes.at(item), packed(values, item));
+    };
+    steps.compute = [&](index_t item) {
+        throw_if_stopped(context);
+        scale(packed(values, item), scaling, packed(stored, item));
+    };
+    steps.write = [&](index_t item) {
+        const ImageView view = packed(stored, item);
+        const PhaseTimer timer(
+            context.timeline, Phase::write, -1, -1,
+            element_count(view.shape) * static_cast<index_t>(size_of(view.type)));
+        writer.write_box(boxes.t(item), boxes.c(item), boxes.at(item), view);
+    };
+    take_through(boxes.count(), true, steps);
+}
+
+}  // namespace
+
+PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
+                              Precision precision) {
+    const bool complex = is_complex(image) || is_complex(kernel);
+    PixelType type = PixelType::float32;
+    if (name.empty()) {
+        if (precision == Precision::float64)
+            type = complex ? PixelType::complex128 : PixelType::float64;
+        else
+            type = complex ? PixelType::complex64 : PixelType::float32;
+    } else {
+        type = name == "same" ? image : parse_pixel_type(name);
+    }
+    if (complex && !is_complex(type))
+        throw InvalidArgument(message("the result is complex since ",
+                                      is_complex(image) ? "the image" : "the kernel",
+                                      " is, and cannot be written as ", to_string(type),
+                                      "; choose --output-type complex64 or complex128"));
+    return type;
+}
+
+void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
+                            const char* help) {
+    add_parsed(app, "--compression", create.compression, io::parse_compression,
+               "none|deflate|lzw|zstd|packbits", help)
+        ->group(group);
+}
+
+void add_image_output_options(CLI::App& app, const char* group, std::string& output,
+                              std::string& output_type, io::CreateOptions& create,
+                              const std::string& usual_type) {
+    app.add_option("-o,--output", output, "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+        ->type_name("OUT")
+        ->group(group);
+    const auto type = [](const std::string& text) {
+        if (text != "same") static_cast<void>(parse_pixel_type(text));
+        return text;
+    };
+    add_parsed(app, "--output-type", output_type, type, "same|float32|uint16|…",
+               "Pixel type; integers are rounded and clamped (default: " + usual_type + ")")
+        ->group(group);
+    add_compression_option(app, group, create, "Compression of the output (default none)");
+    app.add_flag("--overwrite", create.overwrite, "Replace an output that exists")->group(group);
+}
+
+void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
+                   io::Compression compression) {
+    console.fact("output",
+                 message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type),
+                         image.scaling ? ", " + scaling_text(*image.scaling) : std::string()));
+    if (compression == io::Compression::zstd)
+        console.warning(message("ImageJ and Bio-Formats do not open ", path,
+                                ", since its compression is zstd; choose --compression deflate for "
+                                "them"));
+}
+
+void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
+                            PixelType type) {
+    if (executed.clamped_low > 0 || executed.clamped_high > 0)
+        console.warning(message(executed.clamped_low, " values below and ", executed.clamped_high,
+                                " above the range of ", to_string(type),
+                                " were clamped; choose a wider --output-type to keep them"));
+}
+
+nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image) {
+    return {{"file", path.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(path)},
+            {"shape", shape_json(image.shape)},
+            {"type", to_string(image.type)},
+            {"value_scaling", scaling_json(image)}};
+}
+
+void add_scale_output_option(CLI::App& app, const char* group, bool& scale_output) {
+    app.add_flag("--scale-output", scale_output,
+                 "Fill the range of an integer type of 8 or 16 bits (default uint16); the file "
+                 "says how to get the values back")
+        ->group(group);
+}
+
+std::string scaled_output_type(const std::string& name, PixelType image) {
+    const PixelType type = name.empty()     ? PixelType::uint16
+                           : name == "same" ? image
+                                            : parse_pixel_type(name);
+    if (!is_integer(type) || size_of(type) > 2)
+        throw InvalidArgument(
+            message("--scale-output fills the range of uint8, int8, uint16 or "
+                    "int16, not of ",
+                    to_string(type), "; choose one of them as --output-type"));
+    return to_string(type);
+}
+
+io::ValueScaling scaling_of(double least, double most, PixelType type) {
+    const bool has_signs = type == PixelType::int8 || type == PixelType::int16;
+    const double levels =
+        std::ldexp(1, static_cast<int>(8 * size_of(type)) - (has_signs ? 1 : 0)) - 1;  // above 0
+    io::ValueScaling scaling;
+    if (has_signs)
+        scaling.scale = std::max(std::abs(least), std::abs(most)) / levels;
+    else if (least >= -most / levels / 2)  // what rounding leaves below 0 is stored as 0
+        scaling.scale = most / levels;
+    else
+        scaling = {(most - least) / levels, least};
+    if (!(scaling.scale > 0)) scaling.scale = 1;  // all values are one
+    return scaling;
+}
+
+index_t scaled_box_bytes(index_t host_limit_bytes) {
+    // Two boxes of values and two of integers take less than a quarter of the limit.
+    return std::clamp<index_t>(host_limit_bytes / 16, index_t{64} << 10, index_t{8} << 20);
+}
+
+WrittenResult write_result(const std::string& path, const ResultPlan& plan,
+                           const io::CreateOptions& create, io::ImageMetadata& metadata,
+                           const ExecutionContext& context,
+                           const std::function<void(ImageSink&)>& compute) {
+    const auto create_writer = [&] {
+        const PhaseTimer timer(context.timeline, Phase::open);
+        return io::create_image(path, metadata, create);
+    };
+    if (!plan.scaled) {
+        WrittenResult result{create_writer()};
+        if (is_integer(metadata.type)) {
+            compute(*result.writer);
+        } else {
+            CheckedImage sink(*result.writer);
+            compute(sink);
+            result.nonfinite = sink.nonfinite();
+        }
+        return result;
+    }
+    metadata.scaling.emplace();
+    static_cast<void>(io::create_image(path, metadata, create));
+    ScratchImage result({metadata.shape, plan.computed, metadata.frames, metadata.channels},
+                        plan.place, folder_of(path));
+    RangedImage sink(result);
+    compute(sink);
+    if (!sink.range().finite)
+        throw BadData(
+            "the result holds NaN or infinities, and integers cannot; write float32, without "
+            "--scale-output");
+    metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
+    auto writer = create_writer();
+    write_scaled(result, *metadata.scaling, plan.box_bytes, context, *writer);
+    return {std::move(writer)};
+}
+
+void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type) {
+    if (samples == 0) return;
+    const bool widest = type == PixelType::float64 || type == PixelType::complex128;
+    console.warning(message(samples, " values of the result are NaN or infinite: they are beyond ",
+                            to_string(type),
+                            widest ? "; scale the image or the kernel"
+                                   : "; scale the image or the kernel, or choose --precision "
+                                     "float64 and --output-type float64"));
+}
+
+ScratchImage::Place place_of_intermediate(index_t bytes, index_t limit, bool intermediate_fits) {
+    return intermediate_fits && bytes <= limit / 4 ? ScratchImage::Place::memory
+                                                   : ScratchImage::Place::file;
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/images/file_names.hpp"
+
+#include <glob.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <string_view>
+
+#include "convolume/error.hpp"
+#include "convolume/image_file.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view utf8_mark = "\xEF\xBB\xBF";
+
+std::string_view without_blanks(std::string_view line) {
+    constexpr const char* blanks = " \t";
+    const auto begin = line.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
+}
+
+/// Removes the quotes around a path, unless a file has them in its name.
+std::string_view unquoted(std::string_view path) {
+    const bool quoted = path.size() > 2 && path.front() == path.back() &&
+                        (path.front() == '"' || path.front() == '\'');
+    std::error_code unreadable;
+    if (!quoted || fs::exists(path, unreadable)) return path;
+    return path.substr(1, path.size() - 2);
+}
+
+void add_path(std::string_view line, std::vector<std::string>& paths) {
+    line = without_blanks(line);
+    if (!line.empty() && line.front() != '#') paths.emplace_back(unquoted(line));
+}
+
+[[noreturn]] void refuse_encoding(const std::string& name) {
+    throw BadData(message("the list \"", name,
+                          "\" is not text in UTF-8 (as UTF-16 is not); save it as UTF-8, one path "
+                          "a line"));
+}
+
+std::vector<std::string> paths_of(std::istream& lines, const std::string& name) {
+    std::vector<std::string> paths;
+    bool first = true;
+    for (std::string line; std::getline(lines, line); first = false) {
+        std::string_view text = line;
+        if (first && text.starts_with(utf8_mark)) text.remove_prefix(utf8_mark.size());
+        const bool utf16 = first && (text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF"));
+        if (utf16 || text.find('\0') != std::string_view::npos) refuse_encoding(name);
+        // Windows ends lines by "\r\n", old programs of the Mac by "\r".
+        for (auto end = text.find('\r'); end != std::string_view::npos; end = text.find('\r')) {
+            add_path(text.substr(0, end), paths);
+            text.remove_prefix(end + 1);
+        }
+        add_path(text, paths);
+    }
+    if (lines.bad())
+        throw IoError(message("reading the list \"", name, "\" failed (", std::strerror(errno),
+                              "); check the disk it is on"));
+    return paths;
+}
+
+/// What io::create_image() takes; the longest that fits a name is its extension.
+constexpr std::array<std::string_view, 13> extensions{
+    ".ome.tiff", ".ome.tif", ".ome.tf2", ".ome.tf8", ".ome.btf", ".tiff", ".tif",
+    ".tf2",      ".tf8",     ".btf",     ".hdf5",    ".h5",      ".npy"};
+
+struct NameParts {
+    std::string name;
+    std::string stem;
+    std::string extension;  ///< of the result
+    std::string dataset;
+};
+
+NameParts parts_of(const std::string& image) {
+    const io::PathSpec spec = io::parse_path(image);
+    NameParts parts;
+    parts.name = std::filesystem::path(spec.file).filename().string();
+    parts.dataset = spec.dataset;
+    parts.dataset.erase(0, parts.dataset.find_first_not_of('/'));
+    std::replace(parts.dataset.begin(), parts.dataset.end(), '/', '_');
+    for (const std::string_view extension : extensions)
+        if (parts.name.size() > extension.size() && parts.name.ends_with(extension)) {
+            parts.stem = parts.name.substr(0, parts.name.size() - extension.size());
+            parts.extension = extension;
+            return parts;
+        }
+    const std::filesystem::path name(parts.name);
+    const std::string found = name.extension().string();
+    parts.stem = name.stem().string();
+    const bool hdf5 = !parts.dataset.empty() || found == ".ims" || found == ".hdf";
+    parts.extension = hdf5 ? ".h5" : ".tif";
+    return parts;
+}
+
+/// `pattern` with every {field} replaced by `value(field)`.
+template <class Value>
+std::string filled(std::string_view pattern, const Value& value) {
+    std::string text;
+    while (true) {
+        const auto open = pattern.find('{');
+        const auto close = pattern.find('}', open);
+        text += pattern.substr(0, open);
+        if (close == std::string_view::npos) break;
+        text += value(pattern.substr(open + 1, close - open - 1));
+        pattern.remove_prefix(close + 1);
+    }
+    return text;
+}
+
+}  // namespace
+
+bool is_pattern(const std::string& path) {
+    const std::string file = io::parse_path(path).file;
+    std::error_code unreadable;
+    return file.find_first_of("*?[") != std::string::npos && !fs::exists(file, unreadable);
+}
+
+std::vector<std::string> matching_files(const std::string& path) {
+    if (!is_pattern(path)) return {path};
+    const io::PathSpec spec = io::parse_path(path);
+    glob_t found{};
+    const int error = glob(spec.file.c_str(), GLOB_NOSORT, nullptr, &found);
+    const std::unique_ptr<glob_t, void (*)(glob_t*)> freed(&found, globfree);
+    if (error == GLOB_NOSPACE) throw OutOfMemory(message("no memory to expand \"", path, "\""));
+    std::vector<std::string> files;
+    for (std::size_t i = 0; error == 0 && i < found.gl_pathc; ++i)
+        files.push_back(found.gl_pathv[i] + (spec.dataset.empty() ? "" : ":" + spec.dataset));
+    if (files.empty())
+        throw InputNotFound(message("no file matches \"", path, "\"; correct the pattern"));
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<std::string> read_file_list(const std::string& path) {
+    if (path == "-") return paths_of(std::cin, "standard input");
+    std::error_code unreadable;
+    if (fs::is_directory(path, unreadable))
+        throw InvalidArgument(message("--list names the folder \"", path,
+                                      "\"; give a file of one path a line, or a pattern such as \"",
+                                      (fs::path(path) / "*.tif").string(), "\" as the image"));
+    std::ifstream lines(path, std::ios::binary);
+    if (!lines)
+        throw InputNotFound(message("cannot open the list \"", path, "\" (", std::strerror(errno),
+                                    "); check its path"));
+    return paths_of(lines, path);
+}
+
+void check_kernel_path(const std::string& path) {
+    std::error_code unreadable;
+    if (is_pattern(path))
+        throw InvalidArgument(message("the kernel \"", path,
+                                      "\" is a pattern; name one file, which is the last argument "
+                                      "after the images"));
+    if (fs::is_directory(path, unreadable))
+        throw InvalidArgument(message("the kernel \"", path, "\" is a folder; name a file in it"));
+}
+
+std::string output_name(std::string_view pattern, const NamedFile& file) {
+    const NameParts parts = parts_of(file.image);
+    std::string index = std::to_string(file.index);
+    index.insert(0, std::to_string(file.count - 1).size() - index.size(), '0');
+    const std::string fixed = filled(pattern, [](std::string_view) { return ""; });
+    const bool extended = fixed.find('.') != std::string::npos || pattern.ends_with("{name}");
+    return filled(pattern,
+                  [&](std::string_view field) {
+                      if (field == "stem") return parts.stem;
+                      if (field == "name") return parts.name;
+                      if (field == "index") return index;
+                      return parts.dataset;
+                  }) +
+           (extended ? "" : parts.extension);
+}
+
+std::string marked_name(const std::string& path, std::string_view mark) {
+    const io::PathSpec spec = io::parse_path(path);
+    const std::string_view dataset = std::string_view(path).substr(spec.file.size());
+    std::string_view extension;
+    for (const std::string_view known : extensions)
+        if (extension.empty() && spec.file.ends_with(known)) extension = known;
+    return message(spec.file.substr(0, spec.file.size() - extension.size()), mark, extension,
+                   dataset);
+}
+
+std::string parse_output_name(std::string_view option, const std::string& text) {
+    constexpr const char* cure = "the fields are {stem}, {name}, {index} and {dataset}";
+    if (text.empty()) throw InvalidArgument(message(option, " is empty; ", cure));
+    const std::string rest = filled(text, [&](std::string_view field) {
+        for (const char* known : {"stem", "name", "index", "dataset"})
+            if (field == known) return "";
+        throw InvalidArgument(
+            message(option, " is \"", text, "\", but {", field, "} is not a field; ", cure));
+    });
+    if (rest.find_first_of("{}") != std::string::npos ||
+        std::count(text.begin(), text.end(), '{') != std::count(text.begin(), text.end(), '}'))
+        throw InvalidArgument(
+            message(option, " is \"", text, "\", where a brace lacks its partner; ", cure));
+    return text;
+}
+
+}  // namespace convolume::cli

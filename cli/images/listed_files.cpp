@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/images/listed_files.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <iomanip>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "cli/images/file_names.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/run/report.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+constexpr std::pair<Outcome, const char*> outcomes[] = {
+    {Outcome::planned, "planned"},         {Outcome::done, "done"},
+    {Outcome::skipped, "complete before"}, {Outcome::failed, "failed"},
+    {Outcome::stopped, "interrupted"},     {Outcome::not_started, "not started"}};
+
+index_t count(const std::vector<ListedFile>& files, Outcome outcome) {
+    return std::count_if(files.begin(), files.end(),
+                         [outcome](const ListedFile& file) { return file.outcome == outcome; });
+}
+
+/// Characters, not bytes: continuation bytes of UTF-8 take no column.
+std::size_t columns(const std::string& text) {
+    return static_cast<std::size_t>(
+        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+std::string padded(const std::string& text, std::size_t width) {
+    return text + std::string(width - std::min(width, columns(text)) + 2, ' ');
+}
+
+namespace fs = std::filesystem;
+
+std::string identity_of(const std::string& path) {
+    return canonical_path(io::parse_path(path).file);
+}
+
+std::vector<std::string> images_of(const ManyFilesRequest& many) {
+    std::vector<std::string> images;
+    for (const std::string& path : many.images)
+        for (std::string& file : matching_files(path)) images.push_back(std::move(file));
+    if (!many.list.empty())
+        for (std::string& file : read_file_list(many.list)) images.push_back(std::move(file));
+    if (images.empty())
+        throw InputNotFound(
+            message("the list \"", many.list, "\" names no file; give one path a line"));
+    return images;
+}
+
+std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::string& truth) {
+    const std::vector<std::string> images = images_of(many);
+    std::vector<ListedFile> files;
+    for (const std::string& image : images) {
+        ListedFile file;
+        const NamedFile named{image, static_cast<index_t>(files.size()),
+                              static_cast<index_t>(images.size())};
+        const fs::path folder = many.output_folder;
+        file.number = named.index + 1;
+        file.image = image;
+        if (!folder.empty()) {
+            file.output = (folder / output_name(many.output_name, named)).string();
+            if (!truth.empty()) file.truth = (folder / output_name(truth, named)).string();
+        }
+        files.push_back(std::move(file));
+    }
+    return files;
+}
+
+void check_names(const std::vector<ListedFile>& files, const std::vector<std::string>& kernels) {
+    std::set<std::string> inputs;
+    for (const ListedFile& file : files) inputs.insert(identity_of(file.image));
+    for (const std::string& kernel : kernels) inputs.insert(identity_of(kernel));
+    std::map<std::string, const ListedFile*> outputs;
+    for (const ListedFile& file : files)
+        for (const std::string& output : {file.output, file.truth}) {
+            if (output.empty()) continue;
+            const std::string identity = identity_of(output);
+            if (inputs.contains(identity))
+                throw InvalidArgument(
+                    message("the output \"", output,
+                            "\" is one of the inputs; choose another --output-dir or "
+                            "--output-name"));
+            const auto [other, is_new] = outputs.emplace(identity, &file);
+            if (!is_new)
+                throw InvalidArgument(message("\"", other->second->image, "\" and \"", file.image,
+                                              "\" would have the same output \"",
+                                              io::parse_path(output).file,
+                                              "\"; tell them apart by {index} or {dataset} in "
+                                              "--output-name, for example {stem}_{index}"));
+        }
+}
+
+void make_folder(const std::string& folder) {
+    std::error_code error;
+    if (folder.empty() || fs::is_directory(folder, error)) return;
+    if (!fs::create_directory(folder, error))
+        throw CannotCreate(message("cannot create the folder \"", folder, "\" (",
+                                   error ? error.message() : "a file has its name",
+                                   "); create it first or choose another --output-dir"));
+}
+
+void read_header(ListedFile& file, const ImageRequest& request, Survey& survey) {
+    ImageRequest one = request;
+    one.image = file.image;
+    const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
+    const std::vector<KernelSource> kernels = kernel_of_each_channel(one, image);
+    ExpectedVolumes here;
+    expect_volumes(here, kernels, image);
+    for (const auto& [problem, volumes] : here) {
+        survey.expected[problem] += volumes;
+        file.problem += problem + '\n';
+    }
+    file.voxels = static_cast<double>(image.frames * image.channels) *
+                  static_cast<double>(element_count(image.shape));
+    survey.voxels += file.voxels;
+}
+
+}  // namespace
+
+const char* to_string(Outcome outcome) {
+    for (const auto& [known, name] : outcomes)
+        if (known == outcome) return name;
+    throw InternalError("an outcome outside its enumeration");
+}
+
+void ListedFile::fail(const std::exception& error, const HasOption& has_option) {
+    if (is_a<Cancelled>(error)) {
+        outcome = Outcome::stopped;
+        return;
+    }
+    outcome = Outcome::failed;
+    code = exit_code_of(error);
+    reason = sentence_of(error, has_option);
+}
+
+std::string results_table(const std::vector<ListedFile>& files) {
+    std::size_t width = 4, result_width = 6;
+    for (const ListedFile& file : files) {
+        width = std::max(width, columns(file.image));
+        result_width = std::max(result_width, columns(to_string(file.outcome)));
+    }
+    TextStream text;
+    text << padded("file", width) << padded("result", result_width)
+         << " seconds  output or reason\n";
+    for (const ListedFile& file : files) {
+        text << padded(file.image, width) << padded(to_string(file.outcome), result_width);
+        text << std::setw(8);
+        if (file.outcome == Outcome::done || file.outcome == Outcome::failed)
+            text << std::fixed << std::setprecision(2) << file.seconds;
+        else
+            text << '-';
+        const bool written = file.outcome == Outcome::done || file.outcome == Outcome::skipped ||
+                             file.outcome == Outcome::planned;
+        const std::string& last = written ? file.output : file.reason;
+        text << (last.empty() ? "" : "  ") << last << '\n';
+    }
+    return text.str();
+}
+
+std::string results_line(const std::vector<ListedFile>& files) {
+    std::string text;
+    for (const auto& [outcome, name] : outcomes)
+        if (const index_t number = count(files, outcome); number > 0)
+            text += message(text.empty() ? "" : ", ", number, ' ', name);
+    return text;
+}
+
+nlohmann::ordered_json results_json(const std::vector<ListedFile>& files) {
+    nlohmann::ordered_json json = versioned_json();
+    json["files"] = nlohmann::ordered_json::array();
+    for (const ListedFile& file : files) {
+        nlohmann::ordered_json one{{"file", file.image},
+                                   {"result", to_string(file.outcome)},
+                                   {"seconds", file.seconds},
+                                   {"error", nullptr},
+                                   {"exit_code", static_cast<int>(file.code)}};
+        if (!file.reason.empty()) one["error"] = file.reason;
+        if (!file.output.empty()) one["output"] = {{"file", file.output}};
+        if (file.json.is_object()) one.update(file.json);
+        json["files"].push_back(std::move(one));
+    }
+    for (const auto& [outcome, name] : outcomes) json["results"][name] = count(files, outcome);
+    return json;
+}
+
+void throw_result(const std::vector<ListedFile>& files, bool dry_run) {
+    const index_t complete = count(files, Outcome::done) + count(files, Outcome::skipped);
+    const index_t failed = count(files, Outcome::failed);
+    if (count(files, Outcome::stopped) + count(files, Outcome::not_started) > 0)
+        throw Interrupted(
+            dry_run ? "interrupted; nothing was written"
+                    : message("interrupted; the results of ", complete, " of ", files.size(),
+                              " files are complete; --resume goes on with the others"));
+    if (failed == 0) return;
+    ExitCode code = ExitCode::some_files_failed;
+    if (failed == static_cast<index_t>(files.size()) &&
+        std::all_of(files.begin(), files.end(),
+                    [&](const ListedFile& file) { return file.code == files.front().code; }))
+        code = files.front().code;
+    throw FilesFailed(message(failed, " of ", files.size(),
+                              " files failed; correct them and go on with --resume"),
+                      code);
+}
+
+Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
+                    const std::string& truth, const std::stop_token& stop) {
+    Survey survey;
+    survey.files = named_files(many, truth);
+    check_names(survey.files, request.kernels());
+    for (const std::string& kernel : request.kernels())
+        static_cast<void>(open_kernel(kernel, request.kernel_options));
+    if (!request.run.dry_run) make_folder(many.output_folder);
+
+    std::map<std::string, std::size_t> first;  // file of each problem
+    for (std::size_t i = 0; i < survey.files.size() && !stop.stop_requested(); ++i) {
+        ListedFile& file = survey.files[i];
+        try {
+            for (const std::string& output : {file.output, file.truth})
+                if (!output.empty() && fs::is_directory(many.output_folder))
+                    check_output_path(io::parse_path(output).file,
+                                      request.create.overwrite || many.resume);
+            read_header(file, request, survey);
+            first.emplace(file.problem, i);
+            survey.order.push_back(i);
+        } catch (const std::exception& error) {
+            file.fail(error, many.has_option);
+        }
+    }
+    std::stable_sort(survey.order.begin(), survey.order.end(), [&](std::size_t a, std::size_t b) {
+        return first.at(survey.files[a].problem) < first.at(survey.files[b].problem);
+    });
+    return survey;
+}
+
+bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
+                 const io::ImageMetadata& expected) {
+    std::error_code missing;
+    for (const std::string& output : {file.output, file.truth}) {
+        if (output.empty()) continue;
+        const auto written = fs::last_write_time(io::parse_path(output).file, missing);
+        if (missing) return false;
+        for (const std::string& input : inputs)
+            if (fs::last_write_time(io::parse_path(input).file, missing) > written || missing)
+                return false;
+    }
+    try {
+        const io::ImageMetadata found = io::open_image(file.output)->metadata();
+        // Formats without names of axes do not tell times from channels.
+        return found.shape == expected.shape && found.type == expected.type &&
+               found.frames * found.channels == expected.frames * expected.channels;
+    } catch (const Error&) {
+        return false;
+    }
+}
+
+}  // namespace convolume::cli

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run/errors.hpp"
+
+#include <algorithm>
+#include <array>
+#include <new>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+namespace convolume::cli {
+
+namespace {
+
+/// Whether a thread could not be made: its stack is memory.
+bool is_refused_thread(const std::exception& error) {
+    const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+    return of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+}
+
+/// The command's option for an option of the library; any other name as it is.
+std::string_view command_option(std::string_view library_option) {
+    constexpr std::array<std::pair<std::string_view, std::string_view>, 12> options{
+        {{"overwrite", "--overwrite"},
+         {"max_host_bytes", "--max-host-mem"},
+         {"max_gpu_bytes", "--max-gpu-mem"},
+         {"max_cpu_engine_bytes", "--engine-mem"},
+         {"raw_type", "--raw"},
+         {"raw_signals", "--signals"},
+         {"raw_samples", "--taps"},
+         {"raw_header", "--header"},
+         {"raw_byte_order", "--byte-order"},
+         {"stored", "--output-type"},
+         {"sampling_rate_hz", "--rate"},
+         {"segment", "--segment"}}};
+    for (const auto& [name, option] : options)
+        if (name == library_option) return option;
+    return library_option;
+}
+
+struct Hint {
+    std::string_view option;    ///< as in --help
+    std::string_view argument;  ///< what to give it
+};
+
+/// Options that help against an error.
+std::vector<Hint> hints_for(const Error& error) {
+    if (is_a<DeviceFailure>(error) || is_a<GpuUnavailable>(error)) return {{"--device", " cpu"}};
+    if (is_a<OutputExists>(error)) return {{"--overwrite", ""}};
+    const auto* const refused = dynamic_cast<const OutOfMemory*>(&error);
+    std::vector<Hint> hints;
+    if (refused && refused->memory() != MemoryKind::gpu) hints.push_back({"--max-host-mem", ""});
+    if (refused && refused->memory() != MemoryKind::host) hints.push_back({"--max-gpu-mem", ""});
+    return hints;
+}
+
+std::string with_options(const Error& error, const HasOption& has_option) {
+    if (error.sentence().names_options()) return error.sentence().with_names(command_option);
+    std::string options;
+    for (const auto& [option, argument] : hints_for(error))
+        if (has_option(option)) options += message(options.empty() ? "" : ", ", option, argument);
+    return options.empty() ? error.what() : message(error.what(), " (", options, ")");
+}
+
+}  // namespace
+
+ExitCode exit_code_of(const std::exception& error) {
+    if (const auto* files = dynamic_cast<const FilesFailed*>(&error)) return files->code();
+    if (is_a<InvalidArgument>(error)) return ExitCode::usage;
+    if (is_a<OutOfMemory>(error) || is_a<std::bad_alloc>(error) || is_refused_thread(error))
+        return ExitCode::out_of_memory;
+    if (is_a<Unavailable>(error)) return ExitCode::unavailable;
+    if (is_a<OutputExists>(error)) return ExitCode::output_exists;
+    if (is_a<ErrorTooLarge>(error)) return ExitCode::error_too_large;
+    if (is_a<BadData>(error)) return ExitCode::bad_data;
+    if (is_a<InputNotFound>(error)) return ExitCode::no_input;
+    if (is_a<CannotCreate>(error)) return ExitCode::cannot_create;
+    if (is_a<PipeClosed>(error)) return ExitCode::pipe_closed;
+    if (is_a<IoError>(error)) return ExitCode::io_error;
+    if (is_a<Cancelled>(error)) return ExitCode::interrupted;
+    if (is_a<InternalError>(error)) return ExitCode::internal;
+    if (is_a<Error>(error) || is_a<std::system_error>(error)) return ExitCode::runtime_fault;
+    return ExitCode::internal;
+}
+
+std::string sentence_of(const std::exception& error, const HasOption& has_option) {
+    std::string text = error.what();
+    if (is_a<Cancelled>(error) && !is_a<Interrupted>(error))
+        text = "interrupted; nothing was written";
+    else if (is_a<std::bad_alloc>(error))
+        text = "the system refused memory; close other programs or set --max-host-mem";
+    else if (is_refused_thread(error))
+        text = "the system refused a thread; close other programs or set --threads";
+    else if (exit_code_of(error) == ExitCode::internal && !is_a<FilesFailed>(error))
+        text = "internal error, please report it with the command you ran: " + text;
+    else if (const auto* const known = dynamic_cast<const Error*>(&error))
+        text = with_options(*known, has_option);
+    return in_one_line(std::move(text));
+}
+
+std::string in_one_line(std::string text) {
+    while (!text.empty() && text.back() == '\n') text.pop_back();
+    std::replace(text.begin(), text.end(), '\n', ' ');
+    return text;
+}
+
+}  // namespace convolume::cli
