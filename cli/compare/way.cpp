@@ -96,10 +96,8 @@ std::vector<index_t> parse_sizes(std::string_view option, const std::string& tex
 
 EngineChoice parse_compared_device(const std::string& text) {
     EngineChoice engines;
-    std::string with_commas = text;
-    std::replace(with_commas.begin(), with_commas.end(), '+', ',');
     try {
-        parse_device(with_commas, engines);
+        set_devices(engines, text);
     } catch (const InvalidArgument&) {
         throw InvalidArgument(message("--devices takes auto, cpu, gpu, gpu:0, gpu:0+1, …, not \"",
                                       text, "\"; correct it"));
