@@ -17,12 +17,6 @@ namespace convolume::cli {
 
 namespace {
 
-/// Nothing stands for "auto".
-std::optional<double> parse_image_background(std::string_view option, const std::string& text) {
-    if (text == "auto") return {};
-    return parse_number(option, text);
-}
-
 constexpr int usual_coarse_start = 20;
 
 int parse_coarse_start(std::string_view option, const std::string& text) {
@@ -34,90 +28,19 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
     return parse_positive<int>(option, text);
 }
 
-/// --gain or --offset: one of them alone leaves the other at 1 or 0.
-CLI::Option* add_photon_option(CLI::App& app, const char* name, DeconvolveOptions& options,
-                               double PhotonScale::*member, const char* help) {
-    return app
-        .add_option_function<std::string>(
-            name,
-            [&options, name, member](const std::string& text) {
-                if (!options.photons) options.photons.emplace();
-                (*options.photons).*member = parse_number(name, text);
-            },
-            help)
-        ->type_name("N");
-}
-
 void add_meaning(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--method", options.method, parse_deconvolve_method,
-               "rl|rl-tv|shb|wb|rlgc|wiener",
-               "Richardson-Lucy (rl, the default), with total variation (rl-tv), as a scaled heavy "
-               "ball (shb), with a Wiener-Butterworth back projector (wb), gradient consensus "
-               "(rlgc), or Wiener")
-        ->group(group);
-    add_parsed(app, "--iterations", options.iterations, parse_positive<int>, "N",
-               "Maximum number of iterations (default 30; of wb those of --unmatched; with "
-               "--stop auto 200)")
-        ->group(group);
-    app.add_option_function<std::string>(
-           "--stop",
-           [&options](const std::string& text) {
-               options.hold_out = text == "auto";
-               if (!options.hold_out) options.stop = parse_number("--stop", text);
-           },
-           "auto: stop when held-out photons are predicted best; a number: when an iteration "
-           "lowers the misfit by less than this fraction; for wiener, when the residual is at most "
-           "this (default: never; wiener: 0.001)")
-        ->type_name("auto|X")
-        ->group(group);
-    add_photon_option(
-        app, "--gain", options, &PhotonScale::gain,
-        "Photons for each unit of the image, for --stop auto and rlgc (default: seen from the "
-        "noise)")
-        ->group(group);
-    add_photon_option(
-        app, "--offset", options, &PhotonScale::offset,
-        "Value of a pixel without photons, for --stop auto and rlgc (default: seen from the "
-        "noise)")
-        ->group(group);
-    add_parsed(app, "--acceleration", options.acceleration, parse_acceleration,
-               "biggs-andrews|none", "Acceleration of rl and rl-tv (default biggs-andrews)")
-        ->group(group);
-    add_parsed(
-        app, "--background", options.background, parse_image_background, "N|auto",
-        "Level of the image without light; auto: the level that most pixels are near (default "
-        "0)")
-        ->group(group);
-    add_parsed(app, "--saturation", options.saturation, parse_number, "N",
-               "Pixels of at least this value are saturated and are left out; not of wiener "
-               "(default: all are used)")
-        ->group(group);
-    add_parsed(app, "--edges", options.boundary, parse_edges,
-               "extend|zero|nearest|reflect|mirror|wrap",
-               "The object beyond the image's edges: estimated (extend, the default) or given by a "
-               "boundary condition")
-        ->group(group);
-    add_parsed(app, "--tv", options.tv_weight, parse_number, "W",
-               "Weight of the total variation of rl-tv (default 0.002)")
-        ->group(group);
-    add_parsed(app, "--noise-to-signal", options.noise_to_signal, parse_number, "K",
-               "Noise-to-signal power ratio for wiener and wb (default 0.01)")
-        ->group(group);
-    add_parsed(
-        app, "--consensus", options.consensus, parse_number, "X",
-        "rlgc ends when less than this share of voxels agree, five times in a row (default 0.55)")
-        ->group(group);
-    add_parsed(app, "--unmatched", options.unmatched, parse_positive<int>, "N",
-               "Iterations of wb with its back projector, before those of rl (default 2)")
-        ->group(group);
-    add_parsed(
-        app, "--coarse-start", options.coarse_start, parse_coarse_start, "[N]",
-        "Begin with N iterations on each of one or two coarser images (20 without a number): "
-        "the same quality sooner; of rl, rl-tv and shb (default: none)")
-        ->expected(0, 1)
-        ->group(group);
+    add_options(
+        app, group, options,
+        {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
+         "saturation", "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
+    with_option<DeconvolveOptions>("coarse_start", [&](const auto& field) {
+        add_parsed(app, field.text.flags, options.coarse_start, parse_coarse_start,
+                   option_type(field), option_help(field, options))
+            ->expected(0, 1)
+            ->group(group);
+    });
     app.add_option("--start", request.start,
                    "An image to begin with, such as an earlier result (default: a constant)")
         ->type_name("FILE")
@@ -134,7 +57,7 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     const char* group = "How it is computed";
     add_device_option(app, group, request.engines);
     add_gpu_memory_option(app, group, request.engines);
-    add_host_memory_option(app, group, request.options.max_host_bytes);
+    add_options(app, group, request.options, {"max_host_bytes"});
     add_engine_threads_option(app, group, request.engines);
 }
 

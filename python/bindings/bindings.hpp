@@ -7,6 +7,7 @@
 namespace convolume::python {
 
 void bind_errors(nanobind::module_& module);
+void bind_option_names(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
 void bind_convolver(nanobind::module_& module);
 void bind_device(nanobind::module_& module);

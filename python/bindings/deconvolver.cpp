@@ -6,41 +6,13 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "bindings/released.hpp"
 #include "convolume/device.hpp"
 
 namespace convolume::python {
 
 namespace {
-
-void make_options(DeconvolveOptions* self, const std::string& method, int iterations,
-                  const std::string& acceleration, const std::string& edges,
-                  const std::string& center, std::optional<double> background, double tv_weight,
-                  const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
-                  int unmatched, std::optional<double> stop, bool hold_out,
-                  std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
-                  int coarse_start, const std::optional<std::string>& image_type,
-                  std::optional<index_t> max_host_bytes) {
-    new (self) DeconvolveOptions;
-    self->method = parse_deconvolve_method(method);
-    self->iterations = iterations;
-    self->acceleration = parse_acceleration(acceleration);
-    self->boundary = parse_edges(edges);
-    self->center = parse_kernel_center(center);
-    self->background = background;
-    self->tv_weight = tv_weight;
-    self->voxel = {spacing[0], spacing[1], spacing[2]};
-    self->noise_to_signal = noise_to_signal;
-    self->consensus = consensus;
-    self->unmatched = unmatched;
-    self->stop = stop;
-    self->hold_out = hold_out;
-    if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
-    self->saturation = saturation;
-    self->coarse_start = coarse_start;
-    if (image_type) self->image_type = parse_pixel_type(*image_type);
-    self->max_host_bytes = max_host_bytes;
-}
 
 nb::dict to_dict(const DeconvolveReport& report) {
     nb::dict facts;
@@ -123,16 +95,7 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
-    nb::class_<DeconvolveOptions>(module, "DeconvolveOptions")
-        .def("__init__", &make_options, nb::kw_only(), nb::arg("method") = "rl",
-             nb::arg("iterations") = 30, nb::arg("acceleration") = "biggs-andrews",
-             nb::arg("edges") = "extend", nb::arg("center") = "middle",
-             nb::arg("background") = nb::none(), nb::arg("tv_weight") = 0.002,
-             nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
-             nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
-             nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
-             nb::arg("saturation") = nb::none(), nb::arg("coarse_start") = 0,
-             nb::arg("image_type") = nb::none(), nb::arg("max_host_bytes") = nb::none());
+    bind_options<DeconvolveOptions>(module, "DeconvolveOptions");
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(

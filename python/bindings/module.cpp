@@ -9,6 +9,7 @@ NB_MODULE(_core, module) {
     module.def(
         "version", [] { return convolume::version(); }, "Of the library: \"0.1.0\".");
     convolume::python::bind_errors(module);
+    convolume::python::bind_option_names(module);
     convolume::python::bind_machine(module);
     convolume::python::bind_convolver(module);
     convolume::python::bind_device(module);

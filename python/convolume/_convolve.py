@@ -64,7 +64,7 @@ class _Problem:
         self.shape = shape
         self.dtype = image_type
         self.options = self._options(self.arguments)
-        self.engines = engines(arguments["device"], arguments["workers"], arguments["max_gpu_mem"])
+        self.engines = engines(arguments)
         complex_data = image_type.kind == "c" or taps.dtype.kind == "c"
         self.natural = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}[precision][
             complex_data]

@@ -106,8 +106,8 @@ class _Problem:
         return np.moveaxis(whole, (-2, -1), (self.axis, self.axis + 1))
 
     def for_host_arrays(self) -> _core.FilterBank:
-        where = engines(self.arguments["device"], self.arguments["workers"], self.arguments["max_gpu_mem"])
-        return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, where, self.dtype.name)
+        return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, engines(self.arguments),
+                                self.dtype.name)
 
     def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceFilterBank:
         return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype.name)

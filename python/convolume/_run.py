@@ -3,7 +3,7 @@
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from . import _core
@@ -13,7 +13,21 @@ Progress = Callable[[float], object] | bool | None
 Device = str | int | Sequence[int]
 
 
-class Run(TypedDict, total=False):
+class Devices(TypedDict, total=False):
+    """Where a function computes."""
+
+    device: Device
+    workers: int | None
+    max_gpu_mem: int | str | None
+
+
+class Resources(Devices, total=False):
+    """Where and with what memory a function computes."""
+
+    max_host_mem: int | str | None
+
+
+class Run(Resources, total=False):
     """Keywords of all functions that compute.
 
     Attributes
@@ -29,20 +43,22 @@ class Run(TypedDict, total=False):
         A function that is called with the fraction done, or True for a bar by tqdm.
     """
 
-    device: Device
-    workers: int | None
-    max_host_mem: int | str | None
-    max_gpu_mem: int | str | None
     progress: Progress
 
+
+#: Of Run.
+RUN_DEFAULTS: dict[str, Any] = {"device": "auto", "workers": None, "max_host_mem": None, "max_gpu_mem": None,
+                                "progress": None}
 
 _gpu_process: int | None = None  # that has used a GPU
 
 
-def engines(device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None) -> _core.Engines:
-    kind, gpus = _device(device)
+def engines(options: Mapping[str, Any]) -> _core.Engines:
+    """Of the options of Devices; others are not looked at."""
+    kind, gpus = _device(options.get("device", "auto"))
     _check_fork(kind)
-    return _core.Engines(device=kind, gpus=gpus, threads=thread_count(workers), max_gpu_bytes=byte_size(max_gpu_mem))
+    return _core.Engines(device=kind, gpus=gpus, threads=thread_count(options.get("workers")),
+                         max_gpu_bytes=byte_size(options.get("max_gpu_mem")))
 
 
 def _device(device: Device) -> tuple[str, list[int]]:
