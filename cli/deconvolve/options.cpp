@@ -35,12 +35,7 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
         app, group, options,
         {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
          "saturation", "boundary", "tv_weight", "noise_to_signal", "consensus", "unmatched"});
-    with_option<DeconvolveOptions>("coarse_start", [&](const auto& field) {
-        add_parsed(app, field.text.flags, options.coarse_start, parse_coarse_start,
-                   option_type(field), option_help(field, options))
-            ->expected(0, 1)
-            ->group(group);
-    });
+    add_option_parsed_by(app, group, options, "coarse_start", parse_coarse_start)->expected(0, 1);
     app.add_option("--start", request.start,
                    "An image to begin with, such as an earlier result (default: a constant)")
         ->type_name("FILE")
@@ -56,9 +51,9 @@ void add_meaning(CLI::App& app, DeconvolveRequest& request) {
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
     const char* group = "How it is computed";
     add_device_option(app, group, request.engines);
-    add_gpu_memory_option(app, group, request.engines);
+    add_options(app, group, request.engines, {"max_gpu_bytes"});
     add_options(app, group, request.options, {"max_host_bytes"});
-    add_engine_threads_option(app, group, request.engines);
+    add_options(app, group, request.engines, {"threads"});
 }
 
 void refuse_idle(const CLI::App& command, const char* option, const char* method) {

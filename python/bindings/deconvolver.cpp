@@ -44,6 +44,24 @@ nb::dict to_dict(const Iteration& iteration) {
     return facts;
 }
 
+nb::dict to_dict(const DeconvolvePlan& plan) {
+    nb::dict facts;
+    facts["on_device"] = plan.on_device;
+    facts["by_walks"] = plan.by_walks;
+    facts["tiles"] = plan.tiles;
+    facts["engines"] = plan.engines;
+    facts["object"] = triple(plan.object);
+    facts["grid"] = triple(plan.grid);
+    facts["array_bytes"] = plan.array_bytes;
+    facts["device_bytes"] = plan.device_bytes;
+    facts["host_bytes"] = plan.host_bytes;
+    facts["why_not_on_device"] = plan.why_not_on_device;
+    nb::list coarse;
+    for (const Shape3& shape : plan.coarse_images) coarse.append(triple(shape));
+    facts["coarse_images"] = coarse;
+    return facts;
+}
+
 using Execute =
     std::function<DeconvolveReport(const DeconvolveRun& run, const ExecutionContext& context)>;
 
@@ -92,6 +110,40 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
     return to_dict(report);
 }
 
+void bind_device_deconvolver(nb::module_& module) {
+    nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
+        .def(
+            "__init__",
+            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
+               const DeconvolveOptions& options, int device, PixelType image_type,
+               PixelType output_type, std::optional<index_t> max_gpu_bytes) {
+                const ConstImageView taps = view(psf);
+                DeviceDeconvolveOptions where;
+                where.device = device;
+                where.image_type = image_type;
+                where.output_type = output_type;
+                where.max_gpu_bytes = max_gpu_bytes;
+                const nb::gil_scoped_release released;
+                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
+            },
+            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
+            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
+        .def(
+            "execute",
+            [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
+               std::uintptr_t stream, const std::optional<ReadArray>& start,
+               const nb::object& callback, const nb::object& progress) {
+                return execute(start, callback, progress,
+                               [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                                   return self.execute(
+                                       pointer<const void>(image), pointer<void>(out),
+                                       DeviceStream(pointer<CUstream_st>(stream)), run, context);
+                               });
+            },
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
+            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+}
+
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
@@ -108,26 +160,7 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
-        .def_prop_ro("plan_facts",
-                     [](const Deconvolver& self) {
-                         const DeconvolvePlan plan = self.plan();
-                         nb::dict facts;
-                         facts["on_device"] = plan.on_device;
-                         facts["by_walks"] = plan.by_walks;
-                         facts["tiles"] = plan.tiles;
-                         facts["engines"] = plan.engines;
-                         facts["object"] = triple(plan.object);
-                         facts["grid"] = triple(plan.grid);
-                         facts["array_bytes"] = plan.array_bytes;
-                         facts["device_bytes"] = plan.device_bytes;
-                         facts["host_bytes"] = plan.host_bytes;
-                         facts["why_not_on_device"] = plan.why_not_on_device;
-                         nb::list coarse;
-                         for (const Shape3& shape : plan.coarse_images)
-                             coarse.append(triple(shape));
-                         facts["coarse_images"] = coarse;
-                         return facts;
-                     })
+        .def_prop_ro("plan_facts", [](const Deconvolver& self) { return to_dict(self.plan()); })
         .def(
             "execute",
             [](const Deconvolver& self, const ReadArray& image, const WriteArray& out,
@@ -142,40 +175,7 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
-
-    // Addresses and streams are whole numbers, as of DeviceConvolver.
-    nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
-        .def(
-            "__init__",
-            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
-               const DeconvolveOptions& options, int device, const std::string& image_type,
-               const std::string& output_type, std::optional<index_t> max_gpu_bytes) {
-                const ConstImageView taps = view(psf);
-                DeviceDeconvolveOptions where;
-                where.device = device;
-                where.image_type = parse_pixel_type(image_type);
-                where.output_type = parse_pixel_type(output_type);
-                where.max_gpu_bytes = max_gpu_bytes;
-                const nb::gil_scoped_release released;
-                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
-            },
-            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
-            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
-        .def(
-            "execute",
-            [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
-               std::uintptr_t stream, const std::optional<ReadArray>& start,
-               const nb::object& callback, const nb::object& progress) {
-                return execute(
-                    start, callback, progress,
-                    [&](const DeconvolveRun& run, const ExecutionContext& context) {
-                        return self.execute(
-                            reinterpret_cast<const void*>(image), reinterpret_cast<void*>(out),
-                            DeviceStream(reinterpret_cast<CUstream_st*>(stream)), run, context);
-                    });
-            },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
-            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+    bind_device_deconvolver(module);
 }
 
 }  // namespace convolume::python

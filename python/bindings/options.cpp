@@ -26,13 +26,33 @@ void bind_names(nb::module_& module, const char* name) {
 }  // namespace
 
 void bind_option_names(nb::module_& module) {
+    bind_names<Mode>(module, "Mode");
+    bind_names<Operation>(module, "Operation");
+    bind_names<Method>(module, "Method");
+    bind_names<Precision>(module, "Precision");
+    bind_names<NanPolicy>(module, "NanPolicy");
+    bind_names<KernelNormalization>(module, "KernelNormalization");
+    bind_names<TransferGate>(module, "TransferGate");
     bind_names<DeconvolveMethod>(module, "DeconvolveMethod");
     bind_names<Acceleration>(module, "Acceleration");
+    bind_names<FilterMethod>(module, "FilterMethod");
+    bind_names<PointPost>(module, "PointPost");
+    bind_names<PsfModel>(module, "PsfModel");
+    bind_names<Modality>(module, "Modality");
+    bind_names<PsfParameter>(module, "PsfParameter");
+    bind_names<PhantomKind>(module, "PhantomKind");
+    bind_names<EngineChoice::Device>(module, "Device");
     module.def(
         "describe_options",
         [](const std::string& name) {
             static const std::map<std::string, nb::list (*)()> tables{
-                {"DeconvolveOptions", described_options<DeconvolveOptions>}};
+                {"Camera", described_options<Camera>},
+                {"DeconvolveOptions", described_options<DeconvolveOptions>},
+                {"Engines", described_options<EngineChoice>},
+                {"FilterOptions", described_options<FilterOptions>},
+                {"Options", described_options<Options>},
+                {"PhantomOptions", described_options<PhantomOptions>},
+                {"PsfOptions", described_options<PsfOptions>}};
             const auto found = tables.find(name);
             if (found == tables.end())
                 throw InvalidArgument(message("there are no options called ", name));

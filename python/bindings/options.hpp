@@ -3,17 +3,19 @@
 // Structs of options as Python classes, by the tables of core/option_table.hpp: __init__ takes the
 // options as keywords, each is an attribute, and describe_options() tells what they are.
 
+#include <nanobind/stl/pair.h>
+
 #include <string>
 
 #include "bindings/arrays.hpp"
-#include "core/option_table.hpp"
+#include "core/option_tables.hpp"
 
 namespace convolume::python {
 
 [[noreturn]] inline void refuse_value(const OptionText& option, const char* wanted,
                                       nb::handle value) {
     throw nb::type_error(
-        message(option.key(), " is ", wanted, ", not ", nb::repr(value).c_str()).c_str());
+        message(option.keyword(), " is ", wanted, ", not ", nb::repr(value).c_str()).c_str());
 }
 
 /// `value` as a T. `wanted` is in the message if it is none.
@@ -32,9 +34,9 @@ Value plain_option(const OptionText& option, nb::handle value) {
     } else if constexpr (std::is_integral_v<Value>) {
         return cast_option<Value>(option, "a whole number", value);
     } else if constexpr (std::is_same_v<Value, double>) {
-        const bool has_name = *option.unset_name != '\0';
+        const bool has_name = *option.notes.unset_name != '\0';
         const std::string wanted =
-            has_name ? message("a number or '", option.unset_name, "'") : "a number";
+            has_name ? message("a number or '", option.notes.unset_name, "'") : "a number";
         return cast_option<double>(option, wanted.c_str(), value);
     } else if constexpr (std::is_same_v<Value, PhotonScale>) {
         const auto pair = cast_option<std::array<double, 2>>(option, "(gain, offset)", value);
@@ -53,6 +55,11 @@ Value plain_option(const OptionText& option, nb::handle value) {
     } else if constexpr (std::is_same_v<Value, FilterOrigin>) {
         return {FilterOrigin::Kind::explicit_,
                 cast_option<index_t>(option, "a name or a whole number", value)};
+    } else if constexpr (std::is_same_v<Value, WindowPost>) {
+        if (value.is_none()) return {};
+        const auto [kind, length] =
+            cast_option<std::pair<std::string, index_t>>(option, "(kind, length)", value);
+        return parse_window_post(message(kind, ":", length));
     } else if constexpr (std::is_same_v<Value, std::vector<int>>) {
         return cast_option<std::vector<int>>(option, "a list of whole numbers", value);
     } else if constexpr (std::is_enum_v<Value>) {
@@ -75,9 +82,10 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
         return {false, plain_option<double>(field.text, value)};
     } else {
         if (is_text && field.parse != nullptr) return field.parse(text);
-        if constexpr (requires { typename Value::value_type; } &&
-                      !std::is_same_v<Value, std::vector<int>>) {
-            if (value.is_none() || (is_text && text == field.text.unset_name)) return {};
+        if constexpr (Named<Value>)
+            if (const auto none = value_named<Value>("none"); none && value.is_none()) return *none;
+        if constexpr (detail::is_optional<Value>) {
+            if (value.is_none() || (is_text && text == field.text.notes.unset_name)) return {};
             return plain_option<typename Value::value_type>(field.text, value);
         } else {
             return plain_option<Value>(field.text, value);
@@ -102,9 +110,9 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
         return nb::make_tuple(value.begin, value.end);
     else if constexpr (std::is_same_v<Value, StopRule>)
         return value.hold_out ? nb::object(nb::str("auto")) : nb::cast(value.fraction);
-    else if constexpr (requires { typename Value::value_type; }) {
+    else if constexpr (detail::is_optional<Value>) {
         if (value) return option_to_python(option, *value);
-        if (*option.unset_name != '\0') return nb::str(option.unset_name);
+        if (*option.notes.unset_name != '\0') return nb::str(option.notes.unset_name);
         return nb::none();
     } else {
         return nb::str(option_value_text(value).c_str());
@@ -116,7 +124,7 @@ template <class Struct>
 void set_option(Struct& options, const char* name, std::string_view keyword, nb::handle value) {
     bool found = false;
     for_each_option<Struct>([&](const auto& field) {
-        if (field.text.key() != keyword) return;
+        if (field.text.keyword() != keyword) return;
         found = true;
         field.set(options, option_of_python(field, value));
     });
@@ -134,13 +142,13 @@ nb::list described_options() {
         using Value = typename std::remove_cvref_t<decltype(field)>::Value;
         nb::dict one;
         one["name"] = field.text.name;
-        one["keyword"] = std::string(field.text.key());
+        one["keyword"] = std::string(field.text.keyword());
         one["flags"] = field.text.flags;
         one["type"] = option_type(field);
         one["default"] = option_to_python(field.text, field.get(preset));
         one["help"] = option_help(field, preset);
-        one["range"] = field.text.range;
-        one["unit"] = field.text.unit;
+        one["range"] = field.text.notes.range;
+        one["unit"] = option_unit(field.text);
         nb::list choices;
         if constexpr (Named<Value>)
             for (const NamedValue<Value>& choice : names_of<Value>) choices.append(choice.name);
@@ -164,10 +172,16 @@ nb::class_<Struct> bind_options(nb::module_& module, const char* name) {
         },
         nb::sig("def __init__(self, **options: object) -> None"));
     for_each_option<Struct>([&](const auto& field) {
-        if (field.text.key().empty()) return;
+        if (field.text.keyword().empty()) return;
         bound.def_prop_rw(
-            std::string(field.text.key()).c_str(),
-            [&field](const Struct& self) { return option_to_python(field.text, field.get(self)); },
+            std::string(field.text.keyword()).c_str(),
+            [&field](const Struct& self) {
+                using Value = typename std::remove_cvref_t<decltype(field)>::Value;
+                if constexpr (std::is_arithmetic_v<Value>)
+                    return field.get(self);
+                else
+                    return option_to_python(field.text, field.get(self));
+            },
             [&field](Struct& self, const nb::object& value) {
                 field.set(self, option_of_python(field, value));
             },

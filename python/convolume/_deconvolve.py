@@ -11,12 +11,11 @@ import numpy as np
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
 from ._device import DeviceArray, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument
+from ._errors import InvalidArgument, warn_of_clamped
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of, triple_of, with_keywords
 from ._run import RUN_DEFAULTS, Devices, Progress, Resources, byte_size, engines, progress_bar
-from ._warnings import warn_of_clamped
 
-Acceleration = Literal["none", "biggs-andrews"]
+Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"]
 
@@ -263,6 +262,8 @@ class Deconvolver:
             that is the result. What it raises ends the work.
         stream : optional
             For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
+        progress
+            See :class:`convolume.Run`.
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
             with on_stream(image, run.get("stream")):
@@ -305,7 +306,7 @@ class Deconvolver:
         if key not in self._on_gpus:
             self._on_gpus[key] = _core.DeviceDeconvolver(
                 triple_of(self.image_shape), self._psf.reshape(triple_of(self._psf.shape)), self._options, image.device,
-                image.dtype.name, result.dtype.name, self._max_gpu_bytes)
+                image.dtype, result.dtype, self._max_gpu_bytes)
         deconvolver = self._on_gpus[key]
         where = image.address, result.address, image.stream(run.get("stream"))
         enough = self._execute(lambda *calls: deconvolver.execute(*where, *calls), run)

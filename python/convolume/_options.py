@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options as keywords: a TypedDict has the names and types of a function's keywords, and the library's tables of options
-have their defaults."""
+"""Options as keywords: a TypedDict has the names and types of a function's keywords, and the library's tables of
+options have their defaults."""
 
 import functools
 import inspect
@@ -32,17 +32,21 @@ def defaults_of(keywords: Any, *tables: str, **others: Any) -> dict[str, Any]:
     return {name: others[name] if name in others else described[name] for name in keywords.__annotations__}
 
 
-def with_keywords(keywords: Any, defaults: Mapping[str, Any]) -> Callable[[_Function], _Function]:
+def with_keywords(keywords: Any, defaults: Mapping[str, Any],
+                  takes_others: bool = False) -> Callable[[_Function], _Function]:
     """Gives a function with ``**options: Unpack[keywords]`` the signature that its callers see: a parameter for each
-    keyword, with its default. Other keywords are a TypeError, as of every function of Python."""
+    keyword, with its default. Unless it takes others, these are a TypeError, as of every function of Python."""
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
-        shown = [one for one in signature.parameters.values() if one.kind is not one.VAR_KEYWORD]
+        *shown, others = signature.parameters.values()
         names = sorted(keywords.__annotations__, key=lambda name: _LAST.index(name) if name in _LAST else -1)
         known = frozenset([*names, *(one.name for one in shown)])
         shown += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name],
                                     annotation=keywords.__annotations__[name]) for name in names]
+        if takes_others:
+            vars(function)["__signature__"] = signature.replace(parameters=[*shown, others.replace(annotation=Any)])
+            return function
 
         @functools.wraps(function)
         def checked(*arguments: Any, **options: Any) -> Any:

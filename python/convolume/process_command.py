@@ -12,20 +12,19 @@ from contextlib import contextmanager
 from typing import Any, NoReturn, TextIO
 
 from ._errors import (
-                      BadData,
-                      Cancelled,
-                      CannotCreate,
-                      InputNotFound,
-                      InvalidArgument,
-                      OutOfMemory,
-                      OutputExists,
-                      Unavailable,
+    BadData,
+    Cancelled,
+    CannotCreate,
+    ConvolumeWarning,
+    InputNotFound,
+    InvalidArgument,
+    OutOfMemory,
+    OutputExists,
+    Unavailable,
 )
 from ._process import DEFAULTS, run_process
 from ._process_plan import plan_process
-from ._process_report import BlocksFailed, ProcessReport
-from ._process_status import process_status
-from ._warnings import ConvolumeWarning
+from ._process_report import BlocksFailed, ProcessReport, process_status
 
 _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
