@@ -32,7 +32,6 @@ void bind_option_names(nb::module_& module) {
     bind_names<Precision>(module, "Precision");
     bind_names<NanPolicy>(module, "NanPolicy");
     bind_names<KernelNormalization>(module, "KernelNormalization");
-    bind_names<TransferGate>(module, "TransferGate");
     bind_names<DeconvolveMethod>(module, "DeconvolveMethod");
     bind_names<Acceleration>(module, "Acceleration");
     bind_names<FilterMethod>(module, "FilterMethod");

@@ -185,7 +185,7 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
 
 
 def _metadata_for(source: Image, options: SaveKeywords) -> _core.ImageMetadata:
-    metadata = (options.get("like") or source)._metadata.copy()
+    metadata: _core.ImageMetadata = (options.get("like") or source)._metadata.copy()
     for field in ("frames", "channels", "shape", "type", "axes"):
         setattr(metadata, field, getattr(source._metadata, field))
     if len(metadata.channel_names) != metadata.channels:

@@ -78,7 +78,8 @@ class Image:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of the samples as they are stored."""
-        return np.dtype(self._metadata.type)
+        dtype: np.dtype[Any] = self._metadata.type
+        return dtype
 
     @property
     def axes(self) -> str:

@@ -30,16 +30,16 @@ class Pass(NamedTuple):
     weights: Array
     center: Sequence[int]
     mode: Boundary
-    cval: Any  # real where sums are truncated, else real or complex
+    cval: complex  # of truncated sums only the real part
     divisor: int = 1
 
 
 def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources,
                    buffer: Array | None = None) -> Array:
     """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
-    whole = _is_whole(image) and _is_whole(filter_.weights) and float(filter_.cval).is_integer()
+    whole = _is_whole(image) and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
     largest = _largest(image, filter_)
-    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval,
+    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval.real,
                      precision="float64", local_nan=True, out=buffer, resources=resources)
     result, flat = np.empty(image.size, dtype), sums.reshape(-1)
     in_order = _SumsInOrder(image, filter_, order)
@@ -73,7 +73,7 @@ def _is_whole(array: Array) -> bool:
 
 def _largest(image: Array, filter_: Pass) -> float:
     """What no sum exceeds."""
-    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval))
+    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
     return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
 
 
@@ -126,7 +126,7 @@ class _SumsInOrder:
         places = tuple(source[i + o] for source, i, o in zip(self._sources, index, offset))
         values = self._image[places].astype(np.float64)
         outside = np.logical_or.reduce([place < 0 for place in places])
-        return np.where(outside, self._filter.cval, values) if outside.any() else values
+        return np.where(outside, self._filter.cval.real, values) if outside.any() else values
 
 
 def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> Array:

@@ -166,7 +166,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     >>> report.done, convolume.open(name).shape
     (1, (8, 40, 50))
     """
-    run: Any = {name: options[name] for name in options if name in _RUN_DEFAULTS}
+    run: Any = {name: value for name, value in options.items() if name in _RUN_DEFAULTS}
     report = run_process(source, target, _settings_of(op, options), **run)
     warn_of_clamped(report.clamped_low, report.clamped_high, report.dtype)
     return report
