@@ -220,10 +220,11 @@ std::string option_help(const Field& field, const typename Field::Struct& option
     if constexpr (Named<typename Field::Value>)
         if (*text.help == '\0') return help_of_names(value);
     std::string preset = text.notes.hides_default ? "" : option_value_text(value);
-    if ((preset.empty() || preset == "0") && *text.notes.unset_name != '\0')
-        preset = text.notes.unset_name;
-    if ((preset.empty() || preset == "0") && *text.notes.if_unset != '\0')
+    const bool is_unset =
+        preset.empty() || (std::is_integral_v<typename Field::Value> && preset == "0");
+    if (is_unset && *text.notes.if_unset != '\0')
         return message(text.help, " (default: ", text.notes.if_unset, ")");
+    if (is_unset && *text.notes.unset_name != '\0') preset = text.notes.unset_name;
     if (preset.empty()) return text.help;
     return message(text.help, " (default ", preset, text.notes.remark, ")");
 }

@@ -81,8 +81,9 @@ constexpr auto photon_option(const char* name, const char* flags, const char* ty
             return options.photons ? Value((*options.photons).*member) : Value();
         },
         [](DeconvolveOptions& options, Value value) {
+            if (!value) return;
             if (!options.photons) options.photons.emplace();
-            (*options.photons).*member = value.value_or(PhotonScale().*member);
+            (*options.photons).*member = *value;
         }};
 }
 

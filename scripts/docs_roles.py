@@ -32,9 +32,10 @@ class Roles(Extension):
 
 
 def _show_keywords(function, defaults):
-    shown = [one for one in function.parameters if one.kind is not ParameterKind.var_keyword]
+    *shown, others = function.parameters
     shown += [Parameter(name, kind=ParameterKind.keyword_only, default=default) for name, default in defaults.items()]
-    function.parameters = Parameters(*shown)
+    described = function.docstring.value if function.docstring else ""
+    function.parameters = Parameters(*shown, *([others] if f"**{others.name}" in described else []))
 
 
 def _link(name, module):

@@ -19,6 +19,9 @@ from ._deconvolve import Deconvolver
 from ._errors import BadData, InvalidArgument
 from ._options import boundary_name, defaults_of, with_keywords
 
+NOT_IN_BLOCKS = ("rlgc",)
+"""Methods of deconvolution that end by themselves."""
+
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
 
 
@@ -226,9 +229,9 @@ class Deconvolution:
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
         self.options = {"acceleration": "none", **options}
-        if self.options.get("method") == "rlgc":
-            raise InvalidArgument("the method rlgc ends by itself, in each block at another iteration: choose another "
-                                  "for images in blocks")
+        if self.options.get("method") in NOT_IN_BLOCKS:
+            raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
+                                  "iteration: choose another for images in blocks")
         extents = list(self.psf.shape) if halo is None else [int(n) for n in halo]
         if len(extents) != 3 or min(extents) < 0:
             raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
