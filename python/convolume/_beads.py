@@ -11,8 +11,8 @@ from . import _core
 from ._arrays import readable
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import MicroscopeKeywords, _spacing, psf_defaults, psf_options
-from ._options import triple_of, with_keywords
+from ._optics import MicroscopeKeywords, _spacing, psf_options
+from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
@@ -216,7 +216,7 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)
 
 
-_REFINE = psf_defaults(RefineKeywords, spacing=None, background=None)
+_REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, spacing=None)
 
 
 @with_keywords(RefineKeywords, _REFINE, takes_others=True)

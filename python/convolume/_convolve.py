@@ -24,7 +24,7 @@ from ._options import (
     triple_of,
     with_keywords,
 )
-from ._run import RUN_DEFAULTS, Devices, Progress, Resources, byte_size, engines, progress_bar
+from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
 
 class Plan:
@@ -104,9 +104,7 @@ class ConvolveKeywords(_Form, total=False):
 
 
 def _defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "Options", **{
-        **RUN_DEFAULTS, "cval": 0.0, "normalize": None, "precision": None, "axes": None, "out": None, "dtype": dtype,
-        "stream": None})
+    return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
 
 
 class _Problem:

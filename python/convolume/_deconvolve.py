@@ -13,7 +13,7 @@ from ._arrays import give_back, readable, result_type, writable
 from ._device import DeviceArray, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument, warn_of_clamped
 from ._options import Boundary, Origin, boundary_name, center_of, defaults_of, triple_of, with_keywords
-from ._run import RUN_DEFAULTS, Devices, Progress, Resources, byte_size, engines, progress_bar
+from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
@@ -119,9 +119,7 @@ class WienerKeywords(_Model, total=False):
 
 
 def _defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", **{
-        **RUN_DEFAULTS, "spacing": None, "out": None, "dtype": None, "callback": None, "start": None, "stream": None,
-        **others})
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
 
 
 def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
@@ -134,7 +132,7 @@ def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, A
 
 
 def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
-    """Of the library's DeconvolveOptions; what the caller leaves out is left out."""
+    """Returns keywords of the library's DeconvolveOptions: only those that the caller gives."""
     own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [float(s) for s in spacing]

@@ -12,7 +12,7 @@ from ._arrays import TYPES
 from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
 from ._ome_metadata import AXES
-from ._options import with_keywords
+from ._options import defaults_of, with_keywords
 from ._run import free_host_bytes
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import open_zarr
@@ -114,10 +114,7 @@ class SaveKeywords(TypedDict, total=False):
     channel_names: Sequence[str] | None
 
 
-_SAVE_DEFAULTS: dict[str, Any] = {**dict.fromkeys(SaveKeywords.__annotations__), "overwrite": False, "zarr_format": 3}
-
-
-@with_keywords(SaveKeywords, _SAVE_DEFAULTS)
+@with_keywords(SaveKeywords, defaults_of(SaveKeywords, overwrite=False, zarr_format=3))
 def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     """Writes an image. The extension decides: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy, .zarr.
 

@@ -12,7 +12,7 @@ from ._arrays import give_back, is_double, readable, writable
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
 from ._options import Mode, Nan, Precision, defaults_of, with_keywords
-from ._run import RUN_DEFAULTS, Devices, Progress, engines, progress_bar
+from ._run import Devices, Progress, engines, progress_bar
 
 FilterMethod = Literal["auto", "direct", "overlap-save", "overlap-add", "partitioned"]
 FilterOrigin = Literal["center", "causal", "anticausal"] | int
@@ -48,9 +48,8 @@ class FilterKeywords(_Form, total=False):
 
 
 def _defaults(keywords: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "FilterOptions", **{
-        **RUN_DEFAULTS, "axis": -1, "dtype": np.float32, "post": None, "window": None, "positions": False,
-        "precision": None, "out": None, "stream": None})
+    return defaults_of(keywords, "FilterOptions", axis=-1, dtype=np.float32, post=None, window=None, positions=False,
+                       precision=None)
 
 
 @dataclass(frozen=True)

@@ -78,12 +78,7 @@ class CameraKeywords(TypedDict, total=False):
     seed: int
 
 
-def psf_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    """Those of functions that take a microscope."""
-    return defaults_of(keywords, "PsfOptions", ni0=None, workers=None, progress=None, **others)
-
-
-_MICROSCOPE = psf_defaults(MicroscopeKeywords)
+_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None)
 
 
 def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
@@ -94,8 +89,8 @@ def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
 
 def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"],
                 options: Mapping[str, Any], keywords: Any) -> _core.PsfOptions:
-    """`options` are some of `keywords`, a TypedDict: those of a microscope, workers, and some that are for the caller.
-    """
+    """Makes the library's options. `options` are some of `keywords`, a TypedDict; those that do not describe a
+    microscope are ignored."""
     unknown = set(options).difference(keywords.__annotations__)
     if unknown:
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
@@ -113,7 +108,7 @@ def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: S
     return made
 
 
-@with_keywords(PsfKeywords, psf_defaults(PsfKeywords, shape="auto"), takes_others=True)
+@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, shape="auto"), takes_others=True)
 def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **options: Unpack[PsfKeywords]) -> Image:
     """The point spread function of a microscope's objective, as means over voxels, with sum 1.
 
@@ -251,7 +246,7 @@ class Phantom:
     (3, (2, 16, 16))
     """
 
-    @with_keywords(PhantomKeywords, defaults_of(PhantomKeywords, "PhantomOptions", workers=None))
+    @with_keywords(PhantomKeywords, defaults_of(PhantomKeywords, "PhantomOptions"))
     def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1),
                  **options: Unpack[PhantomKeywords]) -> None:
         self.shape: tuple[int, int, int] = triple_of(shape)

@@ -26,10 +26,11 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def defaults_of(keywords: Any, *tables: str, **others: Any) -> dict[str, Any]:
-    """What each keyword of a TypedDict is if the caller leaves it out: as in `others`, else as in the tables of these
-    structs of options."""
-    described = {one["keyword"]: one["default"] for table in tables for one in _core.describe_options(table)}
-    return {name: others[name] if name in others else described[name] for name in keywords.__annotations__}
+    """Returns the default of each keyword of a TypedDict: that in `others`, else that in the tables of these structs of
+    options, else None."""
+    described = {one["keyword"]: one["default"] for table in (*tables, "Engines")
+                 for one in _core.describe_options(table)} | {"workers": None} | others
+    return {name: described.get(name) for name in keywords.__annotations__}
 
 
 def with_keywords(keywords: Any, defaults: Mapping[str, Any],
@@ -62,18 +63,18 @@ def with_keywords(keywords: Any, defaults: Mapping[str, Any],
 
 
 def boundary_name(boundary: str) -> str:
-    """The library's word for a boundary."""
+    """Returns the library's word for a boundary."""
     return _BOUNDARIES.get(boundary, boundary)
 
 
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
-    """1 to 3 extents as those along z, y and x."""
+    """Returns 1 to 3 extents as those along z, y and x."""
     padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
     return padded[0], padded[1], padded[2]
 
 
 def center_of(origin: Origin, dimensions: int) -> str | list[int]:
-    """An origin as the library takes it: a name, or an index along z, y and x."""
+    """Returns an origin as the library takes it: a name, or an index along z, y and x."""
     if isinstance(origin, str):
         return origin
     index = [int(i) for i in origin]

@@ -22,11 +22,11 @@ from ._files import Path, open_quietly
 from ._image import Image
 from ._local_engine import run_local
 from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
-from ._options import Boundary, Nan, with_keywords
+from ._options import Boundary, Nan, defaults_of, with_keywords
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
 from ._process_request import Asked, asked, fix
-from ._run import RUN_DEFAULTS, Resources
+from ._run import Resources
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
@@ -37,7 +37,7 @@ MOST_FAILURES = 10
 
 
 class RunKeywords(TypedDict, total=False):
-    """How a run is made."""
+    """Keywords of a run: its share, its cluster, whether it goes on."""
 
     block_range: str | None
     client: Any
@@ -48,7 +48,7 @@ class RunKeywords(TypedDict, total=False):
 
 
 class SettingKeywords(TypedDict, total=False):
-    """What a run is asked for, but for devices and memory."""
+    """Settings of a run, without devices and memory."""
 
     kernel: Any
     halo: Sequence[int] | None
@@ -67,7 +67,11 @@ class SettingKeywords(TypedDict, total=False):
     levels: int | None
 
 
-class _ShownKeywords(Resources, SettingKeywords, RunKeywords, total=False):
+class _AskedKeywords(Resources, SettingKeywords, total=False):
+    pass
+
+
+class _ShownKeywords(_AskedKeywords, RunKeywords, total=False):
     pass
 
 
@@ -80,13 +84,11 @@ class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=F
     nan: Nan
 
 
-DEFAULTS: Mapping[str, Any] = MappingProxyType({
-    "kernel": None, "halo": None, "block": "auto", "axes": "", "image": None, "level": None, "missing": "fill",
-    "threshold": None, "mask": None, "dtype": None, "zarr_format": 3, "chunks": None, "shards": None,
-    "compression": "zstd", "levels": None, **{name: RUN_DEFAULTS[name] for name in Resources.__annotations__}})
+DEFAULTS: Mapping[str, Any] = MappingProxyType(defaults_of(
+    _AskedKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
 """What a run is asked for where the caller does not say."""
 
-_RUN_DEFAULTS = {"block_range": None, "client": None, "dask": None, "resume": False, "overwrite": False, "log": False}
+_RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=False)
 
 
 @with_keywords(_ShownKeywords, {**DEFAULTS, **_RUN_DEFAULTS}, takes_others=True)
@@ -173,7 +175,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
 
 
 def _settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What is asked for, with the options of the operation apart."""
+    """Returns the settings, with the options of the operation apart."""
     own = {name: value for name, value in options.items() if name not in DEFAULTS and name not in _RUN_DEFAULTS}
     return {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}
 

@@ -48,15 +48,11 @@ class Run(Resources, total=False):
     progress: Progress
 
 
-#: Of Run.
-RUN_DEFAULTS: dict[str, Any] = {"device": "auto", "workers": None, "max_host_mem": None, "max_gpu_mem": None,
-                                "progress": None}
-
 _gpu_process: int | None = None  # that has used a GPU
 
 
 def engines(options: Mapping[str, Any]) -> _core.Engines:
-    """Of the options of Devices; others are not looked at."""
+    """Returns the devices, threads and memory of GPUs that `options` name; other options are ignored."""
     kind, gpus = _device(options.get("device", "auto"))
     _check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),

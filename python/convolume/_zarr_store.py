@@ -288,7 +288,7 @@ def _numbers(keys: Iterable[bytes], grid: Sequence[int], skip: int) -> Iterator[
 
 @dataclass
 class ArrayFacts:
-    """What an array's metadata say."""
+    """Facts about an array that its metadata hold."""
 
     shape: Sequence[int]
     dtype: np.dtype[Any]
