@@ -1,62 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of options, and the plan in words.
 
-#include <array>
-#include <utility>
+#include <algorithm>
 
-#include "convolume/deconvolver.hpp"
-#include "convolume/error.hpp"
+#include "core/option_names.hpp"
+#include "deconvolve/methods/registry.hpp"
 
 namespace convolume {
 
-namespace {
-
-constexpr std::array<std::pair<const char*, DeconvolveMethod>, 7> methods{
-    {{"rl", DeconvolveMethod::richardson_lucy},
-     {"rl-tv", DeconvolveMethod::richardson_lucy_tv},
-     {"shb", DeconvolveMethod::scaled_heavy_ball},
-     {"wb", DeconvolveMethod::wiener_butterworth},
-     {"rlgc", DeconvolveMethod::gradient_consensus},
-     {"nnls", DeconvolveMethod::non_negative_least_squares},
-     {"wiener", DeconvolveMethod::wiener}}};
-
-}  // namespace
-
 const char* to_string(DeconvolveMethod method) {
-    for (const auto& [name, value] : methods)
-        if (value == method) return name;
-    throw InternalError("a method of deconvolution outside its enumeration");
+    return name_of(method);
 }
 
 const char* to_string(Acceleration acceleration) {
-    return acceleration == Acceleration::none ? "none" : "biggs-andrews";
+    return name_of(acceleration);
+}
+
+bool uses_option(DeconvolveMethod method, std::string_view option) {
+    return deconvolve::visit_method(method, [&](auto of) {
+        return std::ranges::find(decltype(of)::options, option) != decltype(of)::options.end();
+    });
+}
+
+bool has_likelihood(DeconvolveMethod method) {
+    return deconvolve::visit_method(
+        method, [](auto of) { return decltype(of)::traits({}).counts_photons; });
 }
 
 DeconvolveMethod parse_deconvolve_method(std::string_view text) {
-    for (const auto& [name, value] : methods)
-        if (text == name) return value;
-    std::string names;
-    for (const auto& [name, value] : methods) {
-        if (!names.empty()) names += value == methods.back().second ? " or " : ", ";
-        names += name;
-    }
-    throw InvalidArgument(message("the method of deconvolution is ", names, ", not \"", text,
-                                  "\"; choose one of these"));
+    return parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
 }
 
 Acceleration parse_acceleration(std::string_view text) {
-    for (const Acceleration value : {Acceleration::none, Acceleration::biggs_andrews})
-        if (text == to_string(value)) return value;
-    throw InvalidArgument(message("the acceleration is none or biggs-andrews, not \"", text,
-                                  "\"; choose one of these"));
+    return parse_name<Acceleration>(text, "the acceleration is ");
 }
 
 std::optional<Boundary> parse_edges(std::string_view text) {
     if (text == "extend") return {};
-    for (const BoundaryKind kind :
-         {BoundaryKind::zero, BoundaryKind::nearest, BoundaryKind::reflect, BoundaryKind::mirror,
-          BoundaryKind::wrap})
-        if (text == to_string(kind)) return Boundary{kind};
+    const auto kind = value_named<BoundaryKind>(text);
+    if (kind && kind != BoundaryKind::constant) return Boundary{*kind};
     throw InvalidArgument(
         message("the edges are extend, zero, nearest, reflect, mirror or wrap, not \"", text,
                 "\"; choose one of these"));

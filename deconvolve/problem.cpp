@@ -177,7 +177,7 @@ AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexR
 
 void check_start(const Problem& problem, const ConstImageView& start) {
     if (start.data == nullptr) return;
-    if (!problem.traits.starts_from_estimate)
+    if (!uses_option(problem.options.method, "start"))
         throw InvalidArgument(message(to_string(problem.options.method),
                                       " solves an equation and begins with nothing: leave the "
                                       "initial estimate out, or choose another method"));

@@ -101,44 +101,20 @@ FilterEngineList make_filter_engines(const EngineChoice& choice) {
 }
 
 const char* to_string(EngineChoice::Device device) {
-    switch (device) {
-        case EngineChoice::Device::automatic:
-            return "auto";
-        case EngineChoice::Device::cpu:
-            return "cpu";
-        case EngineChoice::Device::gpu:
-            return "gpu";
-    }
-    throw InternalError("a device outside its enumeration");
+    return name_of(device);
 }
 
 EngineChoice::Device parse_device(std::string_view text) {
-    using Device = EngineChoice::Device;
-    for (const Device device : {Device::automatic, Device::cpu, Device::gpu})
-        if (text == to_string(device)) return device;
+    if (const auto device = value_named<EngineChoice::Device>(text)) return *device;
     throw InvalidArgument(message("unknown device \"", text, "\": choose auto, cpu or gpu"));
 }
 
 const char* to_string(TransferGate gate) {
-    switch (gate) {
-        case TransferGate::automatic:
-            return "auto";
-        case TransferGate::global:
-            return "global";
-        case TransferGate::per_link:
-            return "per-link";
-        case TransferGate::off:
-            return "off";
-    }
-    throw InternalError("a transfer gate outside its enumeration");
+    return name_of(gate);
 }
 
 TransferGate parse_transfer_gate(std::string_view text) {
-    for (const TransferGate gate :
-         {TransferGate::automatic, TransferGate::global, TransferGate::per_link, TransferGate::off})
-        if (text == to_string(gate)) return gate;
-    throw InvalidArgument(message("the transfer gate is auto, global, per-link or off, not \"",
-                                  text, "\"; choose one of these"));
+    return parse_name<TransferGate>(text, "the transfer gate is ");
 }
 
 HostResources host_resources() {

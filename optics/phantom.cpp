@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "convolume/error.hpp"
+#include "core/option_names.hpp"
 #include "core/threads.hpp"
 #include "core/views.hpp"
 #include "optics/phantom_object.hpp"
@@ -21,13 +22,6 @@ namespace {
 using optics::Point;
 
 constexpr index_t band_voxels = index_t{1} << 16;  // drawn by one thread at a time, in cache
-
-constexpr std::array<std::pair<PhantomKind, const char*>, 5> kind_names{
-    {{PhantomKind::beads, "beads"},
-     {PhantomKind::filaments, "filaments"},
-     {PhantomKind::shells, "shells"},
-     {PhantomKind::cells, "cells"},
-     {PhantomKind::mixed, "mixed"}}};
 
 /// The largest whole number whose step is still within `radius`.
 index_t steps_within(double radius, index_t fineness) {
@@ -314,16 +308,11 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
 }
 
 const char* to_string(PhantomKind kind) {
-    for (const auto& [value, name] : kind_names)
-        if (value == kind) return name;
-    throw InternalError("a kind of phantom outside its enumeration");
+    return name_of(kind);
 }
 
 PhantomKind parse_phantom_kind(std::string_view text) {
-    for (const auto& [value, name] : kind_names)
-        if (text == name) return value;
-    throw InvalidArgument(message("phantoms are beads, filaments, shells, cells or mixed, not \"",
-                                  text, "\"; choose one of these"));
+    return parse_name<PhantomKind>(text, "phantoms are ");
 }
 
 }  // namespace convolume

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "convolume/error.hpp"
+#include "core/option_names.hpp"
 
 namespace convolume {
 
@@ -22,31 +22,11 @@ std::optional<index_t> whole_number(std::string_view text) {
 }  // namespace
 
 const char* to_string(FilterMethod method) {
-    switch (method) {
-        case FilterMethod::automatic:
-            return "auto";
-        case FilterMethod::direct:
-            return "direct";
-        case FilterMethod::overlap_save:
-            return "overlap-save";
-        case FilterMethod::overlap_add:
-            return "overlap-add";
-        case FilterMethod::partitioned:
-            return "partitioned";
-    }
-    throw InternalError("a filter method outside its enumeration");
+    return name_of(method);
 }
 
 const char* to_string(PointPost post) {
-    switch (post) {
-        case PointPost::none:
-            return "none";
-        case PointPost::power:
-            return "power";
-        case PointPost::derivative:
-            return "derivative";
-    }
-    throw InternalError("a post-processing outside its enumeration");
+    return name_of(post);
 }
 
 std::string to_string(const WindowPost& window) {
@@ -62,21 +42,15 @@ std::string to_string(const WindowPost& window) {
 }
 
 FilterMethod parse_filter_method(std::string_view text) {
-    for (const FilterMethod method :
-         {FilterMethod::automatic, FilterMethod::direct, FilterMethod::overlap_save,
-          FilterMethod::overlap_add, FilterMethod::partitioned})
-        if (text == to_string(method)) return method;
+    if (const auto method = value_named<FilterMethod>(text)) return *method;
     throw InvalidArgument(
-        message("'", text,
-                "' is no filter method: use one of auto, direct, overlap-save, overlap-add, "
-                "partitioned"));
+        message("'", text, "' is no filter method: use one of ", list_of_names<FilterMethod>()));
 }
 
 PointPost parse_point_post(std::string_view text) {
-    for (const PointPost post : {PointPost::none, PointPost::power, PointPost::derivative})
-        if (text == to_string(post)) return post;
+    if (const auto post = value_named<PointPost>(text)) return *post;
     throw InvalidArgument(
-        message("'", text, "' is no post-processing: use one of none, power, derivative"));
+        message("'", text, "' is no post-processing: use one of ", list_of_names<PointPost>()));
 }
 
 WindowPost parse_window_post(std::string_view text) {
@@ -94,9 +68,7 @@ WindowPost parse_window_post(std::string_view text) {
 }
 
 FilterOrigin parse_filter_origin(std::string_view text) {
-    if (text == "center") return {FilterOrigin::Kind::center, 0};
-    if (text == "causal") return {FilterOrigin::Kind::causal, 0};
-    if (text == "anticausal") return {FilterOrigin::Kind::anticausal, 0};
+    if (const auto kind = value_named<FilterOrigin::Kind>(text)) return {*kind, 0};
     if (const auto index = whole_number(text)) return {FilterOrigin::Kind::explicit_, *index};
     throw InvalidArgument(message(
         "'", text, "' is no filter origin: write center, causal, anticausal or a tap's index"));

@@ -50,7 +50,7 @@ void add_ways(CLI::App& app, CompareRequest& request) {
              "cpu,gpu:0,gpu:0+1,auto",
              "Devices; gpu:0+1 are two GPUs together (default: the CPU, every GPU, and all GPUs)");
     add_list(app, "--precision", request.lists.precisions, checked_by(parse_precision),
-             "float32,float64", "Precisions of the computation (default both)");
+             list_of_names<Precision>(",", ","), "Precisions of the computation (default both)");
     add_list(app, "--threads", request.lists.threads, parse_positive<int>, "1,2,…",
              "Numbers of CPU threads (default: all)");
 }
@@ -138,28 +138,16 @@ void add_images(CLI::App& app, ImageCompareRequest& request) {
     app.add_option("KERNEL", request.kernel, "The kernel (PSF): one 3D stack of any format");
     add_ways(app, request);
     add_list(app, "--methods", request.lists.methods, checked_by(parse_method),
-             "auto,in-core,dif,tiled,direct", "Methods (default all)");
+             list_of_names<Method>(",", ","), "Methods (default all)");
     add_list(
         app, "--parts", request.lists.parts,
         [](std::string_view, const std::string& text) { return parse_parts(text); },
         "auto,1,2,4,8,16", "Numbers of parts of method dif (default auto)");
     const char* group = "What is computed";
     Options& options = request.options;
-    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
-               "Size of the result (default same)")
-        ->group(group);
-    add_parsed(app, "--boundary", options.boundary, parse_boundary,
-               "zero|constant:V|nearest|reflect|mirror|wrap",
-               "How the image continues beyond its edges (default zero)")
-        ->group(group);
-    add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
-               parse_kernel_normalization, "sum|peak|none",
-               "Divide the kernel by its sum (default) or its peak, or leave it as it is")
-        ->group(group);
+    add_options(app, group, options, {"mode", "boundary", "normalization"});
     add_kernel_options(app, group, request.kernel_options);
-    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
-               "What to do with NaN and infinities in the image (default error)")
-        ->group(group);
+    add_options(app, group, options, {"nan"});
     add_selection_options(app, group, request.selection);
     add_sweep(app, request,
               "Edges of random images, doubled from the first to the last, or a list");
@@ -177,20 +165,12 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
                    "One or more files, each with one filter (1D) or several (filters × taps)");
     add_ways(app, request);
     add_list(app, "--methods", request.lists.methods, checked_by(parse_filter_method),
-             "auto,direct,overlap-save,overlap-add,partitioned", "Methods (default all)");
+             list_of_names<FilterMethod>(",", ","), "Methods (default all)");
     add_list(app, "--segments", request.lists.segments, parse_positive<index_t>, "1024,4096,…",
              "Lengths of the transforms (default: chosen automatically)");
     const char* group = "What is computed";
     FilterOptions& options = request.options;
-    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
-               "Size of the result (default same)")
-        ->group(group);
-    add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
-               "Index of the tap aligned with the result's sample (default center: (M-1)/2)")
-        ->group(group);
-    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
-               "What to do with NaN and infinities in the signal (default error)")
-        ->group(group);
+    add_options(app, group, options, {"mode", "origin", "nan"});
     add_raw_options(app, "What is read", request.signal_options);
     add_parsed(app, "--taps", request.taps, parse_positive<index_t>, "M",
                "Taps of each filter: of random ones (default 257), or in raw BANK")

@@ -19,25 +19,10 @@ namespace {
 void add_meaning(CLI::App& app, ConvolveRequest& request) {
     Options& options = request.options;
     const char* group = "What is computed";
-    add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
-               "Size of the result (default same)")
-        ->group(group);
-    add_parsed(app, "--boundary", options.boundary, parse_boundary,
-               "zero|constant:V|nearest|reflect|mirror|wrap",
-               "How the image continues beyond its edges; names as in scipy.ndimage (default zero)")
-        ->group(group);
-    add_parsed(app, "--operation,--op", options.operation, parse_operation,
-               "convolve|correlate|adjoint", "What is computed (default convolve)")
-        ->group(group);
+    add_options(app, group, options, {"mode", "boundary", "operation"});
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
-    add_parsed(app, "--kernel-normalize,--psf-normalize", options.normalization,
-               parse_kernel_normalization, "sum|peak|none",
-               "Divide the kernel by its sum (default) or its peak, or leave it as it is")
-        ->group(group);
-    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
-               "What to do with NaN and infinities in the image (default error)")
-        ->group(group);
+    add_options(app, group, options, {"normalization", "nan"});
     add_selection_options(app, group, request.selection);
 }
 

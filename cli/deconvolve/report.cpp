@@ -18,16 +18,13 @@ std::string edges_name(const DeconvolveOptions& options) {
 std::string method_text(const DeconvolveOptions& options) {
     TextStream text;
     text << to_string(options.method) << ", ";
-    if (options.method == DeconvolveMethod::wiener)
-        text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
-    else if (options.method != DeconvolveMethod::scaled_heavy_ball &&
-             options.acceleration != Acceleration::none)
+    const auto uses = [&](const char* option) { return uses_option(options.method, option); };
+    if (uses("acceleration") && options.acceleration != Acceleration::none)
         text << to_string(options.acceleration) << ", ";
-    if (options.method == DeconvolveMethod::richardson_lucy_tv)
-        text << "weight " << format_number(options.tv_weight) << ", ";
-    if (options.method == DeconvolveMethod::wiener_butterworth)
-        text << options.unmatched << " of them unmatched, noise to signal "
-             << format_number(options.noise_to_signal) << ", ";
+    if (uses("tv_weight")) text << "weight " << format_number(options.tv_weight) << ", ";
+    if (uses("unmatched")) text << options.unmatched << " of them unmatched, ";
+    if (uses("noise_to_signal"))
+        text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
     text << "at most " << options.iterations << " iterations, background "
          << (options.background ? format_number(*options.background) : "auto") << ", edges "
          << edges_name(options);
@@ -71,12 +68,12 @@ nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
 }  // namespace
 
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
-    const bool linear = method == DeconvolveMethod::wiener;
+    const bool likely = has_likelihood(method);
     const std::string text =
         message("iteration ", iteration.number, " of ", iteration.of,
-                linear ? ", residual " : ", log-likelihood ",
-                format_number(linear ? iteration.residual : iteration.likelihood));
-    if (method == DeconvolveMethod::gradient_consensus && !iteration.searching)
+                likely ? ", log-likelihood " : ", residual ",
+                format_number(likely ? iteration.likelihood : iteration.residual));
+    if (uses_option(method, "consensus") && !iteration.searching)
         return message(text, ", ", format_number(100 * iteration.consenting, 3),
                        " % of voxels agree");
     if (!iteration.searching) return text;
@@ -172,7 +169,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                                                  {"restarts", volume.restarts},
                                                  {"background", volume.background},
                                                  {"negative_pixels", volume.negative_pixels}});
-            const bool is_rlgc = options.method == DeconvolveMethod::gradient_consensus;
+            const bool is_rlgc = uses_option(options.method, "consensus");
             if (volume.searched == 0 && !is_rlgc) continue;
             auto& json_of_volume = json["report"]["volumes"].back();
             if (is_rlgc)

@@ -169,12 +169,11 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
                    "Which image of kernel files with several, by its number from 0 or its name")
         ->type_name("N|NAME")
         ->group(group);
-    add_parsed(app, "--kernel-center", options.center, parse_kernel_center,
-               "middle|scipy|peak|centroid|corner|Z,Y,X",
-               "The kernel's center: k/2 (middle, the default), (k-1)/2 (scipy), its largest "
-               "sample, its center of mass, sample 0 of a kernel in FFT order (corner), or an "
-               "index")
-        ->group(group);
+    with_option<Options>("center", [&](const auto& center) {
+        add_parsed(app, center.text.flags, options.center, parse_kernel_center, center.text.type,
+                   option_help(center, Options()))
+            ->group(group);
+    });
     add_parsed(
         app, "--psf-background", options.background, parse_kernel_background, "N|auto",
         "Background to subtract from the kernel; what is below 0 then is set to 0; auto: three "

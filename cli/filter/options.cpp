@@ -33,52 +33,18 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
 
 void add_meaning(CLI::App& app, FilterOptions& options) {
     const char* group = "What is computed";
-    CLI::Option* mode = add_parsed(app, "--mode", options.mode, parse_mode, "full|same|valid",
-                                   "Size of the result (default same)")
-                            ->group(group);
-    add_parsed(app, "--range", options.range, parse_sample_range, "A:B",
-               "Samples A to B-1 of the full result, instead of a mode")
-        ->group(group)
-        ->excludes(mode);
-    add_parsed(app, "--origin", options.origin, parse_filter_origin, "center|causal|anticausal|N",
-               "Index of the tap aligned with the result's sample (default center: (M-1)/2)")
-        ->group(group);
-    add_parsed(app, "--post", options.post, parse_point_post, "none|power|derivative",
-               "Applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
-               "y[n-1]) / 2 (default none)")
-        ->group(group);
-    add_parsed(
-        app, "--window", options.window, parse_window_post, "none|decimate:W|peak:W",
-        "Store one of every W samples: the first (decimate) or the largest (peak) (default: all)")
-        ->group(group);
-    add_parsed(app, "--nan", options.nan, parse_nan_policy, "error|zero|propagate",
-               "What to do with NaN and infinities in the signal (default error)")
-        ->group(group);
+    add_options(app, group, options, {"mode", "range", "origin", "post", "window", "nan"});
+    app.get_option("--range")->excludes(app.get_option("--mode"));
 }
 
 void add_execution(CLI::App& app, FilterRequest& request) {
     const char* group = "How it is computed";
     FilterOptions& options = request.options;
-    add_parsed(app, "--method", options.method, parse_filter_method,
-               "auto|direct|overlap-save|overlap-add|partitioned",
-               "Default auto: the fastest predicted method")
-        ->group(group);
-    add_parsed(app, "--segment", options.segment, parse_positive<index_t>, "N",
-               "Length of the transforms (default: chosen automatically)")
-        ->group(group);
-    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
-               "Precision of the computation and the result (default float32)")
-        ->group(group);
-    add_parsed(app, "--chunk", options.chunk, parse_positive<index_t>, "N",
-               "Results computed and written at a time (default: chosen automatically; 65536 from "
-               "standard input, or four times the taps)")
-        ->group(group);
+    add_options(app, group, options, {"method", "segment", "precision", "chunk"});
     add_device_option(app, group, request.engines);
-    add_gpu_memory_option(app, group, request.engines);
-    add_parsed(app, "--max-host-mem", options.max_host_bytes, parse_byte_size, "SIZE",
-               "Memory for buffers that read, filter and write (default: a quarter of free memory)")
-        ->group(group);
-    add_engine_threads_option(app, group, request.engines);
+    add_options(app, group, request.engines, {"max_gpu_bytes"});
+    add_options(app, group, options, {"max_host_bytes"});
+    add_options(app, group, request.engines, {"threads"});
 }
 
 void add_output(CLI::App& app, FilterRequest& request) {

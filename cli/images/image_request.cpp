@@ -51,11 +51,6 @@ std::vector<double> parse_wavelengths_um(std::string_view option, const std::str
     return wavelengths;
 }
 
-Json parse_size(const char* option, const std::string& text) {
-    const Shape3 size = parse_extents(option, text);
-    return {size.z, size.y, size.x};
-}
-
 double wavelength_of(const std::vector<double>& typed, const ImageChannel& image) {
     const auto count = static_cast<index_t>(typed.size());
     if (count > 1 && count != image.metadata.channels)
@@ -169,9 +164,14 @@ void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
                "520nm,610nm")
         ->group(group);
     add_layer_options(app, group, request.typed);
-    add_parameter(app, group, request.typed, "--psf-size", "size", parse_size, "Z,Y,X",
-                  "Voxels of the PSF, odd along every axis (default: what the image needs, as psf "
-                  "--like)");
+    app.add_option_function<std::string>(
+           "--psf-size",
+           [&request](const std::string& text) {
+               request.typed["size"] = option_json(parse_extents("--psf-size", text));
+           },
+           "Voxels of the PSF, odd along every axis (default: what the image needs, as psf --like)")
+        ->type_name("Z,Y,X")
+        ->group(group);
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
         "Fraction of light that the PSF contains, as of psf --like (default 0.95; widefield: "

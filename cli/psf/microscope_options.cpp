@@ -4,23 +4,25 @@
 #include "cli/psf/image_optics.hpp"
 #include "cli/psf/parameters.hpp"
 #include "cli/text/option_help.hpp"
-#include "cli/text/quantity.hpp"
-#include "convolume/psf.hpp"
 
 namespace convolume::cli {
 
-namespace {
-
 using Json = nlohmann::ordered_json;
 
-std::string checked_model(const char*, const std::string& text) {
-    return static_cast<void>(parse_psf_model(text)), text;
+void add_parameters(CLI::App& app, const char* group, Json& typed,
+                    std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+        with_option<PsfOptions>(name, [&](const auto& field) {
+            app.add_option_function<std::string>(
+                   field.text.flags,
+                   [&typed, &field](const std::string& text) {
+                       typed[field.text.name] = option_json(parse_option(field, text));
+                   },
+                   option_help(field, PsfOptions()))
+                ->type_name(option_type(field))
+                ->group(group);
+        });
 }
-std::string checked_modality(const char*, const std::string& text) {
-    return static_cast<void>(parse_modality(text)), text;
-}
-
-}  // namespace
 
 void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
     // Before --na and --ni, which then go before it.
@@ -36,46 +38,14 @@ void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
            "common ones")
         ->type_name("NAME|list")
         ->group(group);
-    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
-    add("--model", "model", checked_model, "gaussian|born-wolf|gibson-lanni|vectorial",
-        "PSF model (default vectorial)");
-    add("--modality", "modality", checked_modality,
-        "widefield|confocal|light-sheet|two-photon|spinning-disc",
-        "Kind of microscope (default widefield)");
-    add("--na", "na", parse_number, "NA", "Numerical aperture");
-    add("--excitation", "excitation_um", parse_wavelength_um, "LENGTH",
-        "Excitation wavelength (confocal, two-photon, spinning-disc)");
-    add("--pinhole", "pinhole_au", parse_number, "AU",
-        "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)");
-    add("--sheet", "sheet_fwhm_um", parse_length_um, "LENGTH",
-        "Thickness of the light sheet: full width at half maximum");
-    add("--disc-pinhole", "disc_pinhole_um", parse_length_um, "LENGTH",
-        "Diameter of the pinholes on the disc, e.g. 50um (spinning-disc)");
-    add("--disc-spacing", "disc_spacing_um", parse_length_um, "LENGTH",
-        "Distance of their centers on the disc, e.g. 250um (spinning-disc)");
-    add("--disc-magnification", "disc_magnification", parse_number, "M",
-        "Magnification between sample and disc: lengths in the sample are those on the disc "
-        "divided "
-        "by it (spinning-disc, default 1: lengths are those in the sample)");
+    add_parameters(app, group, typed,
+                   {"model", "modality", "na", "excitation_um", "pinhole_au", "sheet_fwhm_um",
+                    "disc_pinhole_um", "disc_spacing_um", "disc_magnification"});
 }
 
 void add_layer_options(CLI::App& app, const char* group, Json& typed) {
-    const auto add = [&](auto... arguments) { add_parameter(app, group, typed, arguments...); };
-    add("--ni", "ni", parse_number, "N", "Index of the immersion medium (default 1.515)");
-    add("--ni0", "ni0", parse_number, "N",
-        "Index of the immersion medium that the objective is designed for (default: --ni)");
-    add("--ng", "ng", parse_number, "N", "Index of the cover glass (default 1.515)");
-    add("--ng0", "ng0", parse_number, "N",
-        "Index of the cover glass that the objective is designed for (default: --ng)");
-    add("--ns", "ns", parse_number, "N", "Index of the sample (default 1.33)");
-    add("--ti0", "ti0_um", parse_length_um, "LENGTH",
-        "Working distance in the immersion medium that the objective is designed for (default "
-        "150um)");
-    add("--tg", "tg_um", parse_length_um, "LENGTH", "Thickness of the cover glass (default 170um)");
-    add("--tg0", "tg0_um", parse_length_um, "LENGTH",
-        "Cover glass thickness that the objective is designed for (default: --tg)");
-    add("--depth", "depth_um", parse_length_um, "LENGTH",
-        "Depth of the source below the cover glass (default 0um)");
+    add_parameters(app, group, typed,
+                   {"ni", "ni0", "ng", "ng0", "ns", "ti0_um", "tg_um", "tg0_um", "depth_um"});
 }
 
 }  // namespace convolume::cli

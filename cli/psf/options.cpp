@@ -35,12 +35,10 @@ higher index are focused deeper in the sample.)";
 void add_volume(CLI::App& app, PsfRequest& request) {
     const char* group = "The volume";
     Json& typed = request.typed;
-    const auto parse_voxel = [&request](const char* option, const std::string& text) -> Json {
-        request.voxel_doubt = doubt_of_voxel(option, text);
-        return parse_lengths_um(option, text);
-    };
-    add_parameter(app, group, typed, "--voxel", "voxel_um", parse_voxel, "Z,Y,X",
-                  "Edges of a voxel, e.g. 200,65,65nm (default: those of --like)");
+    add_parameters(app, group, typed, {"voxel_um"});
+    app.get_option("--voxel")->each([&request](const std::string& text) {
+        request.voxel_doubt = doubt_of_voxel("--voxel", text);
+    });
     app.add_option("--like", request.like,
                    "The image to restore: its voxels, and a size that restores it: of a widefield "
                    "image with Z planes 2 Z - 1 planes")
@@ -68,8 +66,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
         "Fraction of light that an automatic size contains, along the axis and in each plane "
         "(default 0.95; with --like, widefield: 0.5 in each plane)")
         ->group(group);
-    add_parameter(app, group, typed, "--oversampling", "oversampling", parse_positive<int>, "N",
-                  "Points along each axis of a voxel that are averaged (default 3)");
+    add_parameters(app, group, typed, {"oversampling"});
     const auto focus = [&request](const std::string& text) {
         request.brightest = text == "brightest";
         if (!request.brightest) request.typed["focus_um"] = parse_length_um("--focus", text);
@@ -149,8 +146,7 @@ void add_psf_command(CLI::App& app, Action& action) {
     command->footer(footer);
     const char* microscope = "The microscope";
     add_microscope_options(*command, microscope, request->typed);
-    add_parameter(*command, microscope, request->typed, "--wavelength", "wavelength_um",
-                  parse_wavelength_um, "LENGTH", "Emission wavelength in vacuum, e.g. 520nm");
+    add_parameters(*command, microscope, request->typed, {"wavelength_um"});
     add_layer_options(*command, "The light path", request->typed);
     add_volume(*command, *request);
     add_output(*command, *request);

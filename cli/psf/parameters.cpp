@@ -26,34 +26,31 @@ class KeyReader {
     KeyReader(Json object, const std::string& source)
         : object_(std::move(object)), source_(source) {}
 
-    void number(const char* key, double& value) {
-        if (const auto found = take(key)) value = number_of(key, *found);
-    }
-    void number(const char* key, std::optional<double>& value) {
-        if (const auto found = take(key)) value = number_of(key, *found);
-    }
-    void whole(const char* key, int& value) {
-        if (const auto found = take(key))
-            value = static_cast<int>(whole_of(key, *found, index_t{1} << 30));
-    }
-    template <class Parser, class T>
-    void choice(const char* key, Parser parse, T& value) {
+    /// The value of a key, if there is one.
+    template <class Field>
+    std::optional<typename Field::Value> value_of(const Field& field) {
+        using Value = typename Field::Value;
+        const char* const key = field.text.name;
         const auto found = take(key);
-        if (!found) return;
-        if (!found->is_string()) refuse(key, "a string");
-        value = parse(found->template get<std::string>());
-    }
-    void lengths(const char* key, VoxelSize& value) {
-        const auto found = triple(key);
-        if (!found) return;
-        value = {number_of(key, (*found)[0]), number_of(key, (*found)[1]),
-                 number_of(key, (*found)[2])};
-    }
-    void extents(const char* key, Shape3& value) {
-        const auto found = triple(key);
-        if (!found) return;
-        for (int axis = 0; axis < 3; ++axis)
-            value[axis] = whole_of(key, (*found)[static_cast<std::size_t>(axis)], index_t{1} << 40);
+        if (!found) return {};
+        if constexpr (Named<Value>) {
+            if (!found->is_string()) refuse(key, "a string");
+            return field.parse(found->template get<std::string>());
+        } else if constexpr (std::is_same_v<Value, int>) {
+            return static_cast<int>(whole_of(key, *found, index_t{1} << 30));
+        } else if constexpr (std::is_same_v<Value, VoxelSize> || std::is_same_v<Value, Shape3>) {
+            if (!found->is_array() || found->size() != 3)
+                refuse(key, "an array of three numbers, for z, y and x");
+            if constexpr (std::is_same_v<Value, VoxelSize>)
+                return Value{number_of(key, (*found)[0]), number_of(key, (*found)[1]),
+                             number_of(key, (*found)[2])};
+            else
+                return Value{whole_of(key, (*found)[0], index_t{1} << 40),
+                             whole_of(key, (*found)[1], index_t{1} << 40),
+                             whole_of(key, (*found)[2], index_t{1} << 40)};
+        } else {
+            return number_of(key, *found);
+        }
     }
     void finish() const {
         if (!object_.empty())
@@ -68,12 +65,6 @@ class KeyReader {
         Json value = *found;
         object_.erase(key);
         return value;
-    }
-    std::optional<Json> triple(const char* key) {
-        auto found = take(key);
-        if (found && (!found->is_array() || found->size() != 3))
-            refuse(key, "an array of three numbers, for z, y and x");
-        return found;
     }
     double number_of(const char* key, const Json& value) const {
         if (!value.is_number()) refuse(key, "a number");
@@ -93,36 +84,27 @@ class KeyReader {
     const std::string& source_;
 };
 
+// Parameters that models with layers have alone.
+constexpr std::array<std::string_view, 8> layers{"ni0",    "ng",    "ng0",    "ns",
+                                                 "ti0_um", "tg_um", "tg0_um", "depth_um"};
+
+bool is_layer(std::string_view key) {
+    return std::find(layers.begin(), layers.end(), key) != layers.end();
+}
+
 }  // namespace
 
 Json psf_parameters(const PsfOptions& options) {
-    const Objective& lens = options.objective;
     Json json;
-    json["model"] = to_string(options.model);
-    json["modality"] = to_string(options.modality);
-    json["na"] = lens.na;
-    if (options.modality != Modality::two_photon) json["wavelength_um"] = options.wavelength_um;
-    if (options.excitation_um) json["excitation_um"] = *options.excitation_um;
-    if (options.pinhole_au) json["pinhole_au"] = *options.pinhole_au;
-    if (options.sheet_fwhm_um) json["sheet_fwhm_um"] = *options.sheet_fwhm_um;
-    if (options.disc_pinhole_um) json["disc_pinhole_um"] = *options.disc_pinhole_um;
-    if (options.disc_spacing_um) json["disc_spacing_um"] = *options.disc_spacing_um;
-    if (options.disc_magnification) json["disc_magnification"] = *options.disc_magnification;
-    json["ni"] = lens.ni;
-    if (has_layers(options.model)) {
-        json["ni0"] = lens.ni0;
-        json["ng"] = lens.ng;
-        json["ng0"] = lens.ng0;
-        json["ns"] = lens.ns;
-        json["ti0_um"] = lens.ti0_um;
-        json["tg_um"] = lens.tg_um;
-        json["tg0_um"] = lens.tg0_um;
-        json["depth_um"] = options.depth_um;
-    }
-    json["voxel_um"] = {options.voxel.z_um, options.voxel.y_um, options.voxel.x_um};
-    json["size"] = {options.size.z, options.size.y, options.size.x};
-    json["oversampling"] = options.oversampling;
-    if (options.center_z_um) json["focus_um"] = *options.center_z_um;
+    for_each_option<PsfOptions>([&](const auto& field) {
+        const std::string_view key = field.text.name;
+        if (key == "threads" || (is_layer(key) && !has_layers(options.model))) return;
+        if (key == "wavelength_um" && options.modality == Modality::two_photon) return;
+        const auto value = field.get(options);
+        if constexpr (detail::is_optional<std::remove_cvref_t<decltype(value)>>)
+            if (!value) return;
+        json[std::string(key)] = option_json(value);
+    });
     return json;
 }
 
@@ -137,51 +119,27 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
     PsfOptions options;
     Objective& lens = options.objective;
     KeyReader read(std::move(parameters), source);
-    read.choice("model", parse_psf_model, options.model);
-    read.choice("modality", parse_modality, options.modality);
-    read.number("na", lens.na);
-    read.number("wavelength_um", options.wavelength_um);
-    read.number("excitation_um", options.excitation_um);
-    read.number("pinhole_au", options.pinhole_au);
-    read.number("sheet_fwhm_um", options.sheet_fwhm_um);
-    read.number("disc_pinhole_um", options.disc_pinhole_um);
-    read.number("disc_spacing_um", options.disc_spacing_um);
-    read.number("disc_magnification", options.disc_magnification);
-    read.number("ni", lens.ni);
-    lens.ni0 = lens.ni;
-    read.number("ni0", lens.ni0);
-    read.number("ng", lens.ng);
-    lens.ng0 = lens.ng;
-    read.number("ng0", lens.ng0);
-    read.number("ns", lens.ns);
-    read.number("ti0_um", lens.ti0_um);
-    read.number("tg_um", lens.tg_um);
-    lens.tg0_um = lens.tg_um;
-    read.number("tg0_um", lens.tg0_um);
-    read.number("depth_um", options.depth_um);
-    read.lengths("voxel_um", options.voxel);
-    read.extents("size", options.size);
-    read.whole("oversampling", options.oversampling);
-    read.number("focus_um", options.center_z_um);
+    for_each_option<PsfOptions>([&](const auto& field) {
+        const std::string_view key = field.text.name;
+        if (key == "threads") return;
+        if (const auto value = read.value_of(field)) field.set(options, *value);
+        if (key == "ni") lens.ni0 = lens.ni;
+        if (key == "ng") lens.ng0 = lens.ng;
+        if (key == "tg_um") lens.tg0_um = lens.tg_um;
+    });
     read.finish();
     return options;
 }
 
 void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
     if (has_layers(options.model)) return;
-    for (const auto& [key, option] : {std::pair{"ni0", "--ni0"},
-                                      {"ng", "--ng"},
-                                      {"ng0", "--ng0"},
-                                      {"ns", "--ns"},
-                                      {"ti0_um", "--ti0"},
-                                      {"tg_um", "--tg"},
-                                      {"tg0_um", "--tg0"},
-                                      {"depth_um", "--depth"}})
-        if (typed.contains(key))
-            throw InvalidArgument(message(option,
+    for_each_option<PsfOptions>([&](const auto& field) {
+        if (is_layer(field.text.name) && typed.contains(field.text.name))
+            throw InvalidArgument(message(field.text.flags,
                                           " does not apply to models without layers; leave "
                                           "it out, or choose --model gibson-lanni or "
                                           "vectorial"));
+    });
 }
 
 Json read_psf_parameters(const std::string& file) {

@@ -10,8 +10,24 @@
 
 #include "convolume/image_file.hpp"
 #include "convolume/psf.hpp"
+#include "core/option_tables.hpp"
 
 namespace convolume::cli {
+
+/// A value of an option.
+template <class Value>
+nlohmann::ordered_json option_json(const Value& value) {
+    if constexpr (Named<Value>)
+        return name_of(value);
+    else if constexpr (detail::is_optional<Value>)
+        return option_json(*value);
+    else if constexpr (std::is_same_v<Value, VoxelSize>)
+        return {value.z_um, value.y_um, value.x_um};
+    else if constexpr (std::is_same_v<Value, Shape3>)
+        return {value.z, value.y, value.x};
+    else
+        return value;
+}
 
 /// All of PsfOptions but threads. Parameters that the model and modality do not use are left out.
 nlohmann::ordered_json psf_parameters(const PsfOptions& options);

@@ -26,53 +26,20 @@ void add_device_option(CLI::App& app, const char* group, EngineChoice& engines) 
         ->group(group);
 }
 
-void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& engines) {
-    add_parsed(app, "--max-gpu-mem", engines.max_gpu_bytes, parse_byte_size, "SIZE",
-               "Memory limit of each GPU, e.g. 8G (default: most of its free memory)")
-        ->group(group);
-}
-
 void add_threads_option(CLI::App& app, const char* group, int& threads, const char* help) {
     add_parsed(app, "--threads", threads, parse_positive<int>, "N", help)->group(group);
 }
 
-void add_engine_threads_option(CLI::App& app, const char* group, EngineChoice& engines) {
-    add_threads_option(app, group, engines.threads, "Total number of CPU threads (default: all)");
-}
-
-void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes) {
-    add_parsed(app, "--max-host-mem", bytes, parse_byte_size, "SIZE",
-               "Memory limit of image, result, scratch and CPU engines together (default: three "
-               "quarters of free memory)")
-        ->group(group);
-}
-
 void add_convolution_options(CLI::App& app, const char* group, Options& options,
                              EngineChoice& engines) {
-    add_parsed(app, "--method", options.method, parse_method, "auto|in-core|dif|tiled|direct",
-               "Default auto: the fastest predicted method that fits in memory")
-        ->group(group);
-    add_parsed(app, "--parts", options.parts, parse_parts, "auto|1|2|4|8|16",
-               "Number of parts of method dif (default auto)")
-        ->group(group);
-    add_parsed(app, "--precision", options.precision, parse_precision, "float32|float64",
-               "Precision of the computation (default float32)")
-        ->group(group);
+    add_options(app, group, options, {"method"});
+    add_option_parsed_by(app, group, options, "parts", parse_parts);
+    add_options(app, group, options, {"precision"});
     add_device_option(app, group, engines);
-    add_parsed(app, "--engines", engines.cpu_engines, parse_positive<int>, "N",
-               "CPU engines that share the threads (default 1)")
-        ->group(group);
-    add_parsed(app, "--engine-mem", engines.max_cpu_engine_bytes, parse_byte_size, "SIZE",
-               "Memory limit of each CPU engine, e.g. 512M (default: none)")
-        ->group(group);
-    add_gpu_memory_option(app, group, engines);
-    add_parsed(app, "--transfer-gate", engines.transfer_gate, parse_transfer_gate,
-               "auto|global|per-link|off",
-               "Concurrent transfers between host and GPUs: one in total (global), one per GPU and "
-               "direction (per-link), or any number (off) (default auto: chosen by a measurement)")
-        ->group(group);
-    add_host_memory_option(app, group, options.max_host_bytes);
-    add_engine_threads_option(app, group, engines);
+    add_options(app, group, engines,
+                {"cpu_engines", "max_cpu_engine_bytes", "max_gpu_bytes", "transfer_gate"});
+    add_options(app, group, options, {"max_host_bytes"});
+    add_options(app, group, engines, {"threads"});
 }
 
 void add_json_option(CLI::App& app, const char* group, RunOptions& options) {

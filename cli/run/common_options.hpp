@@ -29,14 +29,8 @@ CLI::Option* add_quiet_option(CLI::App& app, const char* group, RunOptions& opti
 void require_output(const std::string& output, const RunOptions& options);
 
 void add_device_option(CLI::App& app, const char* group, EngineChoice& engines);
-void add_gpu_memory_option(CLI::App& app, const char* group, EngineChoice& engines);
 void add_threads_option(CLI::App& app, const char* group, int& threads,
                         const char* help = "CPU threads (default: all)");
-/// --threads that the CPU engines share.
-void add_engine_threads_option(CLI::App& app, const char* group, EngineChoice& engines);
-/// --max-host-mem of 3D convolutions: image, result, scratch and CPU engines together.
-void add_host_memory_option(CLI::App& app, const char* group, std::optional<index_t>& bytes);
-
 /// How a Convolver computes: method, parts, precision, devices, memory, threads.
 void add_convolution_options(CLI::App& app, const char* group, Options& options,
                              EngineChoice& engines);

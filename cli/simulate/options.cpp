@@ -18,11 +18,6 @@ namespace convolume::cli {
 
 namespace {
 
-void add_number(CLI::App& app, const char* group, const char* name, auto& target, const char* unit,
-                const std::string& help) {
-    app.add_option(name, target, help)->type_name(unit)->group(group);
-}
-
 void add_light(CLI::App& app, SimulateRequest& request) {
     const char* group = "What the camera sees";
     add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
@@ -42,12 +37,8 @@ void add_light(CLI::App& app, SimulateRequest& request) {
         ->type_name("F")
         ->excludes(photons)
         ->group(group);
-    add_number(app, group, "--background", request.camera.background_photons, "N",
-               "Photons added at every pixel (default 0)");
-    add_parsed(app, "--boundary", request.options.boundary, parse_boundary,
-               "zero|constant:V|nearest|reflect|mirror|wrap",
-               "How the specimen continues beyond its edges (default zero)")
-        ->group(group);
+    add_options(app, group, request.camera, {"background_photons"});
+    add_options(app, group, request.options, {"boundary"});
     add_kernel_options(app, group, request.kernel_options);
     add_channel_kernel_option(app, group, request);
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
@@ -58,24 +49,9 @@ void add_light(CLI::App& app, SimulateRequest& request) {
 
 void add_camera(CLI::App& app, Camera& camera) {
     const char* group = "The camera";
-    add_number(app, group, "--qe", camera.quantum_efficiency, "Q",
-               "Quantum efficiency, electrons per photon (default 0.8)");
-    add_number(app, group, "--exposure", camera.exposure_s, "SECONDS",
-               "Exposure time (default 0.1)");
-    add_number(app, group, "--dark", camera.dark_e_per_s, "E/S",
-               "Dark current, electrons per second (default 0.06)");
-    add_number(app, group, "--read-noise", camera.read_noise_e, "E",
-               "Read noise, standard deviation in electrons (default 1.6)");
-    add_number(app, group, "--full-well", camera.full_well_e, "E",
-               "Full well capacity, electrons per pixel (default 30000)");
-    add_number(app, group, "--gain", camera.gain_e_per_adu, "E/ADU",
-               "Electrons per count of the converter (default 0.5)");
-    add_number(app, group, "--offset", camera.offset_adu, "ADU",
-               "Offset: counts without charge (default 100)");
-    add_number(app, group, "--bits", camera.bits, "1...16",
-               "Bits of the converter; up to 8 are written as uint8, more as uint16 (default 16)");
-    add_parsed(app, "--seed", camera.seed, parse_seed, "N", "Seed of the noise (default 1)")
-        ->group(group);
+    add_options(app, group, camera,
+                {"quantum_efficiency", "exposure_s", "dark_e_per_s", "read_noise_e", "full_well_e",
+                 "gain_e_per_adu", "offset_adu", "bits", "seed"});
     app.add_flag_callback(
            "--no-noise", [&camera] { camera.noise = false; },
            "Record the mean charge: no photon noise and no read noise")

@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // How subcommands declare options: text that is parsed at once, so that mistakes are found before
-// anything is opened.
+// anything is opened. Options of the library come from its tables (core/option_tables.hpp).
 
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <type_traits>
 
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
+#include "core/option_tables.hpp"
 
 namespace convolume::cli {
 
@@ -49,5 +52,88 @@ double parse_number(std::string_view option, const std::string& text);
 
 /// `text` as a seed of random numbers for `option`.
 std::uint64_t parse_seed(std::string_view option, const std::string& text);
+
+/// `text` as a value of a type that has no names, for the option that `option` describes.
+template <class Value>
+Value parse_plain(const OptionText& option, const std::string& text) {
+    if constexpr (std::is_same_v<Value, StopRule>) {
+        if (text == "auto") return {true, {}};
+        return {false, parse_number(option.flags, text)};
+    } else if constexpr (std::is_same_v<Value, VoxelSize>) {
+        const auto lengths = parse_lengths_um(option.flags, text);
+        return {lengths[0], lengths[1], lengths[2]};
+    } else if constexpr (std::is_same_v<Value, Shape3>) {
+        return parse_extents(option.flags, text);
+    } else if constexpr (std::is_same_v<Value, std::uint64_t>) {
+        return parse_seed(option.flags, text);
+    } else if constexpr (std::is_integral_v<Value> && !std::is_same_v<Value, bool>) {
+        if (option.notes.quantity == Quantity::bytes)
+            return static_cast<Value>(parse_byte_size(text));
+        return parse_positive<Value>(option.flags, text);
+    } else if constexpr (std::is_same_v<Value, double>) {
+        switch (option.notes.quantity) {
+            case Quantity::length_um:
+                return parse_length_um(option.flags, text);
+            case Quantity::wavelength_um:
+                return parse_wavelength_um(option.flags, text);
+            default:
+                return parse_number(option.flags, text);
+        }
+    } else {
+        throw InternalError(message("the option ", option.name, " is not read from text"));
+    }
+}
+
+/// `text` as a value of `field`, for its option.
+template <class Field>
+auto parse_option(const Field& field, const std::string& text) -> typename Field::Value {
+    using Value = typename Field::Value;
+    if (field.parse != nullptr) return field.parse(text);
+    if constexpr (detail::is_optional<Value>) {
+        if (text == field.text.notes.unset_name) return {};
+        return parse_plain<typename Value::value_type>(field.text, text);
+    } else {
+        return parse_plain<Value>(field.text, text);
+    }
+}
+
+/// The options of these names in the table of `Struct`, which set members of `target`. What the
+/// members hold is shown as the default.
+template <class Struct>
+void add_options(CLI::App& app, const char* group, Struct& target,
+                 std::initializer_list<std::string_view> names) {
+    for (const std::string_view name : names)
+        with_option<Struct>(name, [&](const auto& field) {
+            app.add_option_function<std::string>(
+                   field.text.flags,
+                   [&target, &field](const std::string& text) {
+                       field.set(target, parse_option(field, text));
+                   },
+                   option_help(field, target))
+                ->type_name(option_type(field))
+                ->group(group);
+        });
+}
+
+/// The option of one name, for a command where `parse(text)` or `parse(option, text)` reads it.
+template <class Struct, class Parser>
+CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& target,
+                                  std::string_view name, Parser parse) {
+    CLI::Option* option = nullptr;
+    with_option<Struct>(name, [&](const auto& field) {
+        using Value = typename std::remove_cvref_t<decltype(field)>::Value;
+        const auto parse_and_set = [&target, &field, parse](const std::string& text) {
+            if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string>)
+                field.set(target, parse(field.text.flags, text));
+            else if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view>)
+                field.set(target, parse(text));
+        };
+        option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
+                                                      option_help(field, target))
+                     ->type_name(option_type(field))
+                     ->group(group);
+    });
+    return option;
+}
 
 }  // namespace convolume::cli

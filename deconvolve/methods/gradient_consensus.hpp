@@ -96,6 +96,7 @@ struct Consenting {
 
 struct GradientConsensus {
     static constexpr DeconvolveMethod method = DeconvolveMethod::gradient_consensus;
+    static constexpr std::array<std::string_view, 3> options{"acceleration", "start", "consensus"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

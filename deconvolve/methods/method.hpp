@@ -2,8 +2,9 @@
 #pragma once
 // The methods of deconvolution as data. Each method is a struct in a file of its
 // own, listed in registry.hpp, with
-//   method, name               its value of DeconvolveMethod, and its name for people
-//   traits(options)            what it keeps and needs (MethodTraits)
+//   method                     its value of DeconvolveMethod, whose name is in
+//   core/option_names.hpp options                    the options that some methods use and others
+//   do not, by name traits(options)            what it keeps and needs (MethodTraits)
 //   state(problem, image)      its scalars between iterations (MethodState)
 //   iterate(run)               an iteration as a list of operations, which every executor carries
 //   out
@@ -33,6 +34,7 @@
 #include <array>
 #include <limits>
 #include <memory>
+#include <string_view>
 
 #include "convolume/deconvolver.hpp"
 #include "core/short_float.hpp"
@@ -76,8 +78,7 @@ struct MethodTraits {
     bool keeps_change = false;     ///< what the last step added to its point
     bool draws_halves = false;     ///< of the photons, in each iteration: two images go back
     bool starts_coarsely = false;  ///< may begin on coarser images
-    bool starts_from_estimate = true;
-    int projections = 1;  ///< pairs of blur() and blur_back() in an iteration
+    int projections = 1;           ///< pairs of blur() and blur_back() in an iteration
 };
 
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.

@@ -125,6 +125,7 @@ void compare_photons(Run& run) {
 
 struct RichardsonLucy {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
+    static constexpr std::array<std::string_view, 2> options{"acceleration", "start"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

@@ -57,12 +57,12 @@ struct Advance {
 
 struct Wiener {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener;
+    static constexpr std::array<std::string_view, 1> options{"noise_to_signal"};
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;
         traits.counts_photons = false;
         traits.solves_system = true;
-        traits.starts_from_estimate = false;
         return traits;
     }
 

@@ -76,12 +76,12 @@ struct PhotonScale {
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     int iterations = 30;
-    Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of shb and wiener
+    Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of shb, nnls and wiener
     std::optional<Boundary> boundary;      ///< nothing: extend; `constant` is refused
     KernelCenter center{};                 ///< the PSF's sample that stands for no shift
     std::optional<double> background = 0;  ///< b; nothing: estimated from each image
     /// Pixels of at least this value are saturated: what they hold is not compared with the model.
-    /// Not of wiener.
+    /// Not of nnls and wiener.
     std::optional<double> saturation;
     double tv_weight = 0.002;       ///< w of richardson_lucy_tv
     VoxelSize voxel{1, 1, 1};       ///< the gradient's spacing
@@ -120,6 +120,11 @@ struct DeconvolveOptions {
 /// Parsers throw InvalidArgument that lists the choices.
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 CONVOLUME_API const char* to_string(Acceleration);
+/// Whether a method uses an option that some methods use and others do not: "acceleration",
+/// "tv_weight", "noise_to_signal", "unmatched", "consensus", or "start" (DeconvolveRun::start).
+CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
+/// Whether iterations tell a likelihood; else they tell a residual.
+CONVOLUME_API bool has_likelihood(DeconvolveMethod);
 CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
 CONVOLUME_API Acceleration parse_acceleration(std::string_view);
 CONVOLUME_API std::optional<Boundary> parse_edges(std::string_view);
@@ -129,9 +134,11 @@ struct Iteration {
     int number = 0;  ///< from 1
     int of = 0;
     /// Logarithm of the Poisson likelihood of the estimate this iteration started from, relative to
-    /// a perfect fit: -Σ [m - y + y log(y / m)], m = A x + b; at most 0. Not of wiener.
+    /// a perfect fit: -Σ [m - y + y log(y / m)], m = A x + b; at most 0. Not of nnls and wiener.
     double likelihood = 0;
-    double residual = 0;     ///< of wiener: what is left of the right-hand side, relative L2
+    /// Relative L2: of wiener that of its equation, of nnls that of the image at the point this
+    /// iteration started from.
+    double residual = 0;
     bool searching = false;  ///< with hold_out: this is one of those that find the number
     double held_out = 0;     ///< then: root mean square of what is set apart minus its prediction
     double consenting = 0;   ///< of rlgc: the share of voxels that took the step

@@ -14,6 +14,28 @@
 
 #include "convolume/volume.hpp"
 
+namespace nanobind::detail {
+
+/// Pixel types are NumPy's types in Python.
+template <>
+struct type_caster<convolume::PixelType> {
+    NB_TYPE_CASTER(convolume::PixelType, const_name("numpy.dtype"))
+
+    bool from_python(handle source, std::uint8_t, cleanup_list*) noexcept {
+        try {
+            value = convolume::parse_pixel_type(cast<std::string>(source.attr("name")));
+            return true;
+        } catch (const std::exception&) {
+            return false;
+        }
+    }
+    static handle from_cpp(convolume::PixelType type, rv_policy, cleanup_list*) {
+        return module_::import_("numpy").attr("dtype")(convolume::to_string(type)).release();
+    }
+};
+
+}  // namespace nanobind::detail
+
 namespace convolume::python {
 
 namespace nb = nanobind;
@@ -77,6 +99,13 @@ inline Triple triple(const Index3& index) {
 }
 inline Index3 index3(const Triple& values) {
     return {values[0], values[1], values[2]};
+}
+
+/// Addresses in a GPU's memory and streams are whole numbers in Python: the package takes them from
+/// the arrays' libraries (convolume/_device.py).
+template <class T>
+T* pointer(std::uintptr_t address) {
+    return reinterpret_cast<T*>(address);
 }
 
 /// A NumPy array (z, y, x) that owns the volume's memory.

@@ -6,10 +6,9 @@
 
 namespace convolume::python {
 
-void bind_errors(nanobind::module_& module);
+void bind_option_names(nanobind::module_& module);
 void bind_machine(nanobind::module_& module);
 void bind_convolver(nanobind::module_& module);
-void bind_device(nanobind::module_& module);
 void bind_deconvolver(nanobind::module_& module);
 void bind_filters(nanobind::module_& module);
 void bind_optics(nanobind::module_& module);

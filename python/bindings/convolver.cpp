@@ -3,30 +3,13 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/device.hpp"
 
 namespace convolume::python {
 
 namespace {
-
-void make_options(Options* self, const std::string& mode, const std::string& boundary,
-                  const std::string& operation, const std::string& center,
-                  const std::string& normalization, const std::string& precision,
-                  const std::string& nan, const std::string& method, int parts,
-                  std::optional<index_t> max_host_bytes, std::optional<index_t> executions) {
-    new (self) Options;
-    self->mode = parse_mode(mode);
-    self->boundary = parse_boundary(boundary);
-    self->operation = parse_operation(operation);
-    self->center = parse_kernel_center(center);
-    self->normalization = parse_kernel_normalization(normalization);
-    self->precision = parse_precision(precision);
-    self->nan = parse_nan_policy(nan);
-    self->method = parse_method(method);
-    self->parts = parts;
-    self->max_host_bytes = max_host_bytes;
-    self->expected_executions = executions;
-}
 
 /// A convolver, and what it was predicted to take.
 struct PlannedConvolver {
@@ -35,27 +18,52 @@ struct PlannedConvolver {
 };
 
 void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray& kernel,
-                    const Options& options, const EngineChoice& engines,
-                    const std::string& image_type, const std::string& output_type) {
+                    const Options& options, const EngineChoice& engines, PixelType image_type,
+                    PixelType output_type) {
     const ConstImageView taps = view(kernel);
-    const PixelType in = parse_pixel_type(image_type), out = parse_pixel_type(output_type);
     plan_released([&] {
-        Convolver convolver(index3(shape), taps, options, engines, in, out);
+        Convolver convolver(index3(shape), taps, options, engines, image_type, output_type);
         const double seconds = convolver.plan().chosen.seconds;
         new (self) PlannedConvolver{std::move(convolver), seconds};
     });
 }
 
+void bind_device_convolver(nb::module_& module) {
+    nb::class_<DeviceConvolver>(module, "DeviceConvolver")
+        .def(
+            "__init__",
+            [](DeviceConvolver* self, const Triple& shape, const ReadArray& kernel,
+               const Options& options, int device, PixelType image_type,
+               std::optional<index_t> max_gpu_bytes) {
+                const ConstImageView taps = view(kernel);
+                DeviceOptions where;
+                where.device = device;
+                where.image_type = image_type;
+                where.max_gpu_bytes = max_gpu_bytes;
+                const nb::gil_scoped_release released;
+                new (self) DeviceConvolver(index3(shape), taps, options, where);
+            },
+            nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("device"),
+            nb::arg("image_type"), nb::arg("max_gpu_bytes") = nb::none())
+        .def_prop_ro("output_shape",
+                     [](const DeviceConvolver& self) { return triple(self.output_shape()); })
+        .def_prop_ro("output_type", [](const DeviceConvolver& self) { return self.output_type(); })
+        .def_prop_ro("device_bytes", &DeviceConvolver::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceConvolver& self, std::uintptr_t image, std::uintptr_t out,
+               std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(image), pointer<void>(out),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"));
+}
+
 }  // namespace
 
 void bind_convolver(nb::module_& module) {
-    nb::class_<Options>(module, "Options")
-        .def("__init__", &make_options, nb::kw_only(), nb::arg("mode") = "same",
-             nb::arg("boundary") = "zero", nb::arg("operation") = "convolve",
-             nb::arg("center") = "middle", nb::arg("normalization") = "none",
-             nb::arg("precision") = "float32", nb::arg("nan") = "error", nb::arg("method") = "auto",
-             nb::arg("parts") = 0, nb::arg("max_host_bytes") = nb::none(),
-             nb::arg("executions") = nb::none());
+    bind_options<Options>(module, "Options");
 
     nb::class_<ExecutionReport>(module, "ExecutionReport")
         .def_ro("clamped_low", &ExecutionReport::clamped_low)
@@ -71,10 +79,9 @@ void bind_convolver(nb::module_& module) {
         .def_prop_ro(
             "output_shape",
             [](const PlannedConvolver& self) { return triple(self.convolver.output_shape()); })
-        .def_prop_ro("natural_type",
-                     [](const PlannedConvolver& self) {
-                         return to_string(self.convolver.natural_output_type());
-                     })
+        .def_prop_ro(
+            "natural_type",
+            [](const PlannedConvolver& self) { return self.convolver.natural_output_type(); })
         .def_prop_ro("kernel_sum",
                      [](const PlannedConvolver& self) { return self.convolver.kernel_sum(); })
         .def_prop_ro("plan_text",
@@ -98,6 +105,7 @@ void bind_convolver(nb::module_& module) {
     module.def(
         "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
         nb::arg("kernel"));
+    bind_device_convolver(module);
 }
 
 }  // namespace convolume::python

@@ -6,41 +6,13 @@
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "bindings/released.hpp"
 #include "convolume/device.hpp"
 
 namespace convolume::python {
 
 namespace {
-
-void make_options(DeconvolveOptions* self, const std::string& method, int iterations,
-                  const std::string& acceleration, const std::string& edges,
-                  const std::string& center, std::optional<double> background, double tv_weight,
-                  const std::array<double, 3>& spacing, double noise_to_signal, double consensus,
-                  int unmatched, std::optional<double> stop, bool hold_out,
-                  std::optional<std::array<double, 2>> photons, std::optional<double> saturation,
-                  int coarse_start, const std::optional<std::string>& image_type,
-                  std::optional<index_t> max_host_bytes) {
-    new (self) DeconvolveOptions;
-    self->method = parse_deconvolve_method(method);
-    self->iterations = iterations;
-    self->acceleration = parse_acceleration(acceleration);
-    self->boundary = parse_edges(edges);
-    self->center = parse_kernel_center(center);
-    self->background = background;
-    self->tv_weight = tv_weight;
-    self->voxel = {spacing[0], spacing[1], spacing[2]};
-    self->noise_to_signal = noise_to_signal;
-    self->consensus = consensus;
-    self->unmatched = unmatched;
-    self->stop = stop;
-    self->hold_out = hold_out;
-    if (photons) self->photons = PhotonScale{(*photons)[0], (*photons)[1]};
-    self->saturation = saturation;
-    self->coarse_start = coarse_start;
-    if (image_type) self->image_type = parse_pixel_type(*image_type);
-    self->max_host_bytes = max_host_bytes;
-}
 
 nb::dict to_dict(const DeconvolveReport& report) {
     nb::dict facts;
@@ -69,6 +41,24 @@ nb::dict to_dict(const Iteration& iteration) {
     facts["searching"] = iteration.searching;
     facts["held_out"] = iteration.held_out;
     facts["consenting"] = iteration.consenting;
+    return facts;
+}
+
+nb::dict to_dict(const DeconvolvePlan& plan) {
+    nb::dict facts;
+    facts["on_device"] = plan.on_device;
+    facts["by_walks"] = plan.by_walks;
+    facts["tiles"] = plan.tiles;
+    facts["engines"] = plan.engines;
+    facts["object"] = triple(plan.object);
+    facts["grid"] = triple(plan.grid);
+    facts["array_bytes"] = plan.array_bytes;
+    facts["device_bytes"] = plan.device_bytes;
+    facts["host_bytes"] = plan.host_bytes;
+    facts["why_not_on_device"] = plan.why_not_on_device;
+    nb::list coarse;
+    for (const Shape3& shape : plan.coarse_images) coarse.append(triple(shape));
+    facts["coarse_images"] = coarse;
     return facts;
 }
 
@@ -120,19 +110,44 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
     return to_dict(report);
 }
 
+void bind_device_deconvolver(nb::module_& module) {
+    nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
+        .def(
+            "__init__",
+            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
+               const DeconvolveOptions& options, int device, PixelType image_type,
+               PixelType output_type, std::optional<index_t> max_gpu_bytes) {
+                const ConstImageView taps = view(psf);
+                DeviceDeconvolveOptions where;
+                where.device = device;
+                where.image_type = image_type;
+                where.output_type = output_type;
+                where.max_gpu_bytes = max_gpu_bytes;
+                const nb::gil_scoped_release released;
+                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
+            },
+            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
+            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
+        .def(
+            "execute",
+            [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
+               std::uintptr_t stream, const std::optional<ReadArray>& start,
+               const nb::object& callback, const nb::object& progress) {
+                return execute(start, callback, progress,
+                               [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                                   return self.execute(
+                                       pointer<const void>(image), pointer<void>(out),
+                                       DeviceStream(pointer<CUstream_st>(stream)), run, context);
+                               });
+            },
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
+            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+}
+
 }  // namespace
 
 void bind_deconvolver(nb::module_& module) {
-    nb::class_<DeconvolveOptions>(module, "DeconvolveOptions")
-        .def("__init__", &make_options, nb::kw_only(), nb::arg("method") = "rl",
-             nb::arg("iterations") = 30, nb::arg("acceleration") = "biggs-andrews",
-             nb::arg("edges") = "extend", nb::arg("center") = "middle",
-             nb::arg("background") = nb::none(), nb::arg("tv_weight") = 0.002,
-             nb::arg("spacing") = std::array<double, 3>{1, 1, 1}, nb::arg("noise_to_signal") = 0.01,
-             nb::arg("consensus") = 0.55, nb::arg("unmatched") = 2, nb::arg("stop") = nb::none(),
-             nb::arg("hold_out") = false, nb::arg("photons") = nb::none(),
-             nb::arg("saturation") = nb::none(), nb::arg("coarse_start") = 0,
-             nb::arg("image_type") = nb::none(), nb::arg("max_host_bytes") = nb::none());
+    bind_options<DeconvolveOptions>(module, "DeconvolveOptions");
 
     nb::class_<Deconvolver>(module, "Deconvolver")
         .def(
@@ -145,26 +160,7 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
-        .def_prop_ro("plan_facts",
-                     [](const Deconvolver& self) {
-                         const DeconvolvePlan plan = self.plan();
-                         nb::dict facts;
-                         facts["on_device"] = plan.on_device;
-                         facts["by_walks"] = plan.by_walks;
-                         facts["tiles"] = plan.tiles;
-                         facts["engines"] = plan.engines;
-                         facts["object"] = triple(plan.object);
-                         facts["grid"] = triple(plan.grid);
-                         facts["array_bytes"] = plan.array_bytes;
-                         facts["device_bytes"] = plan.device_bytes;
-                         facts["host_bytes"] = plan.host_bytes;
-                         facts["why_not_on_device"] = plan.why_not_on_device;
-                         nb::list coarse;
-                         for (const Shape3& shape : plan.coarse_images)
-                             coarse.append(triple(shape));
-                         facts["coarse_images"] = coarse;
-                         return facts;
-                     })
+        .def_prop_ro("plan_facts", [](const Deconvolver& self) { return to_dict(self.plan()); })
         .def(
             "execute",
             [](const Deconvolver& self, const ReadArray& image, const WriteArray& out,
@@ -179,40 +175,7 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
-
-    // Addresses and streams are whole numbers, as of DeviceConvolver.
-    nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
-        .def(
-            "__init__",
-            [](DeviceDeconvolver* self, const Triple& shape, const ReadArray& psf,
-               const DeconvolveOptions& options, int device, const std::string& image_type,
-               const std::string& output_type, std::optional<index_t> max_gpu_bytes) {
-                const ConstImageView taps = view(psf);
-                DeviceDeconvolveOptions where;
-                where.device = device;
-                where.image_type = parse_pixel_type(image_type);
-                where.output_type = parse_pixel_type(output_type);
-                where.max_gpu_bytes = max_gpu_bytes;
-                const nb::gil_scoped_release released;
-                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
-            },
-            nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
-            nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
-        .def(
-            "execute",
-            [](const DeviceDeconvolver& self, std::uintptr_t image, std::uintptr_t out,
-               std::uintptr_t stream, const std::optional<ReadArray>& start,
-               const nb::object& callback, const nb::object& progress) {
-                return execute(
-                    start, callback, progress,
-                    [&](const DeconvolveRun& run, const ExecutionContext& context) {
-                        return self.execute(
-                            reinterpret_cast<const void*>(image), reinterpret_cast<void*>(out),
-                            DeviceStream(reinterpret_cast<CUstream_st*>(stream)), run, context);
-                    });
-            },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
-            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+    bind_device_deconvolver(module);
 }
 
 }  // namespace convolume::python

@@ -45,10 +45,8 @@ void bind_metadata(nb::module_& module) {
             "shape", [](const ImageMetadata& self) { return triple(self.shape); },
             [](ImageMetadata& self, const Triple& shape) { self.shape = index3(shape); })
         .def_prop_rw(
-            "type", [](const ImageMetadata& self) { return to_string(self.type); },
-            [](ImageMetadata& self, const std::string& type) {
-                self.type = parse_pixel_type(type);
-            })
+            "type", [](const ImageMetadata& self) { return self.type; },
+            [](ImageMetadata& self, PixelType type) { self.type = type; })
         .def_rw("axes", &ImageMetadata::axes)
         .def_prop_rw("spacing", &voxel_of,
                      [](ImageMetadata& self, const std::array<std::optional<double>, 3>& voxel) {

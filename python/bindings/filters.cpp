@@ -1,49 +1,61 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/device.hpp"
 #include "convolume/filter_bank.hpp"
 
 namespace convolume::python {
 
 namespace {
 
-void make_options(FilterOptions* self, const std::string& mode,
-                  std::optional<std::array<index_t, 2>> span, const std::string& origin,
-                  const std::string& precision, const std::string& nan, const std::string& post,
-                  const std::string& window, const std::string& method, index_t segment) {
-    new (self) FilterOptions;
-    self->mode = parse_mode(mode);
-    if (span) self->range = SampleRange{(*span)[0], (*span)[1]};
-    self->origin = parse_filter_origin(origin);
-    self->precision = parse_precision(precision);
-    self->nan = parse_nan_policy(nan);
-    self->post = parse_point_post(post);
-    self->window = parse_window_post(window);
-    self->method = parse_filter_method(method);
-    self->segment = segment;
+void bind_device_filter_bank(nb::module_& module) {
+    nb::class_<DeviceFilterBank>(module, "DeviceFilterBank")
+        .def(
+            "__init__",
+            [](DeviceFilterBank* self, index_t signals, index_t samples,
+               const std::vector<ReadArray>& filters, const FilterOptions& options, int device,
+               PixelType signal_type) {
+                const std::vector<ConstImageView> bank = views(filters);
+                const DeviceFilterOptions where{device, signal_type};
+                const nb::gil_scoped_release released;
+                new (self) DeviceFilterBank(SignalShape{signals, samples}, bank, options, where);
+            },
+            nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
+            nb::arg("device"), nb::arg("signal_type"))
+        .def_prop_ro("origin", &DeviceFilterBank::origin)
+        .def_prop_ro("result_samples", &DeviceFilterBank::result_samples)
+        .def_prop_ro("sample_type", [](const DeviceFilterBank& self) { return self.sample_type(); })
+        .def_prop_ro("result_type", [](const DeviceFilterBank& self) { return self.result_type(); })
+        .def_prop_ro("device_bytes", &DeviceFilterBank::device_bytes)
+        .def(
+            "execute",
+            [](const DeviceFilterBank& self, std::uintptr_t signals, std::uintptr_t results,
+               std::uintptr_t positions, std::uintptr_t stream) {
+                const nb::gil_scoped_release released;
+                self.execute(pointer<const void>(signals), pointer<void>(results),
+                             pointer<index_t>(positions),
+                             DeviceStream(pointer<CUstream_st>(stream)));
+            },
+            nb::arg("signals"), nb::arg("results"), nb::arg("positions"), nb::arg("stream"));
 }
 
 }  // namespace
 
 void bind_filters(nb::module_& module) {
-    nb::class_<FilterOptions>(module, "FilterOptions")
-        .def("__init__", &make_options, nb::kw_only(), nb::arg("mode") = "same",
-             nb::arg("span") = nb::none(), nb::arg("origin") = "center",
-             nb::arg("precision") = "float32", nb::arg("nan") = "error", nb::arg("post") = "none",
-             nb::arg("window") = "none", nb::arg("method") = "auto", nb::arg("segment") = 0);
+    bind_options<FilterOptions>(module, "FilterOptions");
 
     nb::class_<FilterBank>(module, "FilterBank")
         .def(
             "__init__",
             [](FilterBank* self, index_t signals, index_t samples,
                const std::vector<ReadArray>& filters, const FilterOptions& options,
-               const EngineChoice& engines, const std::string& signal_type) {
+               const EngineChoice& engines, PixelType signal_type) {
                 const std::vector<ConstImageView> bank = views(filters);
-                const PixelType type = parse_pixel_type(signal_type);
                 plan_released([&] {
-                    new (self)
-                        FilterBank(SignalShape{signals, samples}, bank, options, engines, type);
+                    new (self) FilterBank(SignalShape{signals, samples}, bank, options, engines,
+                                          signal_type);
                 });
             },
             nb::arg("signals"), nb::arg("samples"), nb::arg("filters"), nb::arg("options"),
@@ -52,8 +64,7 @@ void bind_filters(nb::module_& module) {
         .def_prop_ro("taps", &FilterBank::taps)
         .def_prop_ro("origin", &FilterBank::origin)
         .def_prop_ro("result_samples", &FilterBank::result_samples)
-        .def_prop_ro("result_type",
-                     [](const FilterBank& self) { return to_string(self.result_type()); })
+        .def_prop_ro("result_type", [](const FilterBank& self) { return self.result_type(); })
         .def_prop_ro("first_sample", [](const FilterBank& self) { return self.range().begin; })
         .def_prop_ro("plan",
                      [](const FilterBank& self) {
@@ -75,6 +86,7 @@ void bind_filters(nb::module_& module) {
             },
             nb::arg("signals"), nb::arg("results"), nb::arg("positions") = nb::none(),
             nb::arg("progress") = nb::none());
+    bind_device_filter_bank(module);
 }
 
 }  // namespace convolume::python

@@ -2,8 +2,8 @@
 // Which processors compute, and what there is.
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "convolume/engines.hpp"
-#include "convolume/options.hpp"
 
 namespace convolume::python {
 
@@ -21,19 +21,7 @@ nb::object to_numpy(Volume volume) {
 }
 
 void bind_machine(nb::module_& module) {
-    nb::class_<EngineChoice>(module, "Engines")
-        .def(
-            "__init__",
-            [](EngineChoice* self, const std::string& device, const std::vector<int>& gpus,
-               int threads, std::optional<index_t> max_gpu_bytes) {
-                new (self) EngineChoice;
-                set_devices(*self, device);
-                self->gpus = gpus;
-                self->threads = threads;
-                self->max_gpu_bytes = max_gpu_bytes;
-            },
-            nb::kw_only(), nb::arg("device") = "auto", nb::arg("gpus") = std::vector<int>(),
-            nb::arg("threads") = 0, nb::arg("max_gpu_bytes") = nb::none());
+    bind_options<EngineChoice>(module, "Engines");
 
     nb::class_<GpuDevice>(module, "GpuDevice", "A GPU of this machine.")
         .def_ro("number", &GpuDevice::number)

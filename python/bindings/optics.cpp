@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
+#include "bindings/options.hpp"
 #include "bindings/released.hpp"
 #include "convolume/beads.hpp"
 #include "convolume/camera.hpp"
@@ -18,54 +19,7 @@ VoxelSize voxel_size(const Voxel& voxel) {
 }
 
 void bind_psf(nb::module_& module) {
-    nb::class_<PsfOptions>(module, "PsfOptions")
-        .def("__init__",
-             [](PsfOptions* self, const std::string& model, const std::string& modality,
-                const Voxel& spacing, const Triple& shape) {
-                 new (self) PsfOptions;
-                 self->model = parse_psf_model(model);
-                 self->modality = parse_modality(modality);
-                 self->voxel = voxel_size(spacing);
-                 self->size = index3(shape);
-             })
-        .def_rw("wavelength", &PsfOptions::wavelength_um)
-        .def_rw("excitation", &PsfOptions::excitation_um)
-        .def_rw("pinhole", &PsfOptions::pinhole_au)
-        .def_rw("sheet_fwhm", &PsfOptions::sheet_fwhm_um)
-        .def_rw("disc_pinhole", &PsfOptions::disc_pinhole_um)
-        .def_rw("disc_spacing", &PsfOptions::disc_spacing_um)
-        .def_rw("disc_magnification", &PsfOptions::disc_magnification)
-        .def_rw("depth", &PsfOptions::depth_um)
-        .def_rw("oversampling", &PsfOptions::oversampling)
-        .def_rw("center_z", &PsfOptions::center_z_um)
-        .def_rw("threads", &PsfOptions::threads)
-        .def_prop_rw(
-            "objective",
-            [](const PsfOptions& self) {
-                const Objective& o = self.objective;
-                nb::dict values;
-                values["na"] = o.na;
-                values["ni"] = o.ni;
-                values["ns"] = o.ns;
-                values["ng"] = o.ng;
-                return values;
-            },
-            [](PsfOptions& self, const nb::dict& values) {
-                Objective& o = self.objective;
-                const auto set = [&](const char* name, double& member) {
-                    if (values.contains(name)) member = nb::cast<double>(values[name]);
-                };
-                set("na", o.na);
-                set("ni", o.ni);
-                set("ni0", o.ni0);
-                set("ng", o.ng);
-                set("ng0", o.ng0);
-                set("ns", o.ns);
-                set("ti0", o.ti0_um);
-                set("tg", o.tg_um);
-                set("tg0", o.tg0_um);
-            })
-        .def("set_size", [](PsfOptions& self, const Triple& shape) { self.size = index3(shape); });
+    bind_options<PsfOptions>(module, "PsfOptions");
     module.def(
         "make_psf",
         [](const PsfOptions& options, const nb::object& progress) {
@@ -187,27 +141,9 @@ void bind_beads(nb::module_& module) {
 }
 
 void bind_phantom(nb::module_& module) {
+    bind_options<PhantomOptions>(module, "PhantomOptions");
     nb::class_<Phantom>(module, "Phantom")
-        .def(
-            "__init__",
-            [](Phantom* self, const std::string& kind, const Triple& shape, const Voxel& spacing,
-               std::uint64_t seed, std::optional<index_t> count, std::optional<double> radius,
-               double brightness, double brightness_spread, double background) {
-                PhantomOptions options;
-                options.kind = parse_phantom_kind(kind);
-                options.shape = index3(shape);
-                options.voxel = voxel_size(spacing);
-                options.seed = seed;
-                options.count = count;
-                options.radius_um = radius;
-                options.brightness = brightness;
-                options.brightness_spread = brightness_spread;
-                options.background = background;
-                new (self) Phantom(options);
-            },
-            nb::arg("kind"), nb::arg("shape"), nb::arg("spacing"), nb::arg("seed"),
-            nb::arg("count"), nb::arg("radius"), nb::arg("brightness"),
-            nb::arg("brightness_spread"), nb::arg("background"))
+        .def(nb::init<const PhantomOptions&>(), nb::arg("options"))
         .def("draw",
              [](const Phantom& self, index_t begin, const WriteArray& planes, int threads) {
                  const ImageView target = view(planes);
@@ -231,19 +167,7 @@ void bind_phantom(nb::module_& module) {
 }
 
 void bind_camera(nb::module_& module) {
-    nb::class_<Camera>(module, "Camera")
-        .def(nb::init<>())
-        .def_rw("quantum_efficiency", &Camera::quantum_efficiency)
-        .def_rw("background_photons", &Camera::background_photons)
-        .def_rw("dark_e_per_s", &Camera::dark_e_per_s)
-        .def_rw("exposure_s", &Camera::exposure_s)
-        .def_rw("read_noise_e", &Camera::read_noise_e)
-        .def_rw("full_well_e", &Camera::full_well_e)
-        .def_rw("gain_e_per_adu", &Camera::gain_e_per_adu)
-        .def_rw("offset_adu", &Camera::offset_adu)
-        .def_rw("bits", &Camera::bits)
-        .def_rw("noise", &Camera::noise)
-        .def_rw("seed", &Camera::seed)
+    bind_options<Camera>(module, "Camera")
         .def("check", &Camera::check)
         .def("expected_electrons", &Camera::expected_electrons)
         .def("signal_to_noise", &Camera::signal_to_noise)

@@ -9,36 +9,33 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
-from ._convolve import Convolver, convolve, correlate
+from ._convolve import Convolver, Plan, convolve, correlate
 from ._core import version
 from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
 from ._errors import (
-                      BadData,
-                      Cancelled,
-                      CannotCreate,
-                      DeviceFailure,
-                      Error,
-                      FileFailure,
-                      InputNotFound,
-                      InvalidArgument,
-                      OutOfMemory,
-                      OutputExists,
-                      Unavailable,
+    BadData,
+    Cancelled,
+    CannotCreate,
+    ConvolumeWarning,
+    DeviceFailure,
+    Error,
+    FileFailure,
+    InputNotFound,
+    InvalidArgument,
+    OutOfMemory,
+    OutputExists,
+    Unavailable,
 )
 from ._files import open, save  # noqa: A004 (the name that people look for)
 from ._filters import FilterBank, FilterPlan, filter_bank
 from ._image import Image
-from ._machine import GpuDevice, gpu_devices
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
-from ._plan import Plan
-from ._run import Run
-from ._warnings import ConvolumeWarning
+from ._run import GpuDevice, Run, gpu_devices
 
 if TYPE_CHECKING:
     from ._process import process
     from ._process_plan import ProcessPlan, plan_process
-    from ._process_report import BlocksFailed, ProcessReport
-    from ._process_status import process_status
+    from ._process_report import BlocksFailed, ProcessReport, process_status
 
 __version__: str = version()
 
@@ -52,7 +49,7 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
 
 # Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
-          "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_status"}
+          "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
 
 
 def __getattr__(name: str) -> Any:

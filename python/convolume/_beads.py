@@ -3,19 +3,28 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import readable
-from ._convolve import _triple
 from ._errors import InvalidArgument
 from ._image import Image
-from ._optics import Modality, Model, _options, _spacing
+from ._optics import MicroscopeKeywords, _spacing, psf_options
+from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
+
+
+class RefineKeywords(MicroscopeKeywords, total=False):
+    """Keywords of :func:`refine_psf`."""
+
+    spacing: Sequence[float] | None
+    background: float | None
+    workers: int | None
+    progress: Progress
 
 
 @dataclass(frozen=True)
@@ -132,12 +141,8 @@ def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequ
         if name not in optics:
             raise InvalidArgument(f"optics has no {name}: give what make_psf takes, such as "
                                   "{'na': 1.2, 'wavelength': 0.52}")
-    more: dict[str, Any] = {"model": "vectorial", "modality": "widefield", "ni": 1.515, "ns": 1.33, "depth": 0.0,
-                            "excitation": None, "pinhole": None, "sheet_fwhm": None, **optics}
-    named = {name: more.pop(name) for name in ("na", "wavelength", "model", "modality", "ni", "ns", "depth",
-                                               "excitation", "pinhole", "sheet_fwhm")}
-    disc = more.pop("disc_pinhole", None), more.pop("disc_spacing", None), more.pop("disc_magnification", None)
-    return _options(spacing=spacing, shape=shape, disc=disc, workers=more.pop("workers", None), more=more, **named)
+    options = {name: value for name, value in optics.items() if name not in ("na", "wavelength")}
+    return psf_options(optics["na"], optics["wavelength"], spacing, shape, options, RefineKeywords)
 
 
 def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float] | None = None,
@@ -205,19 +210,18 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
             raise InvalidArgument("the voxel size of the stack is not known: pass spacing=(z, y, x) in µm")
         model = _options_of(optics, voxel, shape)
     with progress_bar(progress) as report:
-        psf, facts = _core.psf_from_beads(values, _triple(shape), full, model, report)
+        psf, facts = _core.psf_from_beads(values, triple_of(shape), full, model, report)
     facts["centers"] = np.array(facts["centers"], np.float64).reshape(-1, 3)
     facts["fluxes"] = np.array(facts["fluxes"], np.float64)
     return BeadPsf(Image.of_array(psf, spacing=voxel), **facts)
 
 
+_REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, spacing=None)
+
+
+@with_keywords(RefineKeywords, _REFINE, takes_others=True)
 def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, na: float, wavelength: float,
-               spacing: Sequence[float] | None = None, model: Model = "vectorial", modality: Modality = "widefield",
-               ni: float = 1.515, ns: float = 1.33, depth: float = 0.0, excitation: float | None = None,
-               pinhole: float | None = None, sheet_fwhm: float | None = None, disc_pinhole: float | None = None,
-               disc_spacing: float | None = None, disc_magnification: float | None = None,
-               background: float | None = None, workers: int | None = None, progress: Progress = None,
-               **more: float) -> RefinedPsf:
+               **options: Unpack[RefineKeywords]) -> RefinedPsf:
     """The NA, index and depth with which a model fits a measured point spread function best.
 
     Least squares of the model, its brightness, a constant and the focus; voxels are weighted by the noise that light
@@ -231,9 +235,9 @@ def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, n
     parameters : sequence of {"na", "index", "depth"}
         What is refined. "index" is that of the sample; "gaussian" and "born-wolf" have one medium, whose index it is.
         "depth" is of models with layers, "gibson-lanni" and "vectorial".
-    na, wavelength, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm, **more
+    na, wavelength, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm
         As of :func:`make_psf`: the first values, and what is known.
-    disc_pinhole, disc_spacing, disc_magnification
+    disc_pinhole, disc_spacing, disc_magnification, ni0, ng, ng0, ti0, tg, tg0
         As of :func:`make_psf`.
     spacing : (z, y, x), optional
         Edge lengths of a voxel, µm. None: as the PSF says.
@@ -263,23 +267,22 @@ def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, n
     0.8
     """
     pixels: Any = measured.psf if isinstance(measured, BeadPsf) else measured
-    voxel = _spacing_of(pixels, spacing)
+    voxel = _spacing_of(pixels, options.get("spacing"))
     if voxel is None:
         raise InvalidArgument("the voxel size of the measured PSF is not known: pass spacing=(z, y, x) in µm")
     if isinstance(parameters, str):
         raise InvalidArgument(f"parameters is a sequence of names, such as ['{parameters}']")
     values = _volume(pixels, "the measured PSF")
+    background = options.get("background")
     if background is None:
         background = max(0.0, measured.background / measured.flux) if isinstance(measured, BeadPsf) else 0.0
-    options = _options(na, wavelength, voxel, values.shape, model, modality, ni, ns, depth, excitation, pinhole,
-                       sheet_fwhm, (disc_pinhole, disc_spacing, disc_magnification), workers, more)
-    with progress_bar(progress) as report:
-        facts = _core.refine_psf(values, options, list(parameters), background, report)
+    model = psf_options(na, wavelength, voxel, values.shape, options, RefineKeywords)
+    with progress_bar(options.get("progress")) as report:
+        facts = _core.refine_psf(values, model, list(parameters), background, report)
     found = dict(zip(("na", "ni", "ns", "depth"), facts["model"]))
-    given: dict[str, Any] = {"excitation": excitation, "pinhole": pinhole, "sheet_fwhm": sheet_fwhm,
-                             "disc_pinhole": disc_pinhole, "disc_spacing": disc_spacing,
-                             "disc_magnification": disc_magnification}
-    arguments = {"model": model, "modality": modality, "wavelength": wavelength, "spacing": voxel, **more, **found,
-                 **{name: value for name, value in given.items() if value is not None}}
+    given = {name: value for name, value in options.items()
+             if name in MicroscopeKeywords.__annotations__ and value is not None}
+    arguments = {"model": _REFINE["model"], "modality": _REFINE["modality"], "wavelength": wavelength, "spacing": voxel,
+                 **given, **found}
     refined = {name: RefinedParameter(*one) for name, one in facts["parameters"].items()}
     return RefinedPsf(refined, arguments, facts["first_residual"], facts["residual"])

@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from ._block_counts import BlockCounts, record_counts
 from ._block_samples import BlockSamples, read_block, read_box
 from ._blocks import Block, Blocks, Triple
 from ._errors import BadData, DeviceFailure, Error, InvalidArgument, OutOfMemory, Unavailable
 from ._files import open_quietly
 from ._image import Image
-from ._manifest import EMPTY
+from ._manifest import EMPTY, BlockCounts, record_counts
 from ._operations import Operation
 from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, TargetFacts, ZarrTarget

@@ -4,43 +4,107 @@
 import importlib
 import json
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, result_type, writable
 from ._device import DeviceArray, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument
-from ._plan import Plan
-from ._run import Device, Progress, byte_size, engines, progress_bar
-from ._warnings import warn_of_clamped
+from ._errors import InvalidArgument, warn_of_clamped
+from ._options import (
+    Boundary,
+    Mode,
+    Nan,
+    Origin,
+    Precision,
+    boundary_name,
+    center_of,
+    defaults_of,
+    triple_of,
+    with_keywords,
+)
+from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
-Mode = Literal["full", "same", "valid"]
-Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
-Origin = Literal["middle", "scipy", "peak", "centroid", "corner"] | Sequence[int]
-Normalize = Literal["sum", "peak"] | None
+
+class Plan:
+    """How a convolution is run, and what it was predicted to take. ``print(plan)`` is a table for people."""
+
+    def __init__(self, text: str, facts: dict[str, Any]) -> None:
+        self._text = text
+        self._facts = facts
+
+    @property
+    def method(self) -> str:
+        """ "in-core", "dif", "tiled" or "direct"."""
+        return str(self._facts["chosen"]["method"])
+
+    @property
+    def engines(self) -> list[str]:
+        """Who computes: "cpu:0", "gpu:1"."""
+        return list(self._facts["engines"])
+
+    @property
+    def seconds(self) -> float:
+        """Predicted time of one image."""
+        return float(self._facts["chosen"]["seconds"])
+
+    @property
+    def host_bytes(self) -> int:
+        """Predicted host memory, the image and the result included."""
+        return int(self._facts["chosen"]["host_bytes"])
+
+    @property
+    def device_bytes(self) -> int:
+        """Predicted memory of each GPU; 0 where none takes part."""
+        return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, as `convolume convolve --dry-run --json` gives them."""
+        return self._facts
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.method} on {', '.join(self.engines)}>"
+
+
 Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
-Nan = Literal["error", "zero", "propagate"]
-Precision = Literal["float32", "float64"]
-
-# Other libraries' words for the same boundaries.
-_BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
-               "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
+Operation = Literal["convolve", "correlate", "adjoint"]
 
 
-def _triple(shape: Sequence[int]) -> tuple[int, int, int]:
-    padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
-    return padded[0], padded[1], padded[2]
+class _Form(Resources, total=False):
+    mode: Mode
+    boundary: Boundary
+    cval: float
+    origin: Origin
+    normalize: Literal["sum", "peak"] | None
+    method: Method
+    nan: Nan
+    precision: Precision | None
 
 
-def _center(origin: Origin, dimensions: int) -> str:
-    if isinstance(origin, str):
-        return origin
-    index = [int(i) for i in origin]
-    if len(index) != dimensions:
-        raise InvalidArgument(f"origin has {len(index)} numbers where the kernel has {dimensions} dimensions")
-    return ",".join(str(i) for i in [0] * (3 - dimensions) + index)
+class ConvolverKeywords(_Form, total=False):
+    """Keywords of :class:`Convolver`."""
+
+    dtype: Any
+    operation: Operation
+    executions: int | None
+
+
+class ConvolveKeywords(_Form, total=False):
+    """Keywords of :func:`convolve`."""
+
+    axes: Sequence[int] | int | None
+    out: Any
+    dtype: Any
+    stream: Any
+    progress: Progress
+
+
+def _defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
 
 
 class _Problem:
@@ -56,46 +120,43 @@ class _Problem:
             raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
                                   "as many, of length 1 where it does not reach")
         image_type = readable(np.empty(0, dtype), "dtype").dtype
-        precision = arguments["precision"]
-        if precision is None:
-            precision = "float64" if is_double(image_type, taps.dtype) else "float32"
-        self.arguments = {**arguments, "precision": precision}
+        if arguments.get("precision") is None:
+            arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"
+        self.arguments = arguments
         self.kernel = taps
         self.shape = shape
         self.dtype = image_type
-        self.options = self._options(self.arguments)
-        self.engines = engines(arguments["device"], arguments["workers"], arguments["max_gpu_mem"])
-        complex_data = image_type.kind == "c" or taps.dtype.kind == "c"
-        self.natural = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}[precision][
-            complex_data]
+        self.options = self._options(arguments)
+        self.engines = engines(arguments)
+        is_complex = image_type.kind == "c" or taps.dtype.kind == "c"
+        types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
+        self.natural: np.dtype[Any] = np.dtype(types[arguments["precision"]][is_complex])
 
     def _options(self, arguments: dict[str, Any]) -> _core.Options:
-        boundary: str = arguments["boundary"]
-        kind = _BOUNDARIES.get(boundary, boundary)
-        if kind == "constant":
-            kind = f"constant:{float(arguments['cval'])!r}"
-        return _core.Options(mode=arguments["mode"], boundary=kind, operation=arguments["operation"],
-                             center=_center(arguments["origin"], self.kernel.ndim),
-                             normalization=arguments["normalize"] or "none",
-                             precision=arguments["precision"], nan=arguments["nan"], method=arguments["method"],
-                             max_host_bytes=byte_size(arguments["max_host_mem"]),
-                             executions=arguments["executions"])
+        own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
+        cval = float(own.pop("cval", 0.0))
+        own["boundary"] = boundary_name(own.get("boundary", "zero"))
+        if own["boundary"] == "constant":
+            own["boundary"] = f"constant:{cval!r}"
+        own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
+        own["max_host_mem"] = byte_size(own.get("max_host_mem"))
+        return _core.Options(**own)
 
     def _filled(self) -> np.ndarray:
-        return self.kernel.reshape(_triple(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
+        return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
 
     def for_host_arrays(self) -> _core.Convolver:
-        return _core.Convolver(_triple(self.shape), self._filled(), self.options, self.engines, self.dtype.name,
+        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
                                self.natural)
 
     def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
-        return _core.DeviceConvolver(_triple(self.shape), self._filled(), self.options, device, dtype.name,
-                                     byte_size(self.arguments["max_gpu_mem"]))
+        return _core.DeviceConvolver(triple_of(self.shape), self._filled(), self.options, device, dtype,
+                                     byte_size(self.arguments.get("max_gpu_mem")))
 
 
 def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any) -> Any:
     shape = tuple(convolver.output_shape[3 - len(image.shape):])
-    kind: np.dtype[Any] = np.dtype(convolver.output_type)
+    kind: np.dtype[Any] = convolver.output_type
     result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
     convolver.execute(image.address, result.address, image.stream(stream))
     return result.array if out is None else out
@@ -156,22 +217,16 @@ class Convolver:
     (4, 5)
     """
 
-    def __init__(self, image_shape: Sequence[int], kernel: Any, *, dtype: Any = np.float32, mode: Mode = "same",
-                 boundary: Boundary = "zero", cval: float = 0.0, origin: Origin = "middle",
-                 normalize: Normalize = None, operation: Literal["convolve", "correlate", "adjoint"] = "convolve",
-                 method: Method = "auto", nan: Nan = "error", precision: Precision | None = None,
-                 device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
-                 max_gpu_mem: int | str | None = None, executions: int | None = None) -> None:
-        self._problem = _Problem(image_shape, kernel, dtype, {
-            "mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
-            "operation": operation, "method": method, "nan": nan, "precision": precision, "device": device,
-            "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem, "executions": executions})
+    @with_keywords(ConvolverKeywords, _defaults(ConvolverKeywords, np.float32))
+    def __init__(self, image_shape: Sequence[int], kernel: Any, **options: Unpack[ConvolverKeywords]) -> None:
+        dtype = options.pop("dtype", np.float32)
+        self._problem = _Problem(image_shape, kernel, dtype, dict(options))
         self._core = self._problem.for_host_arrays()
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
-        self._natural = np.dtype(self._problem.natural)
+        self._natural = self._problem.natural
 
     @property
     def plan(self) -> Plan:
@@ -233,7 +288,8 @@ class Convolver:
 
     def adjoint(self) -> "Convolver":
         """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""
-        turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(self._problem.arguments["operation"])
+        turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(
+            self._problem.arguments.get("operation", "convolve"))
         if turned is None:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
@@ -286,27 +342,27 @@ def _share(report: Callable[[float], object], number: int, of: int) -> Callable[
     return lambda fraction: report((number + fraction) / of)
 
 
-def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any, axes: Sequence[int] | int | None,
-           out: Any, dtype: Any, progress: Progress, stream: Any, arguments: dict[str, Any]) -> Any:
+def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
+    form: Any = {name: value for name, value in options.items() if name in _Form.__annotations__}
+    form["operation"] = operation
     if is_on_gpu(image):
-        with on_stream(image, stream):
-            return _apply_on_gpu(operation, image, kernel, axes, out, dtype, stream, arguments)
+        with on_stream(image, options.get("stream")):
+            return _apply_on_gpu(image, kernel, form, options)
     pixels, taps = readable(image, "the image"), readable(kernel, "the kernel")
-    chosen = _axes(axes, pixels.ndim, taps.ndim)
+    chosen = _axes(options.get("axes"), pixels.ndim, taps.ndim)
     last = list(range(-len(chosen), 0))
     moved = np.moveaxis(pixels, chosen, last)
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
     images = int(np.prod(batch, dtype=np.int64))
-    convolver = Convolver(shape, taps, dtype=pixels.dtype, operation=operation,
-                          executions=max(1, images), **arguments)
-    target_type = result_type(dtype, convolver.dtype.name)
+    convolver = Convolver(shape, taps, dtype=pixels.dtype, executions=max(1, images), **form)
+    out, target_type = options.get("out"), result_type(options.get("dtype"), convolver.dtype.name)
     target_shape = list(pixels.shape)
     for axis, extent in zip(chosen, convolver.output_shape):
         target_shape[axis] = extent
     result = np.empty(target_shape, target_type) if out is None else writable(out, tuple(target_shape))
     targets = np.moveaxis(result, chosen, last)
     low = high = 0
-    with progress_bar(progress) as report:
+    with progress_bar(options.get("progress")) as report:
         for number, index in enumerate(np.ndindex(batch)):
             step = None if report is None else _share(report, number, images)
             done = convolver._core.execute(moved[index], targets[index], step)
@@ -315,26 +371,21 @@ def _apply(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
     return result if out is not None or pixels is image else give_back(result, image)
 
 
-def _apply_on_gpu(operation: Literal["convolve", "correlate"], image: Any, kernel: Any,
-                  axes: Sequence[int] | int | None, out: Any, dtype: Any, stream: Any,
-                  arguments: dict[str, Any]) -> Any:
-    source = DeviceArray.of(image, "the image")
+def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> Any:
+    source, dtype = DeviceArray.of(image, "the image"), options.get("dtype")
     taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
-    if _axes(axes, len(source.shape), taps.ndim) != list(range(len(source.shape))):
+    if _axes(options.get("axes"), len(source.shape), taps.ndim) != list(range(len(source.shape))):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
                               "with a Convolver")
-    problem = _Problem(source.shape, taps, source.dtype, {**arguments, "operation": operation, "executions": 1})
+    problem = _Problem(source.shape, taps, source.dtype, {**form, "executions": 1})
     if dtype is not None and np.dtype(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
-    return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, out, stream)
+    return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, options.get("out"),
+                            options.get("stream"))
 
 
-def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,
-             dtype: Any = None, stream: Any = None, mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0,
-             origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto", nan: Nan = "error",
-             precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
-             max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
-             progress: Progress = None) -> Any:
+@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """The linear convolution of an image, or of a batch of images, with a kernel.
 
     Parameters
@@ -367,18 +418,11 @@ def convolve(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None
     >>> convolume.convolve([1., 2., 3.], [1., 1.], mode="full", device="cpu")
     array([1., 3., 5., 3.])
     """
-    options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
-               "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
-               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _apply("convolve", image, kernel, axes, out, dtype, progress, stream, options)
+    return _apply("convolve", image, kernel, options)
 
 
-def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = None, out: Any = None,
-              dtype: Any = None, stream: Any = None, mode: Mode = "same", boundary: Boundary = "zero",
-              cval: float = 0.0, origin: Origin = "middle", normalize: Normalize = None, method: Method = "auto",
-              nan: Nan = "error", precision: Precision | None = None, device: Device = "auto",
-              workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
-              progress: Progress = None) -> Any:
+@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+def correlate(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """The correlation: convolution with the kernel flipped and conjugated. Parameters as of :func:`convolve`.
 
     In mode "same" sample i is the sum of conj(kernel[j]) image[i + j - c], c the kernel's origin.
@@ -389,7 +433,4 @@ def correlate(image: Any, kernel: Any, *, axes: Sequence[int] | int | None = Non
     >>> convolume.correlate([1., 2., 3.], [0., 0., 1.], device="cpu")
     array([2., 3., 0.])
     """
-    options = {"mode": mode, "boundary": boundary, "cval": cval, "origin": origin, "normalize": normalize,
-               "method": method, "nan": nan, "precision": precision, "device": device, "workers": workers,
-               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _apply("correlate", image, kernel, axes, out, dtype, progress, stream, options)
+    return _apply("correlate", image, kernel, options)

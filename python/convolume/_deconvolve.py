@@ -4,21 +4,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
-from ._convolve import _BOUNDARIES, Boundary, Origin, _center, _triple
 from ._device import DeviceArray, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument
-from ._run import Device, Progress, byte_size, engines, progress_bar
-from ._warnings import warn_of_clamped
+from ._errors import InvalidArgument, warn_of_clamped
+from ._options import Boundary, Origin, boundary_name, center_of, defaults_of, triple_of, with_keywords
+from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
+Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
-
-
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"]
 
 
@@ -64,6 +62,66 @@ class _Enough(Exception):
         self.estimate = iteration.estimate
 
 
+class _Model(Resources, total=False):
+    edges: Edges
+    origin: Origin
+    background: float | Literal["auto"]
+
+
+class _Likelihood(_Model, total=False):
+    acceleration: Acceleration
+    tv_weight: float
+    spacing: Sequence[float] | None
+    stop: float | Literal["auto"] | None
+    saturation: float | None
+    coarse_start: int
+
+
+class DeconvolverKeywords(_Likelihood, total=False):
+    """Keywords of :class:`Deconvolver`."""
+
+    method: Method
+    iterations: int
+    balance: float
+    unmatched: int
+    consensus: float
+    photons: tuple[float, float] | None
+    image_dtype: Any
+
+
+class CallKeywords(TypedDict, total=False):
+    """Keywords of :meth:`Deconvolver.__call__`."""
+
+    dtype: Any
+    start: Any
+    callback: Callback | None
+    progress: Progress
+    stream: Any
+
+
+class RichardsonLucyKeywords(_Likelihood, total=False):
+    """Keywords of :func:`richardson_lucy`."""
+
+    out: Any
+    dtype: Any
+    callback: Callback | None
+    progress: Progress
+
+
+class WienerKeywords(_Model, total=False):
+    """Keywords of :func:`wiener`."""
+
+    num_iter: int
+    stop: float | None
+    out: Any
+    dtype: Any
+    progress: Progress
+
+
+def _defaults(keywords: Any, **others: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
+
+
 def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
     def tell(facts: dict[str, Any], read: Any) -> None:
         iteration = Iteration(**facts, _read=read, _shape=shape)
@@ -71,6 +129,23 @@ def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, A
             raise _Enough(iteration)
 
     return tell
+
+
+def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
+    """Returns keywords of the library's DeconvolveOptions: only those that the caller gives."""
+    own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
+    spacing = own.get("spacing") or [1.0] * dimensions
+    own["spacing"] = [1.0] * (3 - dimensions) + [float(s) for s in spacing]
+    if len(own["spacing"]) != 3:
+        raise InvalidArgument(f"spacing has {len(spacing)} numbers for {dimensions} dimensions")
+    own["max_host_mem"] = byte_size(own.get("max_host_mem"))
+    if "edges" in own:
+        own["edges"] = boundary_name(own["edges"])
+    if "origin" in own:
+        own["origin"] = center_of(own["origin"], dimensions)
+    if own.get("image_dtype") is not None:
+        own["image_dtype"] = np.dtype(own["image_dtype"]).name
+    return own
 
 
 class Deconvolver:
@@ -135,14 +210,8 @@ class Deconvolver:
     (16, 16)
     """
 
-    def __init__(self, image_shape: Sequence[int], psf: Any, *, method: Method = "rl",
-                 iterations: int = 30, acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
-                 edges: Edges = "extend", origin: Origin = "middle", background: float | Literal["auto"] = 0.0,
-                 tv_weight: float = 0.002, spacing: Sequence[float] | None = None, balance: float = 0.01,
-                 unmatched: int = 2, consensus: float = 0.55, stop: float | Literal["auto"] | None = None,
-                 photons: tuple[float, float] | None = None, saturation: float | None = None,
-                 coarse_start: int = 0, image_dtype: Any = None, device: Device = "auto", workers: int | None = None,
-                 max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None) -> None:
+    @with_keywords(DeconvolverKeywords, _defaults(DeconvolverKeywords))
+    def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
         taps = to_host(psf, "the PSF") if is_on_gpu(psf) else readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
@@ -151,22 +220,10 @@ class Deconvolver:
         if taps.ndim != len(shape):
             raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as "
                                   "many")
-        if isinstance(stop, str) and stop != "auto":
-            raise InvalidArgument(f"stop is a number or 'auto', not '{stop}'")
-        lengths = [1.0] * (3 - len(shape)) + [float(s) for s in (spacing or [1.0] * len(shape))]
-        if len(lengths) != 3:
-            raise InvalidArgument(f"spacing has {len(spacing or ())} numbers for {len(shape)} dimensions")
-        options = _core.DeconvolveOptions(
-            method=method, iterations=iterations, acceleration=acceleration, edges=_BOUNDARIES.get(edges, edges),
-            center=_center(origin, taps.ndim), background=None if background == "auto" else background,
-            tv_weight=tv_weight, spacing=(lengths[0], lengths[1], lengths[2]), noise_to_signal=balance,
-            consensus=consensus, unmatched=unmatched, stop=None if isinstance(stop, str) else stop,
-            hold_out=stop == "auto", photons=photons, saturation=saturation, coarse_start=coarse_start,
-            image_type=None if image_dtype is None else np.dtype(image_dtype).name,
-            max_host_bytes=byte_size(max_host_mem))
-        self._core = _core.Deconvolver(_triple(shape), taps.reshape(_triple(taps.shape)), options,
-                                       engines(device, workers, max_gpu_mem))
-        self._psf, self._options, self._max_gpu_bytes = taps, options, byte_size(max_gpu_mem)
+        max_gpu_mem = options.get("max_gpu_mem")
+        own = _core.DeconvolveOptions(**_core_keywords(options, len(shape)))
+        self._core = _core.Deconvolver(triple_of(shape), taps.reshape(triple_of(taps.shape)), own, engines(options))
+        self._psf, self._options, self._max_gpu_bytes = taps, own, byte_size(max_gpu_mem)
         self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self.image_shape = shape
         self._report: Mapping[str, Any] = MappingProxyType({})
@@ -182,8 +239,8 @@ class Deconvolver:
         the numbers of values below and above the range of an integer result."""
         return self._report
 
-    def __call__(self, image: Any, out: Any = None, *, dtype: Any = None, start: Any = None,
-                 callback: Callback | None = None, progress: Progress = None, stream: Any = None) -> Any:
+    @with_keywords(CallKeywords, _defaults(CallKeywords))
+    def __call__(self, image: Any, out: Any = None, **run: Unpack[CallKeywords]) -> Any:
         """The deconvolved image, of the same shape, float32 by default.
 
         Parameters
@@ -203,28 +260,30 @@ class Deconvolver:
             that is the result. What it raises ends the work.
         stream : optional
             For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
+        progress
+            See :class:`convolume.Run`.
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
-            with on_stream(image, stream):
-                return self._call_on_gpu(DeviceArray.of(image, "the image"), out, dtype, start, callback, progress,
-                                         stream)
+            with on_stream(image, run.get("stream")):
+                return self._call_on_gpu(DeviceArray.of(image, "the image"), out, run)
         pixels = readable(image, "the image")
         if pixels.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
-        result = np.empty(pixels.shape, result_type(dtype, "float32")) if out is None else writable(out, pixels.shape)
-        enough = self._execute(lambda *run: self._core.execute(pixels, result, *run), start, callback, progress)
+        dtype = result_type(run.get("dtype"), "float32")
+        result = np.empty(pixels.shape, dtype) if out is None else writable(out, pixels.shape)
+        enough = self._execute(lambda *calls: self._core.execute(pixels, result, *calls), run)
         if enough is not None:
             low, high = _core.convert(enough, result)
             self._report = MappingProxyType({**self._report, "clamped_low": low, "clamped_high": high})
         self._warn_of_clamped(result.dtype)
         return result if out is not None or pixels is image else give_back(result, image)
 
-    def _execute(self, execute: Callable[..., dict[str, Any]], start: Any, callback: Callback | None,
-                 progress: Progress) -> np.ndarray | None:
+    def _execute(self, execute: Callable[..., dict[str, Any]], run: CallKeywords) -> np.ndarray | None:
         """The estimate that the callback found good enough, if it did."""
+        callback, start = run.get("callback"), run.get("start")
         tell = None if callback is None else _teller(callback, self.image_shape)
         first = None if start is None else readable(start, "start")
-        with progress_bar(progress) as report:
+        with progress_bar(run.get("progress")) as report:
             try:
                 self._report = MappingProxyType(execute(first, tell, report))
             except _Enough as enough:
@@ -236,47 +295,39 @@ class Deconvolver:
     def _warn_of_clamped(self, dtype: np.dtype[Any]) -> None:
         warn_of_clamped(self._report["clamped_low"], self._report["clamped_high"], dtype)
 
-    def _call_on_gpu(self, image: DeviceArray, out: Any, dtype: Any, start: Any, callback: Callback | None,
-                     progress: Progress, stream: Any) -> Any:
+    def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
         if image.shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} was planned")
-        result = (image.empty(image.shape, result_type(dtype, "float32")) if out is None
+        result = (image.empty(image.shape, result_type(run.get("dtype"), "float32")) if out is None
                   else DeviceArray.target(out, image.shape, None, image.device))
         key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
             self._on_gpus[key] = _core.DeviceDeconvolver(
-                _triple(self.image_shape), self._psf.reshape(_triple(self._psf.shape)), self._options, image.device,
-                image.dtype.name, result.dtype.name, self._max_gpu_bytes)
+                triple_of(self.image_shape), self._psf.reshape(triple_of(self._psf.shape)), self._options, image.device,
+                image.dtype, result.dtype, self._max_gpu_bytes)
         deconvolver = self._on_gpus[key]
-        where = image.address, result.address, image.stream(stream)
-        enough = self._execute(lambda *run: deconvolver.execute(*where, *run), start, callback, progress)
+        where = image.address, result.address, image.stream(run.get("stream"))
+        enough = self._execute(lambda *calls: deconvolver.execute(*where, *calls), run)
         if enough is not None:
             self._report = MappingProxyType({**self._report, **result.fill_from(enough)})
         self._warn_of_clamped(result.dtype)
         return result.array if out is None else out
 
 
-def _deconvolve(image: Any, psf: Any, options: dict[str, Any], out: Any, dtype: Any,
-                callback: Callback | None, progress: Progress) -> Any:
+def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
     if is_on_gpu(image):
-        shape, dtype_of_image = DeviceArray.of(image, "the image").shape, None
+        shape, image_dtype = DeviceArray.of(image, "the image").shape, None
     else:
         pixels = readable(image, "the image")
         shape = pixels.shape
-        dtype_of_image = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
-    deconvolver = Deconvolver(shape, psf, image_dtype=dtype_of_image, **options)
-    return deconvolver(image, out, dtype=dtype, callback=callback, progress=progress)
+        image_dtype = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
+    out = options.pop("out", None)
+    run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}
+    return Deconvolver(shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
 
 
-def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: float = 0.0,
-                    spacing: Sequence[float] | None = None,
-                    acceleration: Literal["biggs-andrews", "none"] = "biggs-andrews",
-                    background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-                    stop: float | Literal["auto"] | None = None, saturation: float | None = None,
-                    coarse_start: int = 0, callback: Callback | None = None,
-                    out: Any = None, dtype: Any = None, device: Device = "auto",
-                    workers: int | None = None, max_host_mem: int | str | None = None,
-                    max_gpu_mem: int | str | None = None, progress: Progress = None) -> Any:
+@with_keywords(RichardsonLucyKeywords, _defaults(RichardsonLucyKeywords, tv_weight=0.0))
+def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[RichardsonLucyKeywords]) -> Any:
     """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
 
     For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.
@@ -306,18 +357,12 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, *, tv_weight: floa
     >>> bool(sharp[4, 4] > 5)
     True
     """
-    options = {"method": "rl-tv" if tv_weight > 0 else "rl", "iterations": num_iter, "acceleration": acceleration,
-               "edges": edges, "origin": origin, "background": background, "tv_weight": tv_weight, "spacing": spacing,
-               "stop": stop, "saturation": saturation, "coarse_start": coarse_start, "device": device,
-               "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _deconvolve(image, psf, options, out, dtype, callback, progress)
+    method = "rl-tv" if options.get("tv_weight", 0.0) > 0 else "rl"
+    return _deconvolve(image, psf, {"method": method, "iterations": num_iter, **options})
 
 
-def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
-           background: float | Literal["auto"] = 0.0, edges: Edges = "extend", origin: Origin = "middle",
-           stop: float | None = None, out: Any = None, dtype: Any = None, device: Device = "auto",
-           workers: int | None = None, max_host_mem: int | str | None = None, max_gpu_mem: int | str | None = None,
-           progress: Progress = None) -> Any:
+@with_keywords(WienerKeywords, _defaults(WienerKeywords, num_iter=30))
+def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[WienerKeywords]) -> Any:
     """Least squares with a penalty: (AᵀA + balance) x = Aᵀ(image - background), by conjugate gradients.
 
     With ``edges="wrap"`` this is Wiener's filter for white noise. Results may be negative.
@@ -328,7 +373,5 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, *, num_iter: int = 30,
     >>> convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), device="cpu").shape
     (8, 8)
     """
-    options = {"method": "wiener", "iterations": num_iter, "balance": balance, "background": background,
-               "edges": edges, "origin": origin, "stop": stop, "device": device, "workers": workers,
-               "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    return _deconvolve(image, psf, options, out, dtype, None, progress)
+    iterations = options.pop("num_iter", 30)
+    return _deconvolve(image, psf, {"method": "wiener", "iterations": iterations, "balance": balance, **options})

@@ -5,15 +5,15 @@ import builtins
 import os
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from . import _core
 from ._arrays import TYPES
-from ._errors import InvalidArgument, errors_name
+from ._errors import InvalidArgument, errors_name, warn
 from ._image import Image, set_channel_names, set_spacing
-from ._machine import free_host_bytes
 from ._ome_metadata import AXES
-from ._warnings import warn
+from ._options import defaults_of, with_keywords
+from ._run import free_host_bytes
 from ._zarr_nodes import is_zarr
 from ._zarr_reader import open_zarr
 from ._zarr_save import save_zarr
@@ -99,10 +99,23 @@ def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, 
     return Image(reader, metadata, None, _axes_of(metadata), name)
 
 
-def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None = None,
-         spacing: Sequence[float | None] | None = None, compression: str | None = None, overwrite: bool = False,
-         zarr_format: Literal[2, 3] = 3, chunks: Sequence[int] | None = None, shards: Sequence[int] | None = None,
-         levels: int | None = None, channel_names: Sequence[str] | None = None) -> None:
+class SaveKeywords(TypedDict, total=False):
+    """Keywords of :func:`save`."""
+
+    like: Image | None
+    axes: str | None
+    spacing: Sequence[float | None] | None
+    compression: str | None
+    overwrite: bool
+    zarr_format: Literal[2, 3]
+    chunks: Sequence[int] | None
+    shards: Sequence[int] | None
+    levels: int | None
+    channel_names: Sequence[str] | None
+
+
+@with_keywords(SaveKeywords, defaults_of(SaveKeywords, overwrite=False, zarr_format=3))
+def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     """Writes an image. The extension decides: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy, .zarr.
 
     The file is written beside and gets its name when it is complete. In object stores (s3://) the metadata come last.
@@ -148,33 +161,41 @@ def save(path: Path, image: Any, *, like: Image | None = None, axes: str | None 
     ['DAPI', 'GFP']
     """
     name = os.fspath(path)
-    source = image if isinstance(image, Image) else Image.of_array(image, axes=axes)
+    source = image if isinstance(image, Image) else Image.of_array(image, axes=options.get("axes"))
     if source.dtype not in TYPES:
         raise InvalidArgument(f"images of type {source.dtype} are not written")
-    metadata = (like or source)._metadata.copy()
+    metadata = _metadata_for(source, options)
+    compression, overwrite = options.get("compression"), options.get("overwrite", False)
+    if is_zarr(name):
+        layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),
+                        compression or "zstd", options.get("levels"), free_host_bytes() // 16)
+        described = Image(source._reader, metadata, source._array, source.axes)
+        with errors_name(name):
+            save_zarr(name, described, options.get("like"), layout, overwrite)
+        return
+    if any(options.get(one) is not None for one in ("chunks", "shards", "levels")):
+        raise InvalidArgument(f"{name} is no OME-Zarr image: it has no chunks, shards or levels to choose")
+    with errors_name(name):
+        writer = _core.Writer(name, metadata, overwrite, compression or "none")
+        _write(writer, source)
+        writer.commit()
+
+
+def _metadata_for(source: Image, options: SaveKeywords) -> _core.ImageMetadata:
+    metadata: _core.ImageMetadata = (options.get("like") or source)._metadata.copy()
     for field in ("frames", "channels", "shape", "type", "axes"):
         setattr(metadata, field, getattr(source._metadata, field))
     if len(metadata.channel_names) != metadata.channels:
         metadata.channel_names = []
     if len(metadata.channel_colors) != metadata.channels:
         metadata.channel_colors = []
+    spacing, channel_names = options.get("spacing"), options.get("channel_names")
     if spacing is not None:
         set_spacing(metadata, source.axes, spacing)
     if channel_names is not None:
         set_channel_names(metadata, channel_names)
         metadata.drop_imagej_labels()  # they would be written instead
-    if is_zarr(name):
-        layout = Layout(zarr_format, chunks, shards, compression or "zstd", levels, free_host_bytes() // 16)
-        described = Image(source._reader, metadata, source._array, source.axes)
-        with errors_name(name):
-            save_zarr(name, described, like, layout, overwrite)
-        return
-    if chunks is not None or shards is not None or levels is not None:
-        raise InvalidArgument(f"{name} is no OME-Zarr image: it has no chunks, shards or levels to choose")
-    with errors_name(name):
-        writer = _core.Writer(name, metadata, overwrite, compression or "none")
-        _write(writer, source)
-        writer.commit()
+    return metadata
 
 
 _PLANES_BYTES = 256 << 20  # that are read from a source at a time

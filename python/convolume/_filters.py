@@ -3,21 +3,53 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, is_double, readable, writable
-from ._convolve import Mode, Nan, Precision
 from ._device import DeviceArray, address_of, is_on_gpu, on_stream, to_host
 from ._errors import InvalidArgument
-from ._run import Device, Progress, engines, progress_bar
+from ._options import Mode, Nan, Precision, defaults_of, with_keywords
+from ._run import Devices, Progress, engines, progress_bar
 
 FilterMethod = Literal["auto", "direct", "overlap-save", "overlap-add", "partitioned"]
 FilterOrigin = Literal["center", "causal", "anticausal"] | int
 Post = Literal["power", "derivative"] | None
 Window = tuple[Literal["decimate", "peak"], int] | None
+
+
+class _Form(Devices, total=False):
+    axis: int
+    mode: Mode
+    span: tuple[int, int] | None
+    origin: FilterOrigin
+    post: Post
+    window: Window
+    positions: bool
+    method: FilterMethod
+    nan: Nan
+    precision: Precision | None
+
+
+class BankKeywords(_Form, total=False):
+    """Keywords of :class:`FilterBank`."""
+
+    dtype: Any
+
+
+class FilterKeywords(_Form, total=False):
+    """Keywords of :func:`filter_bank`."""
+
+    out: Any
+    stream: Any
+    progress: Progress
+
+
+def _defaults(keywords: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "FilterOptions", axis=-1, dtype=np.float32, post=None, window=None, positions=False,
+                       precision=None)
 
 
 @dataclass(frozen=True)
@@ -69,7 +101,7 @@ class _Problem:
         self.shape = tuple(int(n) for n in shape)
         if not self.shape:
             raise InvalidArgument("a single number is no signal")
-        axis = int(arguments["axis"])
+        axis = int(arguments.get("axis", -1))
         if not -len(self.shape) <= axis < len(self.shape):
             raise InvalidArgument(f"axis {axis} is none of signals with {len(self.shape)} dimensions")
         self.axis = axis % len(self.shape)
@@ -77,19 +109,17 @@ class _Problem:
         self.single = bool(getattr(filters, "ndim", 0) == 1
                            or isinstance(filters, (list, tuple)) and np.isscalar(filters[0]))
         self.dtype = readable(np.empty(0, dtype), "dtype").dtype
-        precision = arguments["precision"]
-        if precision is None:
-            precision = "float64" if is_double(self.dtype, *(row.dtype for row in self.rows)) else "float32"
-        self.arguments: dict[str, Any] = {**arguments, "precision": precision}
-        span, window = arguments["span"], arguments["window"]
-        self.positions = bool(arguments["positions"])
+        if arguments.get("precision") is None:
+            double = is_double(self.dtype, *(row.dtype for row in self.rows))
+            arguments["precision"] = "float64" if double else "float32"
+        self.arguments = arguments
+        self.positions = bool(arguments.get("positions", False))
+        window = arguments.get("window")
         if self.positions and (window is None or window[0] != "peak"):
             raise InvalidArgument("positions are those of peaks: pass window=('peak', n)")
-        self.options = _core.FilterOptions(
-            mode=arguments["mode"], span=None if span is None else (int(span[0]), int(span[1])),
-            origin=str(arguments["origin"]), precision=precision, nan=arguments["nan"],
-            post=arguments["post"] or "none", window="none" if window is None else f"{window[0]}:{window[1]}",
-            method=arguments["method"])
+        self.options = _core.FilterOptions(**{
+            name: value for name, value in arguments.items()
+            if name not in Devices.__annotations__ and name not in ("axis", "positions")})
         batch = self.shape[:self.axis] + self.shape[self.axis + 1:]
         self.signals = int(np.prod(batch, dtype=np.int64))
         self.batch = batch
@@ -106,11 +136,11 @@ class _Problem:
         return np.moveaxis(whole, (-2, -1), (self.axis, self.axis + 1))
 
     def for_host_arrays(self) -> _core.FilterBank:
-        where = engines(self.arguments["device"], self.arguments["workers"], self.arguments["max_gpu_mem"])
-        return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, where, self.dtype.name)
+        return _core.FilterBank(self.signals, self.shape[self.axis], self.rows, self.options, engines(self.arguments),
+                                self.dtype)
 
     def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceFilterBank:
-        return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype.name)
+        return _core.DeviceFilterBank(self.signals, self.shape[self.axis], self.rows, self.options, device, dtype)
 
     def check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.shape:
@@ -126,7 +156,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
                     progress: Progress) -> Any:
     flat = np.moveaxis(samples, problem.axis, -1).reshape(problem.signals, problem.shape[problem.axis])
     shape = (problem.signals, len(problem.rows), bank.result_samples)
-    kind: np.dtype[Any] = np.dtype(bank.result_type)
+    kind: np.dtype[Any] = bank.result_type
     target = None if out is None else writable(out, problem.result_shape(bank.result_samples))
     if target is not None and target.dtype != kind:
         raise InvalidArgument(f"out is of type {target.dtype} where the results are {kind}")
@@ -152,8 +182,8 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
 
 def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: DeviceArray, out: Any,
                    stream: Any) -> Any:
-    shape, kind = problem.result_shape(bank.result_samples), np.dtype(bank.result_type)
-    samples = signals.of_type(np.dtype(bank.sample_type))
+    shape, kind = problem.result_shape(bank.result_samples), bank.result_type
+    samples = signals.of_type(bank.sample_type)
     results = signals.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, signals.device)
     where = signals.empty_of_any(shape, np.dtype(np.int64)) if problem.positions else None
     bank.execute(samples.address, results.address, 0 if where is None else address_of(where), signals.stream(stream))
@@ -205,15 +235,10 @@ class FilterBank:
     'cpu:0'
     """
 
-    def __init__(self, shape: Sequence[int], filters: Any, *, axis: int = -1, dtype: Any = np.float32,
-                 mode: Mode = "same", span: tuple[int, int] | None = None, origin: FilterOrigin = "center",
-                 post: Post = None, window: Window = None, positions: bool = False, method: FilterMethod = "auto",
-                 nan: Nan = "error", precision: Precision | None = None, device: Device = "auto",
-                 workers: int | None = None, max_gpu_mem: int | str | None = None) -> None:
-        self._problem = _Problem(shape, filters, dtype, {
-            "axis": axis, "mode": mode, "span": span, "origin": origin, "post": post, "window": window,
-            "positions": positions, "method": method, "nan": nan, "precision": precision, "device": device,
-            "workers": workers, "max_gpu_mem": max_gpu_mem})
+    @with_keywords(BankKeywords, _defaults(BankKeywords))
+    def __init__(self, shape: Sequence[int], filters: Any, **options: Unpack[BankKeywords]) -> None:
+        dtype = options.pop("dtype", np.float32)
+        self._problem = _Problem(shape, filters, dtype, dict(options))
         self._core = self._problem.for_host_arrays()
         self._on_gpus: dict[tuple[int, bool], _core.DeviceFilterBank] = {}
         self.shape: tuple[int, ...] = self._problem.shape
@@ -227,7 +252,7 @@ class FilterBank:
     @property
     def dtype(self) -> np.dtype:
         """The type that results have."""
-        return np.dtype(self._core.result_type)
+        return self._core.result_type
 
     def __call__(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
         """The results of signals of `shape`, any type and strides.
@@ -277,12 +302,8 @@ def _planned(shape: tuple[int, ...], filters: Any, dtype: str, arguments: dict[s
     return FilterBank(shape, filters, dtype=dtype, **arguments)
 
 
-def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "same",
-                span: tuple[int, int] | None = None, origin: FilterOrigin = "center", post: Post = None,
-                window: Window = None, positions: bool = False, method: FilterMethod = "auto", nan: Nan = "error",
-                precision: Precision | None = None, device: Device = "auto", workers: int | None = None,
-                max_gpu_mem: int | str | None = None, out: Any = None, stream: Any = None,
-                progress: Progress = None) -> Any:
+@with_keywords(FilterKeywords, _defaults(FilterKeywords))
+def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -> Any:
     """Filters signals of any length with every filter of a bank.
 
     Parameters
@@ -325,9 +346,8 @@ def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "sam
     >>> convolume.filter_bank([1., 2., 3., 4.], [1., 1.], origin="causal", device="cpu")
     array([1., 3., 5., 7.])
     """
-    arguments = {"axis": axis, "mode": mode, "span": span, "origin": origin, "post": post, "window": window,
-                 "positions": positions, "method": method, "nan": nan, "precision": precision, "device": device,
-                 "workers": workers, "max_gpu_mem": max_gpu_mem}
+    arguments: dict[str, Any] = {name: value for name, value in options.items() if name in _Form.__annotations__}
+    out, stream = options.get("out"), options.get("stream")
     if type(signals) is not np.ndarray and is_on_gpu(signals):
         with on_stream(signals, stream):
             there = DeviceArray.of(signals, "the signals")
@@ -336,4 +356,4 @@ def filter_bank(signals: Any, filters: Any, *, axis: int = -1, mode: Mode = "sam
             return _filter_on_gpu(problem.for_arrays_on(there.device, there.dtype), problem, there, out, stream)
     samples = readable(signals, "the signals")
     problem = _Problem(samples.shape, filters, samples.dtype, arguments)
-    return _filter_on_host(problem.for_host_arrays(), problem, signals, samples, out, progress)
+    return _filter_on_host(problem.for_host_arrays(), problem, signals, samples, out, options.get("progress"))

@@ -58,7 +58,7 @@ class Image:
         extents = dict(zip(axes, values.shape))
         metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
-        metadata.type, metadata.axes = values.dtype.name, axes
+        metadata.type, metadata.axes = values.dtype, axes
         set_channel_names(metadata, channel_names)
         if spacing is not None:
             set_spacing(metadata, axes, spacing)
@@ -78,7 +78,8 @@ class Image:
     @property
     def dtype(self) -> np.dtype[Any]:
         """Of the samples as they are stored."""
-        return np.dtype(str(self._metadata.type))
+        dtype: np.dtype[Any] = self._metadata.type
+        return dtype
 
     @property
     def axes(self) -> str:

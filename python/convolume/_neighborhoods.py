@@ -3,16 +3,179 @@
 
 import math
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from . import _core
-from ._convolve import Boundary
 from ._errors import InvalidArgument
+from ._options import Boundary, Precision
 from ._sums import Array, Resources, convolved
-from ._truncated import Order, Pass, buffer_for, truncated_sums
+
+Samples = Callable[[Sequence[int]], Array]
+Order = Literal["line", "box"]  # of a sum's terms: as SciPy's filters of one axis, and of several
+
+_NEAR = 1e-13  # of the largest sum that is possible: what two orders of summation can differ by
+_LARGEST_WHOLE = 2.0**45  # whose sums are surely near enough to an integer
+_SAMPLES = 1 << 15  # that are looked at together, in the cache
+_MANY = 1 << 10  # of them: sums that are near an integer
+_PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
+                                  "constant": "constant"}
+
+
+class Pass(NamedTuple):
+    """A filter: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
+
+    weights: Array
+    center: Sequence[int]
+    mode: Boundary
+    cval: complex  # of truncated sums only the real part
+    divisor: int = 1
+
+
+def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources,
+                   buffer: Array | None = None) -> Array:
+    """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
+    whole = _is_whole(image) and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
+    largest = _largest(image, filter_)
+    sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval.real,
+                     precision="float64", local_nan=True, out=buffer, resources=resources)
+    result, flat = np.empty(image.size, dtype), sums.reshape(-1)
+    in_order = _SumsInOrder(image, filter_, order)
+    for first in range(0, image.size, _SAMPLES):
+        part = flat[first:first + _SAMPLES]
+        if whole and largest < _LARGEST_WHOLE:
+            np.rint(part, out=part)
+        elif filter_.divisor == 1 and _any_near(part, _NEAR * largest):
+            in_order.replace(part, first, _NEAR * largest)
+        if filter_.divisor != 1:
+            part /= filter_.divisor
+        result[first:first + _SAMPLES] = _wrapped(part, dtype)
+    return result.reshape(image.shape)
+
+
+def buffer_for(image: Array) -> Array:
+    """Memory that several calls of :func:`truncated_sums` can share."""
+    return np.empty(image.shape)
+
+
+def _any_near(sums: Array, near: float) -> bool:
+    distance = np.rint(sums)
+    np.subtract(sums, distance, out=distance)
+    np.abs(distance, out=distance)
+    return not distance.min() > near  # NaN counts
+
+
+def _is_whole(array: Array) -> bool:
+    return array.dtype.kind in "biu" or bool(np.equal(np.rint(array), array).all())
+
+
+def _largest(image: Array, filter_: Pass) -> float:
+    """What no sum exceeds."""
+    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
+    return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
+
+
+def _wrapped(sums: Array, dtype: np.dtype[Any]) -> Array:
+    with np.errstate(invalid="ignore"):
+        if dtype.kind == "u" and dtype.itemsize == 8:
+            return np.where(sums < 0, sums.astype(np.int64).view(np.uint64), sums.astype(np.uint64))
+        whole: Array = sums.astype(np.int64 if dtype.itemsize == 8 or dtype == np.uint32 else np.int32)
+    return whole != 0 if dtype.kind == "b" else whole.astype(dtype)
+
+
+class _SumsInOrder:
+    """A filter's sums, their terms added in SciPy's order."""
+
+    def __init__(self, image: Array, filter_: Pass, order: Order) -> None:
+        self._image = image
+        self._filter = filter_
+        self._terms = _line_terms if order == "line" else _box_terms
+        self._constant: Array | None = None
+        self._sources: list[Array] = []  # along each axis, of what the filter reaches: indices, -1 outside
+        options: dict[str, Any] = {"constant_values": -1} if filter_.mode == "constant" else {}
+        for n, k, c in zip(image.shape, filter_.weights.shape, filter_.center):
+            self._sources.append(np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[filter_.mode], **options))
+
+    def replace(self, part: Array, first: int, near: float) -> None:
+        """Replaces sums that are near an integer other than 0; `part` begins at sample `first` in C order."""
+        with np.errstate(invalid="ignore"):
+            where = np.flatnonzero((np.abs(part - np.rint(part)) <= near) & (np.abs(part) > 0.5))
+        if len(where) > _MANY:  # as in images with areas of one value, whose sums are all the same
+            if self._constant is None:
+                self._constant = _constant_around(self._image, self._filter, self._sources).reshape(-1)
+            constant = self._constant[first + where]
+            alike = where[constant]
+            values, kinds = np.unique(self._image.reshape(-1)[first + alike], return_inverse=True)
+            values = values.astype(np.float64)
+            part[alike] = self._total(lambda offset: values)[kinds]
+            where = where[~constant]
+        if len(where):
+            index = np.unravel_index(first + where, self._image.shape)
+            part[where] = self._total(lambda offset: self._samples(index, offset))
+
+    def _total(self, samples: Samples) -> Array:
+        total: Any = 0.0
+        for term in self._terms(samples, self._filter):
+            total = total + term
+        return np.asarray(total)
+
+    def _samples(self, index: tuple[Array, ...], offset: Sequence[int]) -> Array:
+        """The samples at `offset` from the first one that the filter reaches."""
+        places = tuple(source[i + o] for source, i, o in zip(self._sources, index, offset))
+        values = self._image[places].astype(np.float64)
+        outside = np.logical_or.reduce([place < 0 for place in places])
+        return np.where(outside, self._filter.cval.real, values) if outside.any() else values
+
+
+def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> Array:
+    """Where all samples that the filter reaches are in the image and equal."""
+    constant = np.ones(image.shape, bool)
+    for axis, (k, source) in enumerate(zip(filter_.weights.shape, sources)):
+        if k == 1:
+            continue
+        lines, known = (np.moveaxis(np.take(array, source, axis), axis, 0) for array in (image, constant))
+        breaks = np.zeros(lines.shape, np.int32)  # up to each sample: those unlike the one before
+        np.not_equal(lines[1:], lines[:-1], out=breaks[1:], casting="unsafe")
+        breaks[1:] |= ~known[1:]
+        breaks[source < 0] = 1
+        np.cumsum(breaks, axis=0, out=breaks)
+        n = image.shape[axis]
+        unlike = breaks[k - 1:k - 1 + n] != breaks[:n]
+        outside = (source < 0)[:n]
+        unlike |= ~known[:n]
+        unlike[outside] = True
+        constant = np.moveaxis(~unlike, 0, axis)
+    return constant
+
+
+def _box_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
+    flipped = np.flip(filter_.weights).astype(np.float64)
+    for offset in zip(*np.nonzero(np.abs(flipped) > np.finfo(np.float64).eps)):
+        yield flipped[offset] * samples([int(o) for o in offset])
+
+
+def _line_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
+    """Of symmetric and antisymmetric filters the middle, then pairs from outside in; of others the last one first."""
+    axis = int(np.argmax(filter_.weights.shape))
+    flipped = np.flip(filter_.weights).astype(np.float64).ravel()
+    length, half = len(flipped), len(flipped) // 2
+
+    def at(place: int) -> Array:
+        return samples([place if a == axis else 0 for a in range(filter_.weights.ndim)])
+
+    tolerance = np.finfo(np.float64).eps
+    for sign in (1, -1):
+        if length % 2 and (np.abs(flipped[half + 1:] - sign * flipped[:half][::-1]) <= tolerance).all():
+            yield at(half) * flipped[half]
+            for place in range(half):
+                yield (at(place) + sign * at(length - 1 - place)) * flipped[place]
+            return
+    yield at(length - 1) * flipped[-1]
+    for place in range(length - 1):
+        yield at(place) * flipped[place]
+
 
 _BOUNDARIES: dict[str, Boundary] = {
     "reflect": "reflect", "grid-mirror": "reflect", "constant": "constant", "grid-constant": "constant",
@@ -103,41 +266,39 @@ def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
     return "float32" if dtype.char in "efF" else "float64"
 
 
-def filtered(image: Array, weights: Array, center: Sequence[int], mode: Boundary, cval: complex, result: Target,
-             order: Order, resources: Resources, divisor: int = 1, buffer: Array | None = None) -> Array:
-    """Sample i is the sum of weights[j] image[i - j + center], over `divisor`, in the type of `result`.
+def filtered(image: Array, one: Pass, result: Target, order: Order, resources: Resources,
+             buffer: Array | None = None) -> Array:
+    """The sums of a filter, in the type of `result`.
 
     `buffer` is memory for :func:`truncated_sums`.
     """
     dtype = result.dtype
     if image.size == 0:
         return np.zeros(image.shape, dtype)
-    if mode != "constant":
-        cval = 0.0
+    cval = one.cval if one.mode == "constant" else 0.0
     if np.iscomplexobj(cval) and image.dtype.kind != "c":
         raise InvalidArgument("cval is complex where the input is real")
     if dtype.kind in "biu":
-        one = Pass(weights, center, mode, float(cval.real), divisor)
-        return truncated_sums(image, one, dtype, order, resources, buffer)
-    taps = weights / divisor if divisor != 1 else weights
+        return truncated_sums(image, one._replace(cval=float(cval.real)), dtype, order, resources, buffer)
+    taps = one.weights / one.divisor if one.divisor != 1 else one.weights
     precision = _precision(dtype)
     if not np.isfinite(cval):
-        return _beside_infinite(image, taps, center, complex(cval), precision, resources).astype(dtype, copy=False)
+        return _beside_infinite(image, one._replace(weights=taps), precision, resources).astype(dtype, copy=False)
     if np.iscomplexobj(cval) and complex(cval).imag != 0:
         above = image - np.asarray(cval, image.dtype)
-        sums = convolved(above, taps, center=center, precision=precision, local_nan=True, resources=resources)
+        sums = convolved(above, taps, precision, resources, center=one.center, local_nan=True)
         return np.asarray(sums + cval * taps.sum(), dtype)
-    return convolved(image, taps, center=center, boundary=mode, cval=float(np.real(cval)), precision=precision,
-                     local_nan=True, out=result.buffer(image), resources=resources).astype(dtype, copy=False)
+    return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(np.real(cval)),
+                     local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 
-def _beside_infinite(image: Array, weights: Array, center: Sequence[int], cval: complex,
-                     precision: Literal["float32", "float64"], resources: Resources) -> Array:
+def _beside_infinite(image: Array, one: Pass, precision: Precision, resources: Resources) -> Array:
     """With NaN or an infinity outside the image."""
-    sums = convolved(image, weights, center=center, precision=precision, local_nan=True, resources=resources)
+    weights, center, cval = one.weights, one.center, complex(one.cval)
+    sums = convolved(image, weights, precision, resources, center=center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
-    positive, negative = (convolved(nothing, which.astype(np.float32), center=center, boundary="constant", cval=1.0,
-                                    precision="float32", resources=resources) > 0.5
+    positive, negative = (convolved(nothing, which.astype(np.float32), "float32", resources, center=center,
+                                    boundary="constant", cval=1.0) > 0.5
                           for which in (weights.real > 0, weights.real < 0))
     sums[positive] += cval.real
     sums[negative] -= cval.real
@@ -167,8 +328,8 @@ def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: T
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
         goal = result if number == len(groups) - 1 else Target(result.dtype, None)
-        current = filtered(current, weights, center, group[0].mode, cval, goal, "line", resources,
-                           math.prod(one.divisor for one in group), buffer)
+        one = Pass(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
+        current = filtered(current, one, goal, "line", resources, buffer)
     return result.deliver(current)
 
 

@@ -7,16 +7,20 @@ import math
 import tokenize
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypedDict, Unpack
 
 import numpy as np
 
 from ._arrays import clamped_to, is_double, readable, result_type
 from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple
-from ._convolve import _BOUNDARIES, Convolver
+from ._convolve import Convolver
 from ._deconvolve import Deconvolver
 from ._errors import BadData, InvalidArgument
+from ._options import boundary_name, defaults_of, with_keywords
+
+NOT_IN_BLOCKS = ("rlgc",)
+"""Methods of deconvolution that end by themselves."""
 
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
 
@@ -101,28 +105,46 @@ class _Planned:
         return {"run": self.run, "_plans": {}}
 
 
+class _Continuation(TypedDict, total=False):
+    boundary: str
+    cval: float
+    nan: str
+    dtype: Any
+
+
+class _ConvolutionKeywords(_Continuation, total=False):
+    origin: str | Sequence[int]
+    normalize: str | None
+
+
+class _FunctionKeywords(_Continuation, total=False):
+    halo: Sequence[int] | None
+
+
 class Convolution:
     """Exact: of the image's samples and those beyond its border, all that a result depends on are read."""
 
     name = "convolve"
     voxel_bytes = 16.0
 
-    def __init__(self, kernel: Any, image_type: np.dtype[Any], *, boundary: str = "zero", cval: float = 0.0,
-                 origin: str | Sequence[int] = "middle", normalize: str | None = None, nan: str = "error",
-                 dtype: Any = None) -> None:
+    @with_keywords(_ConvolutionKeywords, defaults_of(_ConvolutionKeywords, "Options", cval=0.0, dtype=None))
+    def __init__(self, kernel: Any, image_type: np.dtype[Any], **options: Unpack[_ConvolutionKeywords]) -> None:
         self.kernel = _three_dimensional(kernel, "the kernel")
-        self.boundary: str | None = _BOUNDARIES.get(boundary, boundary)
+        boundary, origin, nan = (options.get("boundary", "zero"), options.get("origin", "middle"),
+                                 options.get("nan", "error"))
+        self.boundary: str | None = boundary_name(boundary)
         if self.boundary not in ("zero", "constant", "nearest", "reflect", "mirror", "wrap"):
             raise InvalidArgument(f"there is no boundary '{boundary}': choose zero, constant, nearest, reflect, mirror "
                                   "or wrap")
-        self.cval = _checked_cval(cval) if self.boundary == "constant" else 0.0
+        self.cval = _checked_cval(options.get("cval", 0.0)) if self.boundary == "constant" else 0.0
         self.image_type = readable(np.empty(0, image_type), "the image").dtype
         double = is_double(self.image_type, self.kernel.dtype)
         complex_data = "c" in (self.image_type.kind, self.kernel.dtype.kind)
-        self.dtype = result_type(dtype, {(False, False): "float32", (True, False): "float64",
-                                         (False, True): "complex64", (True, True): "complex128"}[double, complex_data])
+        natural = {(False, False): "float32", (True, False): "float64",
+                   (False, True): "complex64", (True, True): "complex128"}[double, complex_data]
+        self.dtype = result_type(options.get("dtype"), natural)
         self.nan = _checked_policy(nan, self.name)
-        self.options: dict[str, Any] = {"normalize": normalize, "nan": nan}
+        self.options: dict[str, Any] = {"normalize": options.get("normalize"), "nan": nan}
         self.origin = origin if isinstance(origin, str) else [int(i) for i in origin]
         center = _center(self.kernel, origin)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
@@ -207,9 +229,9 @@ class Deconvolution:
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
         self.options = {"acceleration": "none", **options}
-        if self.options.get("method") == "rlgc":
-            raise InvalidArgument("the method rlgc ends by itself, in each block at another iteration: choose another "
-                                  "for images in blocks")
+        if self.options.get("method") in NOT_IN_BLOCKS:
+            raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
+                                  "iteration: choose another for images in blocks")
         extents = list(self.psf.shape) if halo is None else [int(n) for n in halo]
         if len(extents) != 3 or min(extents) < 0:
             raise InvalidArgument(f"a halo has three numbers for z, y and x, not {halo}")
@@ -284,9 +306,11 @@ class Function:
 
     voxel_bytes = 16.0
 
-    def __init__(self, function: Callable[[np.ndarray], Any], image_type: np.dtype[Any], *,
-                 halo: Sequence[int] | None, boundary: str = "nearest", cval: float = 0.0, nan: str = "propagate",
-                 dtype: Any = None) -> None:
+    @with_keywords(_FunctionKeywords, {"halo": None, "boundary": "nearest", "cval": 0.0, "nan": "propagate",
+                                       "dtype": None})
+    def __init__(self, function: Callable[[np.ndarray], Any], image_type: np.dtype[Any],
+                 **options: Unpack[_FunctionKeywords]) -> None:
+        halo = options.get("halo")
         if halo is None:
             raise InvalidArgument("a function needs its halo: so many samples around a block along z, y and x as its "
                                   "results depend on, such as halo=(0, 2, 2)")
@@ -296,10 +320,11 @@ class Function:
         self.function = function
         self.name = getattr(function, "__qualname__", type(function).__qualname__)
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
-        self.boundary: str | None = _BOUNDARIES.get(boundary, boundary)
-        self.cval = _checked_cval(cval)
-        self.nan = _checked_policy(nan, self.name)
-        self.dtype = result_type(dtype, "float32" if image_type.kind in "iub" else np.dtype(image_type).name)
+        self.boundary: str | None = boundary_name(options.get("boundary", "nearest"))
+        self.cval = _checked_cval(options.get("cval", 0.0))
+        self.nan = _checked_policy(options.get("nan", "propagate"), self.name)
+        natural = "float32" if image_type.kind in "iub" else np.dtype(image_type).name
+        self.dtype = result_type(options.get("dtype"), natural)
 
     def facts(self) -> dict[str, Any]:
         try:

@@ -2,22 +2,83 @@
 """Point spread functions, synthetic specimens, and the camera. Lengths are in µm, axes z, y, x."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import readable, writable
-from ._convolve import _triple
 from ._errors import InvalidArgument
 from ._image import Image
+from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
 
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
 Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
-_Disc = tuple[float | None, float | None, float | None]  # pinholes' diameter and spacing, magnification
 _SHARE = 0.95  # of the light that shape="auto" holds
+
+
+class MicroscopeKeywords(TypedDict, total=False):
+    """Keywords of :func:`psf_facts`."""
+
+    model: Model
+    modality: Modality
+    ni: float
+    ns: float
+    depth: float
+    excitation: float | None
+    pinhole: float | None
+    sheet_fwhm: float | None
+    disc_pinhole: float | None
+    disc_spacing: float | None
+    disc_magnification: float | None
+    ni0: float | None
+    ng: float
+    ng0: float
+    ti0: float
+    tg: float
+    tg0: float
+
+
+class PsfKeywords(MicroscopeKeywords, total=False):
+    """Keywords of :func:`make_psf`."""
+
+    shape: Sequence[int] | Literal["auto"]
+    workers: int | None
+    progress: Progress
+
+
+class PhantomKeywords(TypedDict, total=False):
+    """Keywords of :class:`Phantom`."""
+
+    kind: PhantomKind
+    seed: int
+    count: int | None
+    radius: float | None
+    brightness: float
+    brightness_spread: float
+    background: float
+    workers: int | None
+
+
+class CameraKeywords(TypedDict, total=False):
+    """Keywords of :class:`Camera`."""
+
+    quantum_efficiency: float
+    background_photons: float
+    dark_e_per_s: float
+    exposure_s: float
+    read_noise_e: float
+    full_well_e: float
+    gain_e_per_adu: float
+    offset_adu: float
+    bits: int
+    noise: bool
+    seed: int
+
+
+_MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None)
 
 
 def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
@@ -26,34 +87,29 @@ def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
     return float(spacing[0]), float(spacing[1]), float(spacing[2])
 
 
-def _options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"], model: str,
-             modality: str, ni: float, ns: float, depth: float, excitation: float | None, pinhole: float | None,
-             sheet_fwhm: float | None, disc: _Disc, workers: int | None, more: Mapping[str, float]
-             ) -> _core.PsfOptions:
-    known = {"ni0", "ng", "ng0", "ti0", "tg", "tg0"}
-    if not known.issuperset(more):
-        raise InvalidArgument(f"there is no parameter {', '.join(sorted(set(more) - known))}: further ones are "
-                              + ", ".join(sorted(known)))
-    size = (1, 1, 1) if isinstance(shape, str) else _triple(shape)
-    options = _core.PsfOptions(model, modality, _spacing(spacing), size)
-    options.wavelength = wavelength
-    options.excitation, options.pinhole, options.sheet_fwhm = excitation, pinhole, sheet_fwhm
-    options.disc_pinhole, options.disc_spacing, options.disc_magnification = disc
-    options.depth, options.threads = depth, workers or 0
-    options.objective = {"ni0": ni} | dict(more) | {"na": na, "ni": ni, "ns": ns}
+def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"],
+                options: Mapping[str, Any], keywords: Any) -> _core.PsfOptions:
+    """Makes the library's options. `options` are some of `keywords`, a TypedDict; those that do not describe a
+    microscope are ignored."""
+    unknown = set(options).difference(keywords.__annotations__)
+    if unknown:
+        raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
+                              "ng, ng0, ni0, tg, tg0, ti0")
+    own = {name: value for name, value in options.items() if name in _MICROSCOPE}
+    if own.get("ni0") is None:
+        own["ni0"] = own.get("ni", _MICROSCOPE["ni"])
+    if isinstance(shape, str) and shape != "auto":
+        raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
+    made = _core.PsfOptions(na=na, wavelength=wavelength, spacing=_spacing(spacing),
+                            shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
+                            workers=options.get("workers") or 0, **own)
     if isinstance(shape, str):
-        if shape != "auto":
-            raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
-        options.set_size(_core.psf_size_for(options, _SHARE))
-    return options
+        made.shape = _core.psf_size_for(made, _SHARE)
+    return made
 
 
-def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"] = "auto",
-             model: Model = "vectorial", modality: Modality = "widefield",
-             ni: float = 1.515, ns: float = 1.33, depth: float = 0.0, excitation: float | None = None,
-             pinhole: float | None = None, sheet_fwhm: float | None = None, disc_pinhole: float | None = None,
-             disc_spacing: float | None = None, disc_magnification: float | None = None,
-             workers: int | None = None, progress: Progress = None, **more: float) -> Image:
+@with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, shape="auto"), takes_others=True)
+def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **options: Unpack[PsfKeywords]) -> Image:
     """The point spread function of a microscope's objective, as means over voxels, with sum 1.
 
     Parameters
@@ -83,8 +139,13 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: S
         Diameter of a spinning disc's pinholes and distance of their centers, on the disc, µm.
     disc_magnification : float, optional
         Between sample and disc; 1 where not given.
-    **more : float
-        ni0, ng, ng0 (indices), ti0, tg, tg0 (thicknesses, µm), as in the model of Gibson and Lanni.
+    ni0, ng, ng0 : float
+        Refractive indices: of the immersion medium that the objective is designed for (None: `ni`), of the cover glass,
+        and of the one that it is designed for, as in the model of Gibson and Lanni.
+    ti0, tg, tg0 : float
+        Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the one by design.
+    workers, progress
+        As of :class:`convolume.Run`.
 
     Returns
     -------
@@ -98,18 +159,14 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], shape: S
     >>> psf.shape, psf.spacing
     ((5, 7, 7), (0.2, 0.1, 0.1))
     """
-    options = _options(na, wavelength, spacing, shape, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm,
-                       (disc_pinhole, disc_spacing, disc_magnification), workers, more)
-    with progress_bar(progress) as report:
-        values, _, _ = _core.make_psf(options, report)
+    made = psf_options(na, wavelength, spacing, options.get("shape", "auto"), options, PsfKeywords)
+    with progress_bar(options.get("progress")) as report:
+        values, _, _ = _core.make_psf(made, report)
     return Image.of_array(values, spacing=_spacing(spacing))
 
 
-def psf_facts(*, na: float, wavelength: float, model: Model = "vectorial",
-              modality: Modality = "widefield", ni: float = 1.515,
-              ns: float = 1.33, depth: float = 0.0, excitation: float | None = None, pinhole: float | None = None,
-              sheet_fwhm: float | None = None, disc_pinhole: float | None = None, disc_spacing: float | None = None,
-              disc_magnification: float | None = None, **more: float) -> dict[str, Any]:
+@with_keywords(MicroscopeKeywords, _MICROSCOPE, takes_others=True)
+def psf_facts(*, na: float, wavelength: float, **options: Unpack[MicroscopeKeywords]) -> dict[str, Any]:
     """What is known of a point spread function without computing it: resolution, sampling, focus. Lengths in µm.
 
     Parameters as of :func:`make_psf`.
@@ -126,9 +183,7 @@ def psf_facts(*, na: float, wavelength: float, model: Model = "vectorial",
     >>> round(convolume.psf_facts(na=1.4, wavelength=0.52)["rayleigh_lateral"], 3)
     0.227
     """
-    return _core.psf_facts(_options(na, wavelength, (0.2, 0.1, 0.1), (1, 1, 1), model, modality, ni, ns, depth,
-                                    excitation, pinhole, sheet_fwhm,
-                                    (disc_pinhole, disc_spacing, disc_magnification), None, more))
+    return _core.psf_facts(psf_options(na, wavelength, (0.2, 0.1, 0.1), (1, 1, 1), options, MicroscopeKeywords))
 
 
 def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[float], *,
@@ -180,6 +235,8 @@ class Phantom:
     radius : float, optional
         The middle of all radii, µm.
     brightness, brightness_spread, background : float
+    workers : int, optional
+        CPU threads, as of :class:`convolume.Run`.
 
     Examples
     --------
@@ -189,14 +246,13 @@ class Phantom:
     (3, (2, 16, 16))
     """
 
-    def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1), *, kind: PhantomKind = "mixed",
-                 seed: int = 1, count: int | None = None, radius: float | None = None, brightness: float = 1000.0,
-                 brightness_spread: float = 0.3, background: float = 0.0, workers: int | None = None) -> None:
-        self.shape: tuple[int, int, int] = _triple(shape)
+    @with_keywords(PhantomKeywords, defaults_of(PhantomKeywords, "PhantomOptions"))
+    def __init__(self, shape: Sequence[int], spacing: Sequence[float] = (0.2, 0.1, 0.1),
+                 **options: Unpack[PhantomKeywords]) -> None:
+        self.shape: tuple[int, int, int] = triple_of(shape)
         self.spacing: tuple[float, float, float] = _spacing(spacing)
-        self._workers = workers or 0
-        self._core = _core.Phantom(kind, self.shape, self.spacing, seed, count, radius, brightness, brightness_spread,
-                                   background)
+        self._workers = options.pop("workers", None) or 0
+        self._core = _core.Phantom(_core.PhantomOptions(shape=self.shape, spacing=self.spacing, **options))
 
     @property
     def objects(self) -> list[dict[str, Any]]:
@@ -259,16 +315,9 @@ class Camera:
     116
     """
 
-    def __init__(self, *, quantum_efficiency: float = 0.8, background_photons: float = 0.0, dark_e_per_s: float = 0.06,
-                 exposure_s: float = 0.1, read_noise_e: float = 1.6, full_well_e: float = 30000.0,
-                 gain_e_per_adu: float = 0.5, offset_adu: float = 100.0, bits: int = 16, noise: bool = True,
-                 seed: int = 1) -> None:
-        self._core = _core.Camera()
-        self._core.quantum_efficiency, self._core.background_photons = quantum_efficiency, background_photons
-        self._core.dark_e_per_s, self._core.exposure_s = dark_e_per_s, exposure_s
-        self._core.read_noise_e, self._core.full_well_e = read_noise_e, full_well_e
-        self._core.gain_e_per_adu, self._core.offset_adu = gain_e_per_adu, offset_adu
-        self._core.bits, self._core.noise, self._core.seed = bits, noise, seed
+    @with_keywords(CameraKeywords, defaults_of(CameraKeywords, "Camera"))
+    def __init__(self, **options: Unpack[CameraKeywords]) -> None:
+        self._core = _core.Camera(**options)
         self._core.check()
         self.report: dict[str, Any] = {}
 

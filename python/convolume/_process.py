@@ -9,24 +9,24 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
-from ._block_counts import recorded_counts
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
-from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name
+from ._deconvolve import DeconvolverKeywords
+from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name, warn, warn_of_clamped
 from ._files import Path, open_quietly
 from ._image import Image
 from ._local_engine import run_local
-from ._manifest import COUNTS, EMPTY, Writer, read_manifest, refuse_difference, write_manifest
+from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, refuse_difference, write_manifest
+from ._options import Boundary, Nan, defaults_of, with_keywords
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
 from ._process_request import Asked, asked, fix
-from ._run import Device
-from ._warnings import warn, warn_of_clamped
+from ._run import Resources
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
 from ._zarr_store import Documents, Location
@@ -36,29 +36,68 @@ MOST_FAILURES = 10
 """A run ends when so many blocks have failed one after the other, but for blocks whose samples are damaged."""
 
 
-DEFAULTS: Mapping[str, Any] = MappingProxyType({
-    "kernel": None, "halo": None, "block": "auto", "axes": "", "image": None, "level": None, "missing": "fill",
-    "threshold": None, "mask": None, "dtype": None, "zarr_format": 3, "chunks": None, "shards": None,
-    "compression": "zstd", "levels": None, "device": "auto", "workers": None, "max_host_mem": None,
-    "max_gpu_mem": None})
+class RunKeywords(TypedDict, total=False):
+    """Keywords of a run: its share, its cluster, whether it goes on."""
+
+    block_range: str | None
+    client: Any
+    dask: str | None
+    resume: bool
+    overwrite: bool
+    log: Callable[[str], object] | bool
+
+
+class SettingKeywords(TypedDict, total=False):
+    """Settings of a run, without devices and memory."""
+
+    kernel: Any
+    halo: Sequence[int] | None
+    block: Sequence[int] | Literal["auto"]
+    axes: str
+    image: int | str | None
+    level: int | None
+    missing: Literal["fill", "error"]
+    threshold: float | None
+    mask: Path | None
+    dtype: Any
+    zarr_format: Literal[2, 3]
+    chunks: Sequence[int] | None
+    shards: Sequence[int] | None
+    compression: str
+    levels: int | None
+
+
+class _AskedKeywords(Resources, SettingKeywords, total=False):
+    pass
+
+
+class _ShownKeywords(_AskedKeywords, RunKeywords, total=False):
+    pass
+
+
+class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=False):
+    """Keywords of :func:`process`: also those of its operations."""
+
+    boundary: Boundary
+    cval: float
+    normalize: Literal["sum", "peak"] | None
+    nan: Nan
+
+
+DEFAULTS: Mapping[str, Any] = MappingProxyType(defaults_of(
+    _AskedKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
 """What a run is asked for where the caller does not say."""
 
+_RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=False)
 
+
+@with_keywords(_ShownKeywords, {**DEFAULTS, **_RUN_DEFAULTS}, takes_others=True)
 def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvolve"] | Callable[[np.ndarray], Any],
-            *, kernel: Any = None, halo: Sequence[int] | None = None, block: Sequence[int] | Literal["auto"] = "auto",
-            block_range: str | None = None, client: Any = None, dask: str | None = None, resume: bool = False,
-            overwrite: bool = False, axes: str = "", image: int | str | None = None, level: int | None = None,
-            missing: Literal["fill", "error"] = "fill", threshold: float | None = None, mask: Path | None = None,
-            dtype: Any = None, zarr_format: Literal[2, 3] = 3, chunks: Sequence[int] | None = None,
-            shards: Sequence[int] | None = None, compression: str = "zstd", levels: int | None = None,
-            device: Device = "auto", workers: int | None = None, max_host_mem: int | str | None = None,
-            max_gpu_mem: int | str | None = None, log: Callable[[str], object] | bool = False,
-            **options: Any) -> ProcessReport:
+            **options: Unpack[ProcessKeywords]) -> ProcessReport:
     """Applies an operation to an image of any size, block by block, and writes OME-Zarr.
 
     A block is what one task computes: whole shards of the target, which no other task touches. Each shard appears
-    complete or not at all. A run that was stopped goes on with ``resume=True``. The metadata that make the target an
-    image are written when all blocks are.
+    complete or not at all, the metadata of the image when all blocks are. ``resume=True`` goes on with a stopped run.
 
     Parameters
     ----------
@@ -67,8 +106,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     target : str or path
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
     op : {"convolve", "deconvolve"} or callable
-        A function takes an array (z, y, x) with the halo around, and gives the result with or without it. It needs
-        `halo`.
+        A function takes an array (z, y, x) with `halo` around, and gives the result with or without it.
     kernel : array or path
         Of "convolve" and "deconvolve". With two dimensions it is applied to every plane.
     halo : (z, y, x), optional
@@ -79,10 +117,9 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     block_range : str, optional
         "i/n": only the i-th of n equal shares, from 0. Processes with different shares may run side by side. A run
         without it afterwards makes the smaller levels.
-    client : distributed.Client, optional
-        Computes on a cluster of Dask.
-    dask : str, optional
-        The same by a scheduler's address, or "local:N" for N processes on this machine.
+    client, dask : optional
+        Computes on a cluster of Dask: its distributed.Client, or the scheduler's address, or "local:N" for N processes
+        on this machine.
     resume, overwrite : bool
         Go on with a target that was begun with the same options; replace an image that exists.
     axes, image, level, missing
@@ -127,26 +164,28 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     >>> import numpy as np, convolume, tempfile, os
     >>> name = os.path.join(tempfile.mkdtemp(), "blurred.zarr")
     >>> image = convolume.Image.of_array(np.ones((8, 40, 50), np.uint16))
-    >>> report = convolume.process(image, name, "convolve", kernel=np.ones((3, 3, 3)) / 27, boundary="nearest",
-    ...                            device="cpu")
+    >>> report = convolume.process(image, name, "convolve", kernel=np.ones((3, 3, 3)) / 27, device="cpu")
     >>> report.done, convolume.open(name).shape
     (1, (8, 40, 50))
     """
-    settings = {"op": op, "kernel": kernel, "halo": halo, "block": block, "axes": axes, "image": image, "level": level,
-                "missing": missing, "threshold": threshold, "mask": mask, "dtype": dtype, "zarr_format": zarr_format,
-                "chunks": chunks, "shards": shards, "compression": compression, "levels": levels, "options": options,
-                "device": device, "workers": workers, "max_host_mem": max_host_mem, "max_gpu_mem": max_gpu_mem}
-    report = run_process(source, target, settings, block_range=block_range, client=client, dask=dask, resume=resume,
-                         overwrite=overwrite, log=log)
+    run: Any = {name: value for name, value in options.items() if name in _RUN_DEFAULTS}
+    report = run_process(source, target, _settings_of(op, options), **run)
     warn_of_clamped(report.clamped_low, report.clamped_high, report.dtype)
     return report
 
 
-def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any], *, block_range: str | None = None,
-                client: Any = None, dask: str | None = None, resume: bool = False, overwrite: bool = False,
-                log: Callable[[str], object] | bool = False) -> ProcessReport:
+def _settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the settings, with the options of the operation apart."""
+    own = {name: value for name, value in options.items() if name not in DEFAULTS and name not in _RUN_DEFAULTS}
+    return {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}
+
+
+def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
+                **run: Unpack[RunKeywords]) -> ProcessReport:
     """As :func:`process`, with the options of :data:`DEFAULTS`, `op` and `options` in `settings`. Clamped values are in
     the report alone."""
+    client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
+    overwrite = run.get("overwrite", False)
     location = Location.of(target)
     if (client is not None or dask is not None) and not isinstance(source, (str, os.PathLike)):
         raise InvalidArgument("workers of Dask open the source themselves: give its path or URL")
@@ -155,7 +194,7 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
         if client is None and dask is not None:
             client, sharing = stack.enter_context(cluster_of(dask, settings["device"] != "cpu"))
             patience = 20.0 if dask.startswith("local") else patience
-        say = _teller(log)
+        say = _teller(run.get("log", False))
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
         documents = _documents_of(location)
@@ -164,7 +203,7 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
                        None if begun is None else begun["found"], client is not None)
         if begun is not None:
             refuse_difference(begun["request"], request.request, str(location))
-            if not resume and block_range is None:
+            if not run.get("resume") and block_range is None:
                 raise OutputExists(f"{location} was begun by an earlier run: go on with resume=True (--resume), or "
                                    "replace it by overwrite=True (--overwrite)")
         replaced = None if begun is not None else refuse_existing(location, settings["zarr_format"], overwrite)

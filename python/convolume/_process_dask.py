@@ -15,7 +15,7 @@ from typing import Any
 
 from ._block_worker import BlockReport, Job, Worker, after_device_failure, sentence
 from ._errors import InvalidArgument, Unavailable
-from ._machine import gpu_devices
+from ._run import gpu_devices
 
 _WINDOW = 4
 """Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""

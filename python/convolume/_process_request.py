@@ -15,10 +15,9 @@ from ._errors import InvalidArgument
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
 from ._image import Image
-from ._machine import free_host_bytes, gpu_devices
 from ._manifest import hash_of_request
 from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
-from ._run import byte_size, parse_device
+from ._run import byte_size, free_host_bytes, gpu_devices, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How work is run: devices, threads, memory limits, progress. Every function of the package takes these."""
+"""How work is run: devices, threads, memory limits, progress, which every function of the package takes; and what this
+machine has."""
 
 import importlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from . import _core
@@ -13,7 +15,21 @@ Progress = Callable[[float], object] | bool | None
 Device = str | int | Sequence[int]
 
 
-class Run(TypedDict, total=False):
+class Devices(TypedDict, total=False):
+    """Where a function computes."""
+
+    device: Device
+    workers: int | None
+    max_gpu_mem: int | str | None
+
+
+class Resources(Devices, total=False):
+    """Where and with what memory a function computes."""
+
+    max_host_mem: int | str | None
+
+
+class Run(Resources, total=False):
     """Keywords of all functions that compute.
 
     Attributes
@@ -29,20 +45,18 @@ class Run(TypedDict, total=False):
         A function that is called with the fraction done, or True for a bar by tqdm.
     """
 
-    device: Device
-    workers: int | None
-    max_host_mem: int | str | None
-    max_gpu_mem: int | str | None
     progress: Progress
 
 
 _gpu_process: int | None = None  # that has used a GPU
 
 
-def engines(device: Device = "auto", workers: int | None = None, max_gpu_mem: int | str | None = None) -> _core.Engines:
-    kind, gpus = parse_device(device)
+def engines(options: Mapping[str, Any]) -> _core.Engines:
+    """Returns the devices, threads and memory of GPUs that `options` name; other options are ignored."""
+    kind, gpus = parse_device(options.get("device", "auto"))
     _check_fork(kind)
-    return _core.Engines(device=kind, gpus=gpus, threads=thread_count(workers), max_gpu_bytes=byte_size(max_gpu_mem))
+    return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),
+                         max_gpu_mem=byte_size(options.get("max_gpu_mem")))
 
 
 def parse_device(device: Device) -> tuple[str, list[int]]:
@@ -112,3 +126,44 @@ class progress_bar:
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             self.bar.close()
+
+
+@dataclass(frozen=True)
+class GpuDevice:
+    """A GPU of this machine."""
+
+    number: int
+    """As `device=` takes it."""
+    name: str
+    usable: bool
+    """Whether its compute capability is 7.5 at least."""
+    memory_bytes: int
+    free_bytes: int
+    """When it was looked for."""
+
+
+def gpu_devices() -> list[GpuDevice]:
+    """GPUs of this machine; empty where there is none, or where the package was built without CUDA.
+
+    Examples
+    --------
+    >>> import convolume
+    >>> best = max(convolume.gpu_devices(), key=lambda gpu: gpu.memory_bytes, default=None)
+    """
+    return [GpuDevice(gpu.number, gpu.name, gpu.usable, gpu.memory_bytes, gpu.free_bytes)
+            for gpu in _core.gpu_devices()]
+
+
+def free_host_bytes() -> int:
+    """Three quarters of what is free, also of a control group's limit."""
+    free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
+    try:
+        with open("/proc/meminfo") as file:
+            free = next(int(line.split()[1]) << 10 for line in file if line.startswith("MemAvailable"))
+        with open("/sys/fs/cgroup/memory.max") as limit, open("/sys/fs/cgroup/memory.current") as used:
+            most = limit.read().strip()
+            if most.isdigit():
+                free = min(free, int(most) - int(used.read()))
+    except (OSError, StopIteration, ValueError):
+        pass
+    return max(1 << 28, free * 3 // 4)

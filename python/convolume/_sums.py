@@ -4,13 +4,14 @@
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from ._arrays import TYPES, from_others, readable
-from ._convolve import Boundary, Convolver, Method, Mode
+from ._convolve import Convolver, Method
 from ._errors import BadData, InvalidArgument
+from ._options import Boundary, Mode, Precision
 from ._run import Device
 
 Array = np.ndarray[Any, Any]
@@ -70,10 +71,20 @@ def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[in
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
 
 
-def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "correlate"] = "convolve",
-              mode: Mode = "same", boundary: Boundary = "zero", cval: float = 0.0, center: Sequence[int] | None = None,
-              precision: Literal["float32", "float64"], method: Method = "auto", local_nan: bool = False,
-              out: Array | None = None, resources: Resources) -> Array:
+class SumKeywords(TypedDict, total=False):
+    """Keywords of :func:`convolved`; by default as of :class:`convolume.Convolver`."""
+
+    mode: Mode
+    boundary: Boundary
+    cval: float
+    method: Method
+    center: Sequence[int] | None
+    local_nan: bool
+    out: Array | None
+
+
+def convolved(image: Array, kernel: Array, precision: Precision, resources: Resources,
+              **options: Unpack[SumKeywords]) -> Array:
     """The convolution or correlation along all axes where the kernel is longer than 1; the others are a batch.
 
     Parameters
@@ -94,8 +105,9 @@ def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "co
     if reached > _MOST_AXES:
         raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
     pixels, taps = _computable(image), _computable(kernel)
-    if center is None:
-        center = [(k - 1) // 2 for k in taps.shape]
+    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
+    mode, out = options.get("mode", "same"), options.get("out")
+    center = options.get("center") or [(k - 1) // 2 for k in taps.shape]
     if out is None:
         kind = "complex" if pixels.dtype.kind == "c" or taps.dtype.kind == "c" else "float"
         bits = (64 if precision == "float64" else 32) * (2 if kind == "complex" else 1)
@@ -115,9 +127,8 @@ def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "co
 
     def planned(method: Method, nan: Literal["error", "propagate"]) -> Convolver:
         return Convolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
-                         dtype=pixels.dtype, mode=mode, boundary=boundary, cval=cval, operation=operation,
-                         origin=[axes.center[axis] for axis in kept], precision=precision, method=method, nan=nan,
-                         executions=images, **resources._asdict())
+                         dtype=pixels.dtype, origin=[axes.center[axis] for axis in kept], precision=precision,
+                         method=method, nan=nan, executions=images, **form, **resources._asdict())
 
     def execute(convolver: Convolver) -> None:
         for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
@@ -126,9 +137,10 @@ def convolved(image: Array, kernel: Array, *, operation: Literal["convolve", "co
                 where[axis] = number
             convolver(few[tuple(where)], results[tuple(where)])
 
+    method = options.get("method", "auto")
     convolver = planned(method, "error")
     try:
         execute(convolver)
     except BadData:  # NaN or infinities in the image
-        execute(planned("direct" if local_nan else method, "propagate"))
+        execute(planned("direct" if options.get("local_nan") else method, "propagate"))
     return out

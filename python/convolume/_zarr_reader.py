@@ -51,7 +51,7 @@ class ZarrReader:
         metadata = _core.ImageMetadata()
         metadata.frames, metadata.channels = extents.get("T", 1), extents.get("C", 1)
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
-        metadata.type, metadata.axes = dtype.name, self.axes
+        metadata.type, metadata.axes = dtype, self.axes
         spacing = image.spacing(level)
         metadata.spacing = tuple(spacing.get(axis) for axis in "ZYX")
         metadata.unit = "um" if spacing else ""

@@ -224,12 +224,9 @@ class ZarrArray:
         return cls(location, store, zarr_format)
 
     @classmethod
-    def create(cls, location: Location, zarr_format: int, shape: Sequence[int], dtype: np.dtype[Any],
-               chunks: Sequence[int], shards: Sequence[int], compression: str,
-               dimension_names: Sequence[str]) -> "ZarrArray":
+    def create(cls, location: Location, zarr_format: int, facts: "ArrayFacts") -> "ZarrArray":
         """A new array, or the one that is there if it is the same."""
-        metadata = (_metadata3 if zarr_format == 3 else _metadata2)(shape, dtype, chunks, shards, compression,
-                                                                    dimension_names)
+        metadata = _metadata3(facts) if zarr_format == 3 else _metadata2(facts)
         spec = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec(), "metadata": metadata,
                 "store_data_equal_to_fill_value": True}
         with store_errors(str(location), creating=True):
@@ -289,8 +286,20 @@ def _numbers(keys: Iterable[bytes], grid: Sequence[int], skip: int) -> Iterator[
         yield number
 
 
-def _metadata3(shape: Sequence[int], dtype: np.dtype[Any], chunks: Sequence[int], shards: Sequence[int],
-               compression: str, names: Sequence[str]) -> dict[str, Any]:
+@dataclass
+class ArrayFacts:
+    """Facts about an array that its metadata hold."""
+
+    shape: Sequence[int]
+    dtype: np.dtype[Any]
+    chunks: Sequence[int]
+    shards: Sequence[int]
+    compression: str
+    dimension_names: Sequence[str]
+
+
+def _metadata3(facts: ArrayFacts) -> dict[str, Any]:
+    dtype, compression = facts.dtype, facts.compression
     levels: dict[str, dict[str, Any]] = {"zstd": {"level": 1, "checksum": False}, "gzip": {"level": 4}}
     inner: list[dict[str, Any]] = [{"name": "bytes", "configuration": {"endian": "little"}}]
     if compression == "blosc":
@@ -299,23 +308,23 @@ def _metadata3(shape: Sequence[int], dtype: np.dtype[Any], chunks: Sequence[int]
     elif compression != "none":
         inner.append({"name": compression, "configuration": levels[compression]})
     codecs = inner
-    if list(shards) != list(chunks):
+    if list(facts.shards) != list(facts.chunks):
         index = [{"name": "bytes", "configuration": {"endian": "little"}}, {"name": "crc32c"}]
         codecs = [{"name": "sharding_indexed", "configuration": {
-            "chunk_shape": list(chunks), "codecs": inner, "index_codecs": index, "index_location": "end"}}]
-    return {"shape": list(shape), "data_type": dtype.name,
-            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(shards)}},
+            "chunk_shape": list(facts.chunks), "codecs": inner, "index_codecs": index, "index_location": "end"}}]
+    return {"shape": list(facts.shape), "data_type": dtype.name,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": list(facts.shards)}},
             "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
             "fill_value": 0 if dtype.kind in "iu" else 0.0 if dtype.kind == "f" else [0.0, 0.0],
-            "codecs": codecs, "dimension_names": list(names)}
+            "codecs": codecs, "dimension_names": list(facts.dimension_names)}
 
 
-def _metadata2(shape: Sequence[int], dtype: np.dtype[Any], chunks: Sequence[int], shards: Sequence[int],
-               compression: str, _: Sequence[str]) -> dict[str, Any]:
-    if list(shards) != list(chunks):
+def _metadata2(facts: ArrayFacts) -> dict[str, Any]:
+    if list(facts.shards) != list(facts.chunks):
         raise InvalidArgument("Zarr version 2 has no shards: leave them out, or write version 3")
     compressors: dict[str, dict[str, Any] | None] = {
         "none": None, "zstd": {"id": "zstd", "level": 1}, "gzip": {"id": "gzip", "level": 4},
         "blosc": {"id": "blosc", "cname": "zstd", "clevel": 3, "shuffle": 1}}
-    return {"shape": list(shape), "chunks": list(chunks), "dtype": dtype.newbyteorder("<").str, "order": "C",
-            "compressor": compressors[compression], "fill_value": 0, "filters": None, "dimension_separator": "/"}
+    return {"shape": list(facts.shape), "chunks": list(facts.chunks), "order": "C",
+            "dtype": facts.dtype.newbyteorder("<").str,
+            "compressor": compressors[facts.compression], "fill_value": 0, "filters": None, "dimension_separator": "/"}

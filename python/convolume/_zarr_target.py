@@ -11,7 +11,7 @@ from ._blocks import Block, Blocks, Triple, default_chunks, default_shards, prod
 from ._errors import InvalidArgument
 from ._ome_metadata import AXES, Level, Multiscale, attributes_for
 from ._zarr_nodes import write_group
-from ._zarr_store import Location, ZarrArray
+from ._zarr_store import ArrayFacts, Location, ZarrArray
 
 COMPRESSIONS = ("none", "zstd", "gzip", "blosc")
 _SHOWN = 256
@@ -145,9 +145,9 @@ class ZarrTarget:
         """Creates the arrays, or opens those that are there."""
         facts = self.facts
         self.arrays = [
-            ZarrArray.create(self.location.child(str(number)), self.zarr_format,
-                             self._full(shape, facts.frames, facts.channels), facts.dtype, self._full(chunks, 1, 1),
-                             self._full(shards, 1, 1), self.compression, [axis.lower() for axis in facts.axes])
+            ZarrArray.create(self.location.child(str(number)), self.zarr_format, ArrayFacts(
+                self._full(shape, facts.frames, facts.channels), facts.dtype, self._full(chunks, 1, 1),
+                self._full(shards, 1, 1), self.compression, [axis.lower() for axis in facts.axes]))
             for number, (shape, chunks, shards) in enumerate(zip(self.shapes, self.level_chunks, self.level_shards))]
 
     def blocks(self, level: int, block: Triple | None = None) -> Blocks:

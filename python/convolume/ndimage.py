@@ -21,7 +21,7 @@ import numpy as np
 
 from ._arrays import give_back
 from ._errors import InvalidArgument
-from ._neighborhoods import AxisPass, boundary, each, filtered, filtered_axes, separable, target
+from ._neighborhoods import AxisPass, Pass, boundary, each, filtered, filtered_axes, separable, target
 from ._run import Device
 from ._sums import Array, ByteSize, Resources, numbers
 
@@ -390,7 +390,7 @@ def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin
     shape, centers = [1] * image.ndim, [0] * image.ndim
     for axis, length, c in zip(sorted(found), taps.shape, center):
         shape[axis], centers[axis] = length, c
-    sums = filtered(image, taps.reshape(shape), centers, edge, cval, result, "box", resources)
+    sums = filtered(image, Pass(taps.reshape(shape), centers, edge, cval), result, "box", resources)
     return give_back(result.deliver(sums), input)
 
 

@@ -9,23 +9,24 @@ import time
 import warnings
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn, TextIO
+from typing import Any, NoReturn, TextIO, get_args
 
+from ._deconvolve import Method
 from ._errors import (
-                      BadData,
-                      Cancelled,
-                      CannotCreate,
-                      InputNotFound,
-                      InvalidArgument,
-                      OutOfMemory,
-                      OutputExists,
-                      Unavailable,
+    BadData,
+    Cancelled,
+    CannotCreate,
+    ConvolumeWarning,
+    InputNotFound,
+    InvalidArgument,
+    OutOfMemory,
+    OutputExists,
+    Unavailable,
 )
+from ._operations import NOT_IN_BLOCKS
 from ._process import DEFAULTS, run_process
 from ._process_plan import plan_process
-from ._process_report import BlocksFailed, ProcessReport
-from ._process_status import process_status
-from ._warnings import ConvolumeWarning
+from ._process_report import BlocksFailed, ProcessReport, process_status
 
 _EXIT_CODES: list[tuple[type[BaseException], int]] = [
     (BlocksFailed, 7), (InvalidArgument, 2), (OutOfMemory, 3), (MemoryError, 3), (Unavailable, 4),
@@ -70,7 +71,8 @@ def _parser() -> argparse.ArgumentParser:
     work.add_argument("--cval", type=float, help="convolve: the value outside, for constant")
     work.add_argument("--origin", help="middle (default), scipy, peak, or z,y,x")
     work.add_argument("--normalize", choices=["sum", "peak"], help="convolve: divide the kernel by it")
-    work.add_argument("--method", help="deconvolve: rl (default), rl-tv, shb, wb, wiener")
+    first, *others = (method for method in get_args(Method) if method not in NOT_IN_BLOCKS)
+    work.add_argument("--method", help=f"deconvolve: {first} (default), {', '.join(others)}")
     work.add_argument("--iterations", type=int, help="deconvolve")
     work.add_argument("--acceleration", choices=["none", "biggs-andrews"], help="deconvolve; default none")
     work.add_argument("--background", type=_number_or_auto, help="deconvolve: a number, or auto: found once")

@@ -5,6 +5,7 @@ They also take, by keyword, where they compute (`device`, `workers`) and with wh
 `max_gpu_mem`): see :class:`convolume.Run`. Defaults are the originals', and some surprise: read them below.
 """
 
+import functools
 from typing import Any, Literal
 
 import numpy as np
@@ -170,22 +171,14 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
         raise InvalidArgument("the image is complex: this filter is for real numbers")
     dtype = _float_type(pixels)
     penalty = _laplacian(pixels.ndim) if reg is None else numbers(reg, "reg")
-    axes = range(pixels.ndim)
-    options: dict[str, Any] = {"axes": axes, "workers": thread_count(workers) or -1}
-    forward = fft.rfftn if is_real else fft.fftn
-
-    def transfer(kernel: Array) -> Array:
-        if kernel.ndim != pixels.ndim or any(k > n for k, n in zip(kernel.shape, pixels.shape)):
-            raise InvalidArgument(f"a kernel of shape {kernel.shape} does not fit into the image's {pixels.shape}")
-        padded = np.zeros(pixels.shape, _float_type(kernel))
-        padded[tuple(slice(0, k) for k in kernel.shape)] = kernel
-        return np.asarray(forward(np.roll(padded, [-(k // 2) for k in kernel.shape], list(axes)), **options))
-
-    regular = (penalty if penalty.dtype.kind == "c" else transfer(penalty)).real.astype(dtype, copy=False)
+    options: dict[str, Any] = {"axes": range(pixels.ndim), "workers": thread_count(workers) or -1}
+    forward = functools.partial(fft.rfftn if is_real else fft.fftn, **options)
+    regular = penalty if penalty.dtype.kind == "c" else forward(_in_fft_order(penalty, pixels.shape))
+    regular = regular.real.astype(dtype, copy=False)
     response = taps.real.astype(dtype, copy=False)
     if response.shape != regular.shape:
-        response = transfer(response)
-    spectrum = forward(pixels.astype(dtype, copy=False), **options)
+        response = forward(_in_fft_order(response, pixels.shape))
+    spectrum = forward(pixels.astype(dtype, copy=False))
     if not response.shape == regular.shape == spectrum.shape:
         raise InvalidArgument(f"transfer functions of shapes {response.shape} and {regular.shape} where the image's is "
                               f"{spectrum.shape}: all must be equal")
@@ -194,13 +187,21 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     spectrum *= np.conj(response)
     spectrum /= power
     result = fft.irfftn(spectrum, pixels.shape, **options) if is_real else fft.ifftn(spectrum, **options)
-    if clip:
-        if is_real:
-            np.clip(result, -1, 1, out=result)
-        else:  # complex numbers are ordered by their real parts
-            result[result > 1] = 1
-            result[result < -1] = -1
+    if clip and is_real:
+        np.clip(result, -1, 1, out=result)
+    elif clip:  # complex numbers are ordered by their real parts
+        result[result > 1] = 1
+        result[result < -1] = -1
     return give_back(result, image)
+
+
+def _in_fft_order(kernel: Array, shape: tuple[int, ...]) -> Array:
+    """A kernel in an array of that shape, with its center at index 0."""
+    if kernel.ndim != len(shape) or any(k > n for k, n in zip(kernel.shape, shape)):
+        raise InvalidArgument(f"a kernel of shape {kernel.shape} does not fit into the image's {shape}")
+    padded = np.zeros(shape, _float_type(kernel))
+    padded[tuple(slice(0, k) for k in kernel.shape)] = kernel
+    return np.roll(padded, [-(k // 2) for k in kernel.shape], list(range(len(shape))))
 
 
 def _float_type(array: Array) -> np.dtype[Any]:

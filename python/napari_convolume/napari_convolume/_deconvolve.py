@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The widget that deconvolves a layer."""
 
-from typing import Any
+import inspect
+from typing import Any, get_args
 
 import numpy as np
 from magicgui.widgets import CheckBox, ComboBox, FloatSpinBox, SpinBox, create_widget
@@ -13,6 +14,8 @@ import convolume
 
 from ._work import WorkingContainer
 
+_METHODS = get_args(inspect.signature(convolume.Deconvolver).parameters["method"].annotation)
+
 
 class Deconvolve(WorkingContainer):
     """Restores an image layer with a PSF layer, volume by volume where it has more axes."""
@@ -21,7 +24,7 @@ class Deconvolve(WorkingContainer):
         self._viewer = viewer
         self.image = create_widget(annotation=Image, label="image")
         self.psf = create_widget(annotation=Image, label="PSF")
-        self.method = ComboBox(label="method", choices=["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"], value="rl")
+        self.method = ComboBox(label="method", choices=_METHODS, value=_METHODS[0])
         self.iterations = SpinBox(label="iterations", min=1, max=10_000, value=20)
         self.automatic = CheckBox(label="find the background", value=True)
         self.background = FloatSpinBox(label="background", min=0, max=1e9, value=0)

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The names of all values of options: what commands, JSON, Python and messages write and read. Each
+// enumeration has one list, in the order in which help and messages show it.
+
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "convolume/beads.hpp"
+#include "convolume/deconvolver.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
+#include "convolume/filter_options.hpp"
+#include "convolume/options.hpp"
+#include "convolume/phantom.hpp"
+#include "convolume/psf.hpp"
+
+namespace convolume {
+
+template <class Value>
+struct NamedValue {
+    const char* name;
+    Value value;
+    const char* help = "";  ///< some words
+};
+
+/// The named values of an enumeration: specializations are arrays of NamedValue.
+template <class Value>
+inline constexpr auto names_of = nullptr;
+
+template <>
+inline constexpr auto names_of<Mode> = std::to_array<NamedValue<Mode>>({{"full", Mode::full},
+                                                                        {"same", Mode::same},
+                                                                        {"valid", Mode::valid}});
+
+template <>
+inline constexpr auto names_of<BoundaryKind> =
+    std::to_array<NamedValue<BoundaryKind>>({{"zero", BoundaryKind::zero},
+                                             {"constant", BoundaryKind::constant},
+                                             {"nearest", BoundaryKind::nearest},
+                                             {"reflect", BoundaryKind::reflect},
+                                             {"mirror", BoundaryKind::mirror},
+                                             {"wrap", BoundaryKind::wrap}});
+
+template <>
+inline constexpr auto names_of<Operation> =
+    std::to_array<NamedValue<Operation>>({{"convolve", Operation::convolve},
+                                          {"correlate", Operation::correlate},
+                                          {"adjoint", Operation::adjoint}});
+
+template <>
+inline constexpr auto names_of<Method> =
+    std::to_array<NamedValue<Method>>({{"auto", Method::automatic},
+                                       {"in-core", Method::in_core},
+                                       {"dif", Method::dif},
+                                       {"tiled", Method::tiled},
+                                       {"direct", Method::direct}});
+
+template <>
+inline constexpr auto names_of<Algorithm> = std::to_array<NamedValue<Algorithm>>(
+    {{"fft", Algorithm::fft}, {"direct", Algorithm::direct}, {"separable", Algorithm::separable}});
+
+template <>
+inline constexpr auto names_of<Precision> = std::to_array<NamedValue<Precision>>(
+    {{"float32", Precision::float32}, {"float64", Precision::float64}});
+
+template <>
+inline constexpr auto names_of<NanPolicy> = std::to_array<NamedValue<NanPolicy>>(
+    {{"error", NanPolicy::error}, {"zero", NanPolicy::zero}, {"propagate", NanPolicy::propagate}});
+
+template <>
+inline constexpr auto names_of<KernelNormalization> =
+    std::to_array<NamedValue<KernelNormalization>>({{"none", KernelNormalization::none},
+                                                    {"sum", KernelNormalization::sum},
+                                                    {"peak", KernelNormalization::peak}});
+
+/// Without the one that stands for an index.
+template <>
+inline constexpr auto names_of<KernelCenter::Kind> =
+    std::to_array<NamedValue<KernelCenter::Kind>>({{"middle", KernelCenter::Kind::middle},
+                                                   {"scipy", KernelCenter::Kind::scipy},
+                                                   {"peak", KernelCenter::Kind::peak},
+                                                   {"centroid", KernelCenter::Kind::centroid},
+                                                   {"corner", KernelCenter::Kind::corner}});
+
+template <>
+inline constexpr auto names_of<EngineChoice::Device> =
+    std::to_array<NamedValue<EngineChoice::Device>>({{"auto", EngineChoice::Device::automatic},
+                                                     {"cpu", EngineChoice::Device::cpu},
+                                                     {"gpu", EngineChoice::Device::gpu}});
+
+template <>
+inline constexpr auto names_of<TransferGate> =
+    std::to_array<NamedValue<TransferGate>>({{"auto", TransferGate::automatic},
+                                             {"global", TransferGate::global},
+                                             {"per-link", TransferGate::per_link},
+                                             {"off", TransferGate::off}});
+
+template <>
+inline constexpr auto names_of<DeconvolveMethod> = std::to_array<NamedValue<DeconvolveMethod>>({
+    {"rl", DeconvolveMethod::richardson_lucy, "Richardson-Lucy"},
+    {"rl-tv", DeconvolveMethod::richardson_lucy_tv, "with total variation"},
+    {"shb", DeconvolveMethod::scaled_heavy_ball, "as a scaled heavy ball"},
+    {"wb", DeconvolveMethod::wiener_butterworth, "with a Wiener-Butterworth back projector"},
+    {"rlgc", DeconvolveMethod::gradient_consensus, "gradient consensus"},
+    {"nnls", DeconvolveMethod::non_negative_least_squares, "non-negative least squares"},
+    {"wiener", DeconvolveMethod::wiener, "least squares"},
+});
+
+template <>
+inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
+    {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
+
+template <>
+inline constexpr auto names_of<FilterMethod> =
+    std::to_array<NamedValue<FilterMethod>>({{"auto", FilterMethod::automatic},
+                                             {"direct", FilterMethod::direct},
+                                             {"overlap-save", FilterMethod::overlap_save},
+                                             {"overlap-add", FilterMethod::overlap_add},
+                                             {"partitioned", FilterMethod::partitioned}});
+
+/// Without the one that stands for an index.
+template <>
+inline constexpr auto names_of<FilterOrigin::Kind> =
+    std::to_array<NamedValue<FilterOrigin::Kind>>({{"center", FilterOrigin::Kind::center},
+                                                   {"causal", FilterOrigin::Kind::causal},
+                                                   {"anticausal", FilterOrigin::Kind::anticausal}});
+
+template <>
+inline constexpr auto names_of<PointPost> =
+    std::to_array<NamedValue<PointPost>>({{"none", PointPost::none},
+                                          {"power", PointPost::power},
+                                          {"derivative", PointPost::derivative}});
+
+template <>
+inline constexpr auto names_of<PsfModel> =
+    std::to_array<NamedValue<PsfModel>>({{"gaussian", PsfModel::gaussian},
+                                         {"born-wolf", PsfModel::born_wolf},
+                                         {"gibson-lanni", PsfModel::gibson_lanni},
+                                         {"vectorial", PsfModel::vectorial}});
+
+template <>
+inline constexpr auto names_of<Modality> =
+    std::to_array<NamedValue<Modality>>({{"widefield", Modality::widefield},
+                                         {"confocal", Modality::confocal},
+                                         {"light-sheet", Modality::light_sheet},
+                                         {"two-photon", Modality::two_photon},
+                                         {"spinning-disc", Modality::spinning_disc}});
+
+template <>
+inline constexpr auto names_of<PsfParameter> = std::to_array<NamedValue<PsfParameter>>(
+    {{"na", PsfParameter::na}, {"index", PsfParameter::index}, {"depth", PsfParameter::depth}});
+
+template <>
+inline constexpr auto names_of<PhantomKind> =
+    std::to_array<NamedValue<PhantomKind>>({{"beads", PhantomKind::beads},
+                                            {"filaments", PhantomKind::filaments},
+                                            {"shells", PhantomKind::shells},
+                                            {"cells", PhantomKind::cells},
+                                            {"mixed", PhantomKind::mixed}});
+
+template <class Value>
+concept Named = std::is_enum_v<Value> && requires {
+    names_of<Value>.size();
+};
+
+template <Named Value>
+constexpr const char* name_of(Value value) {
+    for (const NamedValue<Value>& one : names_of<Value>)
+        if (one.value == value) return one.name;
+    throw InternalError("an option outside its enumeration");
+}
+
+template <Named Value>
+constexpr std::optional<Value> value_named(std::string_view name) {
+    for (const NamedValue<Value>& one : names_of<Value>)
+        if (one.name == name) return one.value;
+    return {};
+}
+
+/// "full, same or valid" with `last` " or ".
+template <Named Value>
+std::string list_of_names(const char* between = ", ", const char* last = ", ") {
+    constexpr auto& names = names_of<Value>;
+    std::string list;
+    for (const NamedValue<Value>& one : names) {
+        if (&one != &names.front()) list += &one == &names.back() ? last : between;
+        list += one.name;
+    }
+    return list;
+}
+
+/// The value of that name. Throws InvalidArgument: "phantoms are " (`subject`), the names with
+/// `last` before the last one, and that `name` is none of them.
+template <Named Value>
+Value parse_name(std::string_view name, const char* subject, const char* last = " or ") {
+    if (const auto value = value_named<Value>(name)) return *value;
+    throw InvalidArgument(message(subject, list_of_names<Value>(", ", last), ", not \"", name,
+                                  "\"; choose one of these"));
+}
+
+}  // namespace convolume

@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The options of the library: one entry each, with the command's option, what help shows for a
+// value, and a line of help. Defaults are those of the structs.
+
+#include "convolume/camera.hpp"
+#include "core/option_table.hpp"
+
+namespace convolume {
+
+template <>
+inline constexpr auto option_table<Options> = std::tuple{
+    option<&Options::mode>("mode", "--mode", "", "Size of the result", {}, parse_mode),
+    option<&Options::boundary>(
+        "boundary", "--boundary", "zero|constant:V|nearest|reflect|mirror|wrap",
+        "How the image continues beyond its edges; names as in scipy.ndimage", {}, parse_boundary),
+    option<&Options::operation>("operation", "--operation,--op", "", "What is computed", {},
+                                parse_operation),
+    option<&Options::center>(
+        "center", "--kernel-center", "middle|scipy|peak|centroid|corner|Z,Y,X",
+        "The kernel's center: k/2 (middle), (k-1)/2 (scipy), its largest sample, its center of "
+        "mass, sample 0 of a kernel in FFT order (corner), or an index",
+        {.keyword = "origin"}, parse_kernel_center),
+    option<&Options::normalization>(
+        "normalization", "--kernel-normalize,--psf-normalize", "",
+        "Divide the kernel by its sum or its peak, or leave it as it is", {.keyword = "normalize"},
+        parse_kernel_normalization),
+    option<&Options::nan>("nan", "--nan", "", "What to do with NaN and infinities in the image", {},
+                          parse_nan_policy),
+    option<&Options::method>("method", "--method", "", "How it is computed",
+                             {.remark = ": the fastest predicted method that fits in memory"},
+                             parse_method),
+    option<&Options::parts>("parts", "--parts", "auto|1|2|4|8|16", "Number of parts of method dif",
+                            {.keyword = nullptr, .unset_name = "auto"}),
+    option<&Options::precision>("precision", "--precision", "", "Precision of the computation", {},
+                                parse_precision),
+    option<&Options::max_host_bytes>(
+        "max_host_bytes", "--max-host-mem", "SIZE",
+        "Memory limit of image, result, scratch and CPU engines together",
+        {.keyword = "max_host_mem",
+         .if_unset = "three quarters of free memory",
+         .quantity = Quantity::bytes}),
+    option<&Options::expected_executions>(
+        "expected_executions", "", "N", "Number of images that will be convolved",
+        {.keyword = "executions", .if_unset = "so many that preparing the kernel does not count"}),
+};
+
+template <>
+inline constexpr auto option_table<EngineChoice> = std::tuple{
+    option<&EngineChoice::device>("device", "", "", "Where to compute", {}, parse_device),
+    option<&EngineChoice::gpus>("gpus", "", "N,…", "Numbers of GPUs", {.if_unset = "all"}),
+    option<&EngineChoice::cpu_engines>("cpu_engines", "--engines", "N",
+                                       "CPU engines that share the threads",
+                                       {.keyword = nullptr, .range = "from 1"}),
+    option<&EngineChoice::max_cpu_engine_bytes>(
+        "max_cpu_engine_bytes", "--engine-mem", "SIZE",
+        "Memory limit of each CPU engine, e.g. 512M",
+        {.keyword = nullptr, .if_unset = "none", .quantity = Quantity::bytes}),
+    option<&EngineChoice::max_gpu_bytes>("max_gpu_bytes", "--max-gpu-mem", "SIZE",
+                                         "Memory limit of each GPU, e.g. 8G",
+                                         {.keyword = "max_gpu_mem",
+                                          .if_unset = "most of its free memory",
+                                          .quantity = Quantity::bytes}),
+    option<&EngineChoice::transfer_gate>(
+        "transfer_gate", "--transfer-gate", "",
+        "Concurrent transfers between host and GPUs: one in total (global), one per GPU "
+        "and direction (per-link), or any number (off)",
+        {.keyword = nullptr, .remark = ": chosen by a measurement"}, parse_transfer_gate),
+    option<&EngineChoice::threads>("threads", "--threads", "N", "Total number of CPU threads",
+                                   {.keyword = "workers", .range = "from 1", .if_unset = "all"}),
+};
+
+/// A part of DeconvolveOptions::photons: without the other part, that one is 1 or 0.
+template <auto member>
+constexpr auto photon_option(const char* name, const char* flags, const char* type,
+                             const char* help, const OptionNotes& notes) {
+    using Value = std::optional<double>;
+    return OptionField<DeconvolveOptions, Value>{
+        {name, flags, type, help, notes},
+        [](const DeconvolveOptions& options) {
+            return options.photons ? Value((*options.photons).*member) : Value();
+        },
+        [](DeconvolveOptions& options, Value value) {
+            if (!value) return;
+            if (!options.photons) options.photons.emplace();
+            (*options.photons).*member = *value;
+        }};
+}
+
+template <>
+inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
+    option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),
+    option<&DeconvolveOptions::iterations>(
+        "iterations", "--iterations", "N", "Maximum number of iterations",
+        {.range = "from 1", .remark = "; of wb those of --unmatched; with --stop auto 200"}),
+    OptionField<DeconvolveOptions, StopRule>{
+        {"stop",
+         "--stop",
+         "auto|X",
+         "auto: stop when held-out photons are predicted best; a number: when an iteration "
+         "lowers the misfit by less than this fraction; for wiener, when the residual is at "
+         "most this",
+         {.range = "from 0", .if_unset = "never; wiener: 0.001"}},
+        [](const DeconvolveOptions& options) {
+            return StopRule{options.hold_out, options.stop};
+        },
+        [](DeconvolveOptions& options, StopRule rule) {
+            options.hold_out = rule.hold_out;
+            options.stop = rule.fraction;
+        }},
+    option<&DeconvolveOptions::photons>(
+        "photons", "", "GAIN,OFFSET",
+        "Gain and offset: a value stands for gain * (value - offset) photons, for stop "
+        "auto and rlgc",
+        {.if_unset = "seen from the noise"}),
+    photon_option<&PhotonScale::gain>(
+        "gain", "--gain", "N", "Photons for each unit of the image, for --stop auto and rlgc",
+        {.keyword = nullptr, .range = "above 0", .if_unset = "seen from the noise"}),
+    photon_option<&PhotonScale::offset>(
+        "offset", "--offset", "N", "Value of a pixel without photons, for --stop auto and rlgc",
+        {.keyword = nullptr, .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
+                                             "Acceleration of rl and rl-tv", {},
+                                             parse_acceleration),
+    option<&DeconvolveOptions::background>(
+        "background", "--background", "N|auto",
+        "Level of the image without light; auto: the level that most pixels are near",
+        {.unset_name = "auto"}),
+    option<&DeconvolveOptions::saturation>(
+        "saturation", "--saturation", "N",
+        "Pixels of at least this value are saturated and are left out; not of wiener",
+        {.if_unset = "all are used"}),
+    option<&DeconvolveOptions::boundary>(
+        "boundary", "--edges", "extend|zero|nearest|reflect|mirror|wrap",
+        "The object beyond the image's edges: estimated (extend) or given by a boundary "
+        "condition",
+        {.keyword = "edges", .unset_name = "extend"}, parse_edges),
+    option<&DeconvolveOptions::center>("center", "", "middle|scipy|peak|centroid|corner|Z,Y,X",
+                                       "The PSF's sample that stands for no shift",
+                                       {.keyword = "origin"}, parse_kernel_center),
+    option<&DeconvolveOptions::tv_weight>(
+        "tv_weight", "--tv", "W", "Weight of the total variation of rl-tv", {.range = "from 0"}),
+    option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
+                                      "Edges of a voxel, for the gradient of rl-tv",
+                                      {.keyword = "spacing", .range = "above 0"}),
+    option<&DeconvolveOptions::noise_to_signal>("noise_to_signal", "--noise-to-signal", "K",
+                                                "Noise-to-signal power ratio for wiener and wb",
+                                                {.keyword = "balance", .range = "above 0"}),
+    option<&DeconvolveOptions::consensus>(
+        "consensus", "--consensus", "X",
+        "rlgc ends when less than this share of voxels agree, five times in a row",
+        {.range = "from 0"}),
+    option<&DeconvolveOptions::unmatched>(
+        "unmatched", "--unmatched", "N",
+        "Iterations of wb with its back projector, before those of rl", {.range = "from 0"}),
+    option<&DeconvolveOptions::coarse_start>(
+        "coarse_start", "--coarse-start", "[N]",
+        "Begin with N iterations on each of one or two coarser images (20 without a "
+        "number): the same quality sooner; of rl, rl-tv and shb",
+        {.range = "from 0", .if_unset = "none"}),
+    option<&DeconvolveOptions::image_type>(
+        "image_type", "", "TYPE",
+        "Type of all images: uint8 and uint16 take less of a GPU's memory",
+        {.keyword = "image_dtype"},
+        [](std::string_view name) -> std::optional<PixelType> { return parse_pixel_type(name); }),
+    option<&DeconvolveOptions::max_host_bytes>(
+        "max_host_bytes", "--max-host-mem", "SIZE",
+        "Memory limit of image, result, scratch and CPU engines together",
+        {.keyword = "max_host_mem",
+         .if_unset = "three quarters of free memory",
+         .quantity = Quantity::bytes}),
+};
+
+template <>
+inline constexpr auto option_table<FilterOptions> = std::tuple{
+    option<&FilterOptions::mode>("mode", "--mode", "", "Size of the result", {}, parse_mode),
+    option<&FilterOptions::range>("range", "--range", "A:B",
+                                  "Samples A to B-1 of the full result, instead of a mode",
+                                  {.keyword = "span"},
+                                  [](std::string_view text) -> std::optional<SampleRange> {
+                                      return parse_sample_range(text);
+                                  }),
+    option<&FilterOptions::origin>("origin", "--origin", "center|causal|anticausal|N",
+                                   "Index of the tap aligned with the result's sample",
+                                   {.remark = ": (M-1)/2"}, parse_filter_origin),
+    option<&FilterOptions::post>(
+        "post", "--post", "",
+        "Applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
+        "y[n-1]) / 2",
+        {}, parse_point_post),
+    option<&FilterOptions::window>(
+        "window", "--window", "none|decimate:W|peak:W",
+        "Store one of every W samples: the first (decimate) or the largest (peak)",
+        {.remark = ": all"}, parse_window_post),
+    option<&FilterOptions::nan>("nan", "--nan", "",
+                                "What to do with NaN and infinities in the signal", {},
+                                parse_nan_policy),
+    option<&FilterOptions::method>("method", "--method", "", "How it is computed",
+                                   {.remark = ": the fastest predicted method"},
+                                   parse_filter_method),
+    option<&FilterOptions::segment>("segment", "--segment", "N", "Length of the transforms",
+                                    {.if_unset = "chosen automatically"}),
+    option<&FilterOptions::precision>("precision", "--precision", "",
+                                      "Precision of the computation and the result", {},
+                                      parse_precision),
+    option<&FilterOptions::chunk>(
+        "chunk", "--chunk", "N", "Results computed and written at a time",
+        {.keyword = nullptr,
+         .if_unset = "chosen automatically; 65536 from standard input, or four times the taps"}),
+    option<&FilterOptions::max_host_bytes>(
+        "max_host_bytes", "--max-host-mem", "SIZE",
+        "Memory for buffers that read, filter and write",
+        {.keyword = nullptr, .if_unset = "a quarter of free memory", .quantity = Quantity::bytes}),
+};
+
+/// In the order of files that hold the parameters of a PSF; names are their keys.
+template <>
+inline constexpr auto option_table<PsfOptions> = std::tuple{
+    option<&PsfOptions::model>("model", "--model", "", "PSF model", {}, parse_psf_model),
+    option<&PsfOptions::modality>("modality", "--modality", "", "Kind of microscope", {},
+                                  parse_modality),
+    nested_option<&PsfOptions::objective, &Objective::na>(
+        "na", "--na", "NA", "Numerical aperture", {.range = "above 0", .hides_default = true}),
+    option<&PsfOptions::wavelength_um>(
+        "wavelength_um", "--wavelength", "LENGTH", "Emission wavelength in vacuum, e.g. 520nm",
+        {.keyword = "wavelength", .hides_default = true, .quantity = Quantity::wavelength_um}),
+    option<&PsfOptions::excitation_um>(
+        "excitation_um", "--excitation", "LENGTH",
+        "Excitation wavelength (confocal, two-photon, spinning-disc)",
+        {.keyword = "excitation", .quantity = Quantity::wavelength_um}),
+    option<&PsfOptions::pinhole_au>(
+        "pinhole_au", "--pinhole", "AU",
+        "Diameter of the pinhole in Airy units, 1.22 wavelength/NA (confocal, default 1)",
+        {.keyword = "pinhole", .unit = "Airy units"}),
+    option<&PsfOptions::sheet_fwhm_um>("sheet_fwhm_um", "--sheet", "LENGTH",
+                                       "Thickness of the light sheet: full width at half maximum",
+                                       {.keyword = "sheet_fwhm", .quantity = Quantity::length_um}),
+    option<&PsfOptions::disc_pinhole_um>(
+        "disc_pinhole_um", "--disc-pinhole", "LENGTH",
+        "Diameter of the pinholes on the disc, e.g. 50um (spinning-disc)",
+        {.keyword = "disc_pinhole", .quantity = Quantity::length_um}),
+    option<&PsfOptions::disc_spacing_um>(
+        "disc_spacing_um", "--disc-spacing", "LENGTH",
+        "Distance of their centers on the disc, e.g. 250um (spinning-disc)",
+        {.keyword = "disc_spacing", .quantity = Quantity::length_um}),
+    option<&PsfOptions::disc_magnification>(
+        "disc_magnification", "--disc-magnification", "M",
+        "Magnification between sample and disc: lengths in the sample are those on the "
+        "disc divided by it (spinning-disc, default 1: lengths are those in the sample)"),
+    nested_option<&PsfOptions::objective, &Objective::ni>("ni", "--ni", "N",
+                                                          "Index of the immersion medium"),
+    nested_option<&PsfOptions::objective, &Objective::ni0>(
+        "ni0", "--ni0", "N", "Index of the immersion medium that the objective is designed for",
+        {.if_unset = "--ni", .hides_default = true}),
+    nested_option<&PsfOptions::objective, &Objective::ng>("ng", "--ng", "N",
+                                                          "Index of the cover glass"),
+    nested_option<&PsfOptions::objective, &Objective::ng0>(
+        "ng0", "--ng0", "N", "Index of the cover glass that the objective is designed for",
+        {.if_unset = "--ng", .hides_default = true}),
+    nested_option<&PsfOptions::objective, &Objective::ns>("ns", "--ns", "N", "Index of the sample"),
+    nested_option<&PsfOptions::objective, &Objective::ti0_um>(
+        "ti0_um", "--ti0", "LENGTH",
+        "Working distance in the immersion medium that the objective is designed for",
+        {.keyword = "ti0", .remark = "um", .quantity = Quantity::length_um}),
+    nested_option<&PsfOptions::objective, &Objective::tg_um>(
+        "tg_um", "--tg", "LENGTH", "Thickness of the cover glass",
+        {.keyword = "tg", .remark = "um", .quantity = Quantity::length_um}),
+    nested_option<&PsfOptions::objective, &Objective::tg0_um>(
+        "tg0_um", "--tg0", "LENGTH", "Cover glass thickness that the objective is designed for",
+        {.keyword = "tg0",
+         .if_unset = "--tg",
+         .hides_default = true,
+         .quantity = Quantity::length_um}),
+    option<&PsfOptions::depth_um>(
+        "depth_um", "--depth", "LENGTH", "Depth of the source below the cover glass",
+        {.keyword = "depth", .remark = "um", .quantity = Quantity::length_um}),
+    option<&PsfOptions::voxel>(
+        "voxel_um", "--voxel",
+        "Z,Y,X", "Edges of a voxel, e.g. 200,65,65nm",
+        {.keyword = "spacing", .if_unset = "those of --like", .hides_default = true}),
+    option<&PsfOptions::size>("size", "", "Z,Y,X", "Voxels, odd along every axis",
+                              {.keyword = "shape"}),
+    option<&PsfOptions::oversampling>("oversampling", "--oversampling", "N",
+                                      "Points along each axis of a voxel that are averaged",
+                                      {.range = "from 1"}),
+    option<&PsfOptions::threads>("threads", "--threads", "N", "CPU threads",
+                                 {.keyword = "workers", .range = "from 1", .if_unset = "all"}),
+    option<&PsfOptions::center_z_um>(
+        "focus_um", "", "LENGTH",
+        "z of the middle plane: how much farther from the cover glass than designed the "
+        "objective is",
+        {.keyword = "center_z", .if_unset = "the brightest", .quantity = Quantity::length_um}),
+};
+
+template <>
+inline constexpr auto option_table<Camera> = std::tuple{
+    option<&Camera::background_photons>("background_photons", "--background", "N",
+                                        "Photons added at every pixel",
+                                        {.range = "from 0", .unit = "photons"}),
+    option<&Camera::quantum_efficiency>("quantum_efficiency", "--qe", "Q",
+                                        "Quantum efficiency, electrons per photon",
+                                        {.range = "0 to 1", .unit = "electrons per photon"}),
+    option<&Camera::exposure_s>("exposure_s", "--exposure", "SECONDS", "Exposure time",
+                                {.range = "from 0", .unit = "s"}),
+    option<&Camera::dark_e_per_s>("dark_e_per_s", "--dark", "E/S",
+                                  "Dark current, electrons per second",
+                                  {.range = "from 0", .unit = "electrons/s"}),
+    option<&Camera::read_noise_e>("read_noise_e", "--read-noise", "E",
+                                  "Read noise, standard deviation in electrons",
+                                  {.range = "from 0", .unit = "electrons"}),
+    option<&Camera::full_well_e>("full_well_e", "--full-well", "E",
+                                 "Full well capacity, electrons per pixel",
+                                 {.range = "above 0", .unit = "electrons"}),
+    option<&Camera::gain_e_per_adu>("gain_e_per_adu", "--gain", "E/ADU",
+                                    "Electrons per count of the converter",
+                                    {.range = "above 0", .unit = "electrons/ADU"}),
+    option<&Camera::offset_adu>("offset_adu", "--offset", "ADU", "Offset: counts without charge",
+                                {.unit = "ADU"}),
+    option<&Camera::bits>("bits", "--bits", "1...16",
+                          "Bits of the converter; up to 8 are written as uint8, more as uint16",
+                          {.range = "1 to 16"}),
+    option<&Camera::seed>("seed", "--seed", "N", "Seed of the noise"),
+    option<&Camera::noise>("noise", "", "BOOL", "Photon and read noise"),
+};
+
+template <>
+inline constexpr auto option_table<PhantomOptions> = std::tuple{
+    option<&PhantomOptions::kind>("kind", "--kind", "", "Kind of objects",
+                                  {.remark = ": some of each"}, parse_phantom_kind),
+    option<&PhantomOptions::shape>("shape", "--size", "Z,Y,X", "Voxels"),
+    option<&PhantomOptions::voxel>("voxel", "--voxel", "Z,Y,X", "Edges of a voxel with their unit",
+                                   {.keyword = "spacing"}),
+    option<&PhantomOptions::seed>("seed", "--seed", "N", "Seed of the random specimen"),
+    option<&PhantomOptions::count>(
+        "count", "--count", "N", "Number of objects",
+        {.range = "from 1", .if_unset = "depends on the volume and the kind"}),
+    option<&PhantomOptions::radius_um>(
+        "radius_um", "--radius", "LENGTH", "Radius of objects; half the thickness of filaments",
+        {.keyword = "radius",
+         .if_unset = "beads 100nm, filaments 60nm, shells 2um, cells 5um",
+         .quantity = Quantity::length_um}),
+    option<&PhantomOptions::brightness>("brightness", "--brightness", "B",
+                                        "Brightness of voxels inside objects"),
+    option<&PhantomOptions::brightness_spread>(
+        "brightness_spread", "--brightness-spread", "S",
+        "Largest relative difference of an object's brightness from it", {.range = "0 to 1"}),
+    option<&PhantomOptions::background>("background", "--background", "B",
+                                        "Background of every voxel"),
+};
+
+}  // namespace convolume

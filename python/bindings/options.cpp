@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Enumerations, and the description of all options.
+#include "bindings/options.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include "bindings/bindings.hpp"
+
+namespace convolume::python {
+
+namespace {
+
+/// Members are called as options write them, with "_" for "-".
+template <Named Value>
+void bind_names(nb::module_& module, const char* name) {
+    nb::enum_<Value> bound(module, name);
+    for (const NamedValue<Value>& one : names_of<Value>) {
+        std::string member = one.name;
+        std::replace(member.begin(), member.end(), '-', '_');
+        bound.value(member.c_str(), one.value, one.help);
+    }
+    bound.def("__str__", [](Value value) { return name_of(value); });
+}
+
+}  // namespace
+
+void bind_option_names(nb::module_& module) {
+    bind_names<Mode>(module, "Mode");
+    bind_names<Operation>(module, "Operation");
+    bind_names<Method>(module, "Method");
+    bind_names<Precision>(module, "Precision");
+    bind_names<NanPolicy>(module, "NanPolicy");
+    bind_names<KernelNormalization>(module, "KernelNormalization");
+    bind_names<DeconvolveMethod>(module, "DeconvolveMethod");
+    bind_names<Acceleration>(module, "Acceleration");
+    bind_names<FilterMethod>(module, "FilterMethod");
+    bind_names<PointPost>(module, "PointPost");
+    bind_names<PsfModel>(module, "PsfModel");
+    bind_names<Modality>(module, "Modality");
+    bind_names<PsfParameter>(module, "PsfParameter");
+    bind_names<PhantomKind>(module, "PhantomKind");
+    bind_names<EngineChoice::Device>(module, "Device");
+    module.def(
+        "describe_options",
+        [](const std::string& name) {
+            static const std::map<std::string, nb::list (*)()> tables{
+                {"Camera", described_options<Camera>},
+                {"DeconvolveOptions", described_options<DeconvolveOptions>},
+                {"Engines", described_options<EngineChoice>},
+                {"FilterOptions", described_options<FilterOptions>},
+                {"Options", described_options<Options>},
+                {"PhantomOptions", described_options<PhantomOptions>},
+                {"PsfOptions", described_options<PsfOptions>}};
+            const auto found = tables.find(name);
+            if (found == tables.end())
+                throw InvalidArgument(message("there are no options called ", name));
+            return found->second();
+        },
+        "Options of a struct: name, keyword, flags, type, default, help, range, unit and choices "
+        "of each.",
+        nb::arg("name"));
+}
+
+}  // namespace convolume::python

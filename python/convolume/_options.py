@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options as keywords: a TypedDict has the names and types of a function's keywords, and the library's tables of
+options have their defaults."""
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeVar, cast
+
+from . import _core
+from ._errors import InvalidArgument
+
+Mode = Literal["full", "same", "valid"]
+Boundary = Literal["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
+Origin = Literal["middle", "scipy", "peak", "centroid", "corner"] | Sequence[int]
+Nan = Literal["error", "zero", "propagate"]
+Precision = Literal["float32", "float64"]
+
+# Other libraries' words for the same boundaries.
+_BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
+               "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
+
+_LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "progress")  # of the keywords that a signature shows
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def defaults_of(keywords: Any, *tables: str, **others: Any) -> dict[str, Any]:
+    """Returns the default of each keyword of a TypedDict: that in `others`, else that in the tables of these structs of
+    options, else None."""
+    described = {one["keyword"]: one["default"] for table in (*tables, "Engines")
+                 for one in _core.describe_options(table)} | {"workers": None} | others
+    return {name: described.get(name) for name in keywords.__annotations__}
+
+
+def with_keywords(keywords: Any, defaults: Mapping[str, Any],
+                  takes_others: bool = False) -> Callable[[_Function], _Function]:
+    """Gives a function with ``**options: Unpack[keywords]`` the signature that its callers see: a parameter for each
+    keyword, with its default. Unless it takes others, these are a TypeError, as of every function of Python."""
+
+    def decorate(function: _Function) -> _Function:
+        signature = inspect.signature(function)
+        *shown, others = signature.parameters.values()
+        names = sorted(keywords.__annotations__, key=lambda name: _LAST.index(name) if name in _LAST else -1)
+        known = frozenset([*names, *(one.name for one in shown)])
+        shown += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=defaults[name],
+                                    annotation=keywords.__annotations__[name]) for name in names]
+        if takes_others:
+            vars(function)["__signature__"] = signature.replace(parameters=[*shown, others.replace(annotation=Any)])
+            return function
+
+        @functools.wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            if not known.issuperset(options):
+                name = next(name for name in options if name not in known)
+                raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{name}'")
+            return function(*arguments, **options)
+
+        vars(checked)["__signature__"] = signature.replace(parameters=shown)
+        return cast(_Function, checked)
+
+    return decorate
+
+
+def boundary_name(boundary: str) -> str:
+    """Returns the library's word for a boundary."""
+    return _BOUNDARIES.get(boundary, boundary)
+
+
+def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
+    """Returns 1 to 3 extents as those along z, y and x."""
+    padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
+    return padded[0], padded[1], padded[2]
+
+
+def center_of(origin: Origin, dimensions: int) -> str | list[int]:
+    """Returns an origin as the library takes it: a name, or an index along z, y and x."""
+    if isinstance(origin, str):
+        return origin
+    index = [int(i) for i in origin]
+    if len(index) != dimensions:
+        raise InvalidArgument(f"origin has {len(index)} numbers where the kernel has {dimensions} dimensions")
+    return [0] * (3 - dimensions) + index

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Options are described once, in the tables of the library: types, signatures, docstrings and
+docs/reference/options.json against these.
+
+    python test_options.py    writes docs/reference/options.json
+"""
+
+import inspect
+import json
+import re
+import typing
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import convolume
+from convolume import _convolve, _core, _deconvolve, _filters, _optics, _options
+
+TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "PsfOptions", "PhantomOptions", "Camera")
+DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
+DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume.Deconvolver,
+         convolume.Deconvolver.__call__, convolume.richardson_lucy, convolume.wiener, convolume.filter_bank,
+         convolume.FilterBank, convolume.make_psf, convolume.psf_facts, convolume.refine_psf, convolume.Phantom,
+         convolume.Camera, convolume.save, convolume.process)
+
+
+def described(door):
+    """The keywords of a function, each with its default as text."""
+    parameters = inspect.signature(door).parameters.values()
+    return {one.name: "np.float32" if one.default is np.float32 else repr(one.default)
+            for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is not one.empty}
+
+
+def description():
+    def path(door):
+        name = door.__init__.__qualname__ if inspect.isclass(door) else door.__qualname__
+        return f"{door.__module__}.{name}"
+
+    return {"tables": {table: _core.describe_options(table) for table in TABLES},
+            "signatures": {path(door): described(door) for door in DOORS}}
+
+
+def test_description_is_that_of_the_library():
+    """docs/reference/options.json, from which the documentation has defaults."""
+    assert json.loads(DESCRIPTION.read_text()) == json.loads(json.dumps(description())), f"run {__file__}"
+
+
+@pytest.mark.parametrize(("literal", "table", "name"), [
+    (_options.Mode, "Options", "mode"), (_options.Nan, "Options", "nan"),
+    (_options.Precision, "Options", "precision"), (_convolve.Method, "Options", "method"),
+    (_convolve.Operation, "Options", "operation"), (_deconvolve.Method, "DeconvolveOptions", "method"),
+    (_deconvolve.Acceleration, "DeconvolveOptions", "acceleration"), (_filters.FilterMethod, "FilterOptions", "method"),
+    (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
+    (_optics.PhantomKind, "PhantomOptions", "kind")])
+def test_types_name_the_values_of_the_library(literal, table, name):
+    choices = next(one["choices"] for one in _core.describe_options(table) if one["name"] == name)
+    assert sorted(typing.get_args(literal)) == sorted(choices)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__qualname__)
+def test_docstrings_name_all_keywords(door):
+    text = inspect.getdoc(door)
+    if "Parameters\n" in text:
+        assert [name for name in described(door) if not re.search(rf"\b{name}\b", text)] == []
+
+
+def test_defaults_of_functions_are_those_of_their_classes():
+    iterations = inspect.signature(convolume.Deconvolver).parameters["iterations"].default
+    assert inspect.signature(convolume.richardson_lucy).parameters["num_iter"].default == iterations
+    assert inspect.signature(convolume.wiener).parameters["num_iter"].default == iterations
+    spacing = next(one["default"] for one in _core.describe_options("PhantomOptions") if one["name"] == "voxel")
+    assert inspect.signature(convolume.Phantom).parameters["spacing"].default == spacing
+
+
+def test_options_hold_what_they_are_given():
+    options = _core.DeconvolveOptions(method="rl-tv", iterations=7, stop="auto", edges="wrap", photons=(2, 100))
+    assert (options.method, options.iterations, options.stop, options.edges) == ("rl-tv", 7, "auto", "wrap")
+    assert options.photons == (2, 100)
+    options.method = _core.DeconvolveMethod.shb
+    assert options.method == "shb" == str(_core.DeconvolveMethod.shb)
+    assert _core.FilterOptions(window=("peak", 8), span=(1, 5), origin=-3).window == "peak:8"
+
+
+@pytest.mark.parametrize(("keyword", "value", "message"), [
+    ("iterations", 2.5, "iterations is a whole number, not 2.5"),
+    ("tv_weight", None, "tv_weight is a number, not None"),
+    ("photons", 3, r"photons is \(gain, offset\), not 3"), ("background", "dark", "background is a number or 'auto'"),
+    ("iteration", 3, r"__init__\(\) got an unexpected keyword argument 'iteration'")])
+def test_wrong_options_are_type_errors(keyword, value, message):
+    with pytest.raises(TypeError, match=message):
+        convolume.Deconvolver((9, 9), np.ones((3, 3)), **{keyword: value})
+
+
+def test_names_that_there_are_not():
+    with pytest.raises(ValueError, match='rlgc or wiener, not "sharp"'):
+        convolume.Deconvolver((9, 9), np.ones((3, 3)), method="sharp")
+    with pytest.raises(ValueError, match="no options called"):
+        _core.describe_options("Sharpener")
+
+
+if __name__ == "__main__":
+    DESCRIPTION.write_text(json.dumps(description(), indent=1, ensure_ascii=False) + "\n")

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables of options: names, words for help, defaults of the structs.
+
+#include <set>
+
+#include "core/option_tables.hpp"
+#include "tests/catch.hpp"
+
+using namespace convolume;
+
+namespace {
+
+template <class Struct>
+void check_table() {
+    const Struct preset{};
+    std::set<std::string> names, keywords;
+    for_each_option<Struct>([&](const auto& field) {
+        const OptionText& text = field.text;
+        INFO(text.name);
+        CHECK(names.insert(text.name).second);
+        const std::string keyword(text.keyword());
+        if (!keyword.empty()) CHECK(keywords.insert(keyword).second);
+        const std::string flags = text.flags;
+        CHECK((flags.empty() || flags.starts_with("--")));
+        CHECK(!option_type(field).empty());
+        const std::string help = option_help(field, preset);
+        CHECK(!help.empty());
+        CHECK(!help.ends_with('.'));
+        Struct copy{};  // what is read can be set
+        field.set(copy, field.get(preset));
+        CHECK(option_help(field, copy) == help);
+    });
+}
+
+template <class Struct>
+std::string help_of(const char* name, const Struct& options) {
+    std::string help;
+    with_option<Struct>(name, [&](const auto& field) { help = option_help(field, options); });
+    return help;
+}
+
+}  // namespace
+
+TEST_CASE("every option has a name, a type and a line of help") {
+    check_table<Options>();
+    check_table<EngineChoice>();
+    check_table<DeconvolveOptions>();
+    check_table<FilterOptions>();
+    check_table<PsfOptions>();
+    check_table<Camera>();
+    check_table<PhantomOptions>();
+}
+
+TEST_CASE("help shows the defaults that options have") {
+    DeconvolveOptions options;
+    CHECK(help_of("tv_weight", options) ==
+          "Weight of the total variation of rl-tv (default 0.002)");
+    options.tv_weight = 0.25;
+    CHECK(help_of("tv_weight", options) == "Weight of the total variation of rl-tv (default 0.25)");
+    CHECK(help_of("saturation", options).ends_with("(default: all are used)"));
+    CHECK(help_of("boundary", options).ends_with("(default extend)"));
+    options.background.reset();
+    CHECK(help_of("background", options).ends_with("(default auto)"));
+    CHECK(help_of("background", DeconvolveOptions()).ends_with("(default 0)"));
+    CHECK(help_of("coarse_start", options).ends_with("(default: none)"));
+    CHECK(help_of("parts", Options()).ends_with("(default auto)"));
+    CHECK(help_of("na", PsfOptions()) == "Numerical aperture");
+    CHECK(help_of("ti0_um", PsfOptions()).ends_with("(default 150um)"));
+    CHECK(help_of("voxel", PhantomOptions()).ends_with("(default 200,100,100nm)"));
+}
+
+TEST_CASE("help of a method names every method") {
+    const std::string help = help_of("method", DeconvolveOptions());
+    CHECK(help.starts_with("Richardson-Lucy (rl, the default), "));
+    for (const NamedValue<DeconvolveMethod>& method : names_of<DeconvolveMethod>) {
+        CHECK(help.find(std::string("(") + method.name) != std::string::npos);
+        CHECK(*method.help != '\0');
+    }
+}
+
+TEST_CASE("parts of photons are 1 and 0 if only the other one is given") {
+    DeconvolveOptions options;
+    with_option<DeconvolveOptions>("gain", [&](const auto& field) {
+        using Value = typename std::remove_cvref_t<decltype(field)>::Value;
+        if constexpr (std::is_same_v<Value, std::optional<double>>) field.set(options, 2.5);
+    });
+    REQUIRE(options.photons);
+    CHECK(options.photons->gain == 2.5);
+    CHECK(options.photons->offset == 0);
+}
+
+TEST_CASE("an option that there is not") {
+    CHECK_THROWS_AS(help_of("sharpness", DeconvolveOptions()), InternalError);
+}
