@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "convolume/beads.hpp"
-#include "convolume/deconvolver.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
 #include "convolume/filter_options.hpp"
@@ -97,21 +96,6 @@ inline constexpr auto names_of<TransferGate> =
                                              {"global", TransferGate::global},
                                              {"per-link", TransferGate::per_link},
                                              {"off", TransferGate::off}});
-
-template <>
-inline constexpr auto names_of<DeconvolveMethod> = std::to_array<NamedValue<DeconvolveMethod>>({
-    {"rl", DeconvolveMethod::richardson_lucy, "Richardson-Lucy"},
-    {"rl-tv", DeconvolveMethod::richardson_lucy_tv, "with total variation"},
-    {"shb", DeconvolveMethod::scaled_heavy_ball, "as a scaled heavy ball"},
-    {"wb", DeconvolveMethod::wiener_butterworth, "with a Wiener-Butterworth back projector"},
-    {"rlgc", DeconvolveMethod::gradient_consensus, "gradient consensus"},
-    {"nnls", DeconvolveMethod::non_negative_least_squares, "non-negative least squares"},
-    {"wiener", DeconvolveMethod::wiener, "least squares"},
-});
-
-template <>
-inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
-    {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
 template <>
 inline constexpr auto names_of<FilterMethod> =

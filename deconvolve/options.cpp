@@ -3,8 +3,9 @@
 
 #include <algorithm>
 
-#include "core/option_names.hpp"
+#include "convolume/deconvolver.hpp"
 #include "deconvolve/methods/registry.hpp"
+#include "deconvolve/option_table.hpp"
 
 namespace convolume {
 

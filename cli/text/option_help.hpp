@@ -14,6 +14,7 @@
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "core/option_tables.hpp"
+#include "deconvolve/option_table.hpp"
 
 namespace convolume::cli {
 

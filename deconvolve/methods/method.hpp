@@ -1,35 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of deconvolution as data. Each method is a struct in a file of its
-// own, listed in registry.hpp, with
-//   method                     its value of DeconvolveMethod, whose name is in
-//   core/option_names.hpp options                    the options that some methods use and others
-//   do not, by name traits(options)            what it keeps and needs (MethodTraits)
-//   state(problem, image)      its scalars between iterations (MethodState)
-//   iterate(run)               an iteration as a list of operations, which every executor carries
-//   out
+// The methods of deconvolution as data: each is a struct in a file of its own, listed in
+// registry.hpp. Its members are
 //
-// `run`, of an executor, offers these operations. They name arrays by Slot, and a functor is made
-// from `at`, the view of the samples at hand: `at.object(slot)`, `at.image(slot)`, `at.data()`,
-// `at.held()` (null: nothing is held out), `at.weights()`, `at.pixel_numbers()`.
-//   run.settings(), run.start()           constants of an execution, and of this iteration
-//   run.load_point()                      the starting point, from the last estimates
-//   run.blur(object, image)               image <- A object, once for each of traits.projections
-//   run.blur_back(image, object)          object <- Aᵀ image
-//   run.back_project_unmatched(image, object)   by the method's other back projector
-//   run.each_pixel(slots, make)           make(at) is called with every pixel's index
-//   run.each_voxel(slots, make)
-//   run.sum_pixels(which, slots, make)    its results are added up in StepSums
-//   run.sum_voxels(which, slots, make)
-//   run.sum_voxels_of_grid(which, slots, make), run.step_of_grid(slots, make)
-//                                         the same for functors of an index and its Neighbors,
-//                                         where steps do not overwrite neighbors
-//                                         (steps_overwrite_neighbors); elsewhere
-//                                         run.find_divisors() makes Slot::divisors
-//   run.step(slots, make)                 the functor stores the next estimate in Slot::correction
-//   and
-//                                         returns what it adds to the point
-// `slots` are the arrays that the functor reads and writes.
+// - method: its value of DeconvolveMethod; the name is in deconvolve/option_table.hpp
+// - options: the options that only some methods use, by name
+// - traits(options): the arrays it keeps, and what it needs (MethodTraits)
+// - state(problem, image): its scalars between iterations (MethodState)
+// - iterate(run): an iteration as a list of operations, which every executor carries out
+//
+// An executor gives `run` these operations. They name arrays by Slot. `make` makes a functor from
+// `at`, the view of the samples at hand: at.object(slot), at.image(slot), at.data(), at.weights(),
+// at.held() (null: nothing is held out), at.pixel_numbers(). `slots` are the arrays that the
+// functor reads and writes.
+//
+// - load_point(): makes the starting point from the last estimates
+// - blur(object, image): image <- A object, once for each of MethodTraits::projections
+// - blur_back(image, object): object <- Aᵀ image
+// - back_project_unmatched(image, object): the same by the method's other back projector
+// - each_pixel(slots, make), each_voxel(slots, make): call the functor with every index
+// - sum_pixels(which, slots, make), sum_voxels(which, slots, make): also add up results in StepSums
+// - step(slots, make): the functor stores the next estimate in Slot::correction and returns what it
+//   adds to the point
+// - sum_voxels_of_grid(which, slots, make), step_of_grid(slots, make): the same for functors of an
+//   index and its Neighbors, if steps do not overwrite neighbors (steps_overwrite_neighbors); else
+//   find_divisors() makes Slot::divisors
+// - settings(), start(): constants of the execution, and of this iteration
 
 #include <array>
 #include <limits>

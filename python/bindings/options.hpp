@@ -8,7 +8,9 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "core/option_table.hpp"
 #include "core/option_tables.hpp"
+#include "deconvolve/option_table.hpp"
 
 namespace convolume::python {
 

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/option_tables.hpp"
+#include "deconvolve/option_table.hpp"
 #include "tests/catch.hpp"
 
 using namespace convolume;

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// The methods of deconvolution by name, and the options of deconvolution (core/option_table.hpp).
+
+#include "convolume/deconvolver.hpp"
+#include "core/option_table.hpp"
+
+namespace convolume {
+
+template <>
+inline constexpr auto names_of<DeconvolveMethod> = std::to_array<NamedValue<DeconvolveMethod>>({
+    {"rl", DeconvolveMethod::richardson_lucy, "Richardson-Lucy"},
+    {"rl-tv", DeconvolveMethod::richardson_lucy_tv, "with total variation"},
+    {"shb", DeconvolveMethod::scaled_heavy_ball, "as a scaled heavy ball"},
+    {"wb", DeconvolveMethod::wiener_butterworth, "with a Wiener-Butterworth back projector"},
+    {"rlgc", DeconvolveMethod::gradient_consensus, "gradient consensus"},
+    {"nnls", DeconvolveMethod::non_negative_least_squares, "non-negative least squares"},
+    {"wiener", DeconvolveMethod::wiener, "least squares"},
+});
+
+template <>
+inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
+    {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
+
+/// A part of DeconvolveOptions::photons: without the other part, that one is 1 or 0.
+template <auto member>
+constexpr auto photon_option(const char* name, const char* flags, const char* type,
+                             const char* help, const OptionNotes& notes) {
+    using Value = std::optional<double>;
+    return OptionField<DeconvolveOptions, Value>{
+        {name, flags, type, help, notes},
+        [](const DeconvolveOptions& options) {
+            return options.photons ? Value((*options.photons).*member) : Value();
+        },
+        [](DeconvolveOptions& options, Value value) {
+            if (!value) return;
+            if (!options.photons) options.photons.emplace();
+            (*options.photons).*member = *value;
+        }};
+}
+
+template <>
+inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
+    option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),
+    option<&DeconvolveOptions::iterations>(
+        "iterations", "--iterations", "N", "Maximum number of iterations",
+        {.range = "from 1", .remark = "; of wb those of --unmatched; with --stop auto 200"}),
+    OptionField<DeconvolveOptions, StopRule>{
+        {"stop",
+         "--stop",
+         "auto|X",
+         "auto: stop when held-out photons are predicted best; a number: when an iteration "
+         "lowers the misfit by less than this fraction; for wiener, when the residual is at "
+         "most this",
+         {.range = "from 0", .if_unset = "never; wiener: 0.001"}},
+        [](const DeconvolveOptions& options) {
+            return StopRule{options.hold_out, options.stop};
+        },
+        [](DeconvolveOptions& options, StopRule rule) {
+            options.hold_out = rule.hold_out;
+            options.stop = rule.fraction;
+        }},
+    option<&DeconvolveOptions::photons>(
+        "photons", "", "GAIN,OFFSET",
+        "Gain and offset: a value stands for gain * (value - offset) photons, for stop "
+        "auto and rlgc",
+        {.if_unset = "seen from the noise"}),
+    photon_option<&PhotonScale::gain>(
+        "gain", "--gain", "N", "Photons for each unit of the image, for --stop auto and rlgc",
+        {.keyword = nullptr, .range = "above 0", .if_unset = "seen from the noise"}),
+    photon_option<&PhotonScale::offset>(
+        "offset", "--offset", "N", "Value of a pixel without photons, for --stop auto and rlgc",
+        {.keyword = nullptr, .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
+                                             "Acceleration of rl and rl-tv", {},
+                                             parse_acceleration),
+    option<&DeconvolveOptions::background>(
+        "background", "--background", "N|auto",
+        "Level of the image without light; auto: the level that most pixels are near",
+        {.unset_name = "auto"}),
+    option<&DeconvolveOptions::saturation>(
+        "saturation", "--saturation", "N",
+        "Pixels of at least this value are saturated and are left out; not of wiener",
+        {.if_unset = "all are used"}),
+    option<&DeconvolveOptions::boundary>(
+        "boundary", "--edges", "extend|zero|nearest|reflect|mirror|wrap",
+        "The object beyond the image's edges: estimated (extend) or given by a boundary "
+        "condition",
+        {.keyword = "edges", .unset_name = "extend"}, parse_edges),
+    option<&DeconvolveOptions::center>("center", "", "middle|scipy|peak|centroid|corner|Z,Y,X",
+                                       "The PSF's sample that stands for no shift",
+                                       {.keyword = "origin"}, parse_kernel_center),
+    option<&DeconvolveOptions::tv_weight>(
+        "tv_weight", "--tv", "W", "Weight of the total variation of rl-tv", {.range = "from 0"}),
+    option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
+                                      "Edges of a voxel, for the gradient of rl-tv",
+                                      {.keyword = "spacing", .range = "above 0"}),
+    option<&DeconvolveOptions::noise_to_signal>("noise_to_signal", "--noise-to-signal", "K",
+                                                "Noise-to-signal power ratio for wiener and wb",
+                                                {.keyword = "balance", .range = "above 0"}),
+    option<&DeconvolveOptions::consensus>(
+        "consensus", "--consensus", "X",
+        "rlgc ends when less than this share of voxels agree, five times in a row",
+        {.range = "from 0"}),
+    option<&DeconvolveOptions::unmatched>(
+        "unmatched", "--unmatched", "N",
+        "Iterations of wb with its back projector, before those of rl", {.range = "from 0"}),
+    option<&DeconvolveOptions::coarse_start>(
+        "coarse_start", "--coarse-start", "[N]",
+        "Begin with N iterations on each of one or two coarser images (20 without a "
+        "number): the same quality sooner; of rl, rl-tv and shb",
+        {.range = "from 0", .if_unset = "none"}),
+    option<&DeconvolveOptions::image_type>(
+        "image_type", "", "TYPE",
+        "Type of all images: uint8 and uint16 take less of a GPU's memory",
+        {.keyword = "image_dtype"},
+        [](std::string_view name) -> std::optional<PixelType> { return parse_pixel_type(name); }),
+    option<&DeconvolveOptions::max_host_bytes>(
+        "max_host_bytes", "--max-host-mem", "SIZE",
+        "Memory limit of image, result, scratch and CPU engines together",
+        {.keyword = "max_host_mem",
+         .if_unset = "three quarters of free memory",
+         .quantity = Quantity::bytes}),
+};
+
+}  // namespace convolume
