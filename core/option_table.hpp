@@ -150,9 +150,6 @@ inline std::string option_value_text(const FilterOrigin& origin) {
     return given ? option_value_text(origin.index) : name_of(origin.kind);
 }
 // Without a default that could be shown.
-inline std::string option_value_text(const PhotonScale&) {
-    return "";
-}
 inline std::string option_value_text(const SampleRange&) {
     return "";
 }

@@ -22,6 +22,10 @@ template <>
 inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
+inline std::string option_value_text(const PhotonScale&) {
+    return "";  // there is no default that could be shown
+}
+
 /// A part of DeconvolveOptions::photons: without the other part, that one is 1 or 0.
 template <auto member>
 constexpr auto photon_option(const char* name, const char* flags, const char* type,

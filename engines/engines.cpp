@@ -2,6 +2,7 @@
 #include "convolume/engines.hpp"
 
 #include <algorithm>
+#include <charconv>
 
 #include "convolume/convolver.hpp"
 #include "convolume/error.hpp"
@@ -9,6 +10,7 @@
 #include "core/gpu_backend.hpp"
 #include "core/host_memory.hpp"
 #include "core/machine_rates.hpp"
+#include "core/option_names.hpp"
 #include "core/threads.hpp"
 #include "cpu/signals/cpu_filter_engine.hpp"
 #include "cpu/volumes/cpu_engine.hpp"

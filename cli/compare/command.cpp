@@ -78,7 +78,7 @@ Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
     const auto reader = io::open_signal(request.signal, request.signal_options);
     const io::SignalInfo& info = reader->info();
     const Shape3 shape{1, info.signals(), info.samples()};
-    check_memory(request.signal, bytes_of({shape, info.type}), limit_bytes);
+    check_memory(request.signal, StackFormat{shape, info.type}.bytes(), limit_bytes);
     Volume signals(shape, info.type);
     for (index_t row = 0; row < shape.y; ++row)
         reader->read(row, 0, shape.x, signals.view().at(0, row, 0));

@@ -7,6 +7,7 @@
 
 #include "cli/files/result_output.hpp"
 #include "convolume/filter_bank.hpp"
+#include "convolume/image_stream.hpp"
 
 namespace convolume::cli {
 
@@ -130,8 +131,8 @@ class ImageSubject : public Subject {
     }
 
     index_t input_bytes() const override {
-        return checked_add(bytes_of({image_shape_, image_type_}),
-                           bytes_of({kernel_shape_, kernel_type_}));
+        return checked_add(StackFormat{image_shape_, image_type_}.bytes(),
+                           StackFormat{kernel_shape_, kernel_type_}.bytes());
     }
     index_t result_bytes() const override {
         Shape3 shape = image_shape_;
@@ -140,7 +141,7 @@ class ImageSubject : public Subject {
             if (options_.mode == Mode::valid)
                 shape[axis] = std::max<index_t>(1, shape[axis] - kernel_shape_[axis] + 1);
         }
-        return bytes_of({shape, result_type(Precision::float64)});
+        return StackFormat{shape, result_type(Precision::float64)}.bytes();
     }
     double products() const override {
         return static_cast<double>(element_count(image_shape_)) *
@@ -256,7 +257,7 @@ class SignalSubject : public Subject {
     }
 
     index_t input_bytes() const override {
-        index_t bytes = bytes_of({signal_shape_, signal_type_});
+        index_t bytes = StackFormat{signal_shape_, signal_type_}.bytes();
         if (filters_.empty()) return checked_add(bytes, 4 * checked_multiply(filter_count_, taps_));
         for (const Volume& rows : filters_) bytes += rows.bytes();
         return bytes;
