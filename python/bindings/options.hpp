@@ -8,6 +8,7 @@
 #include <string>
 
 #include "bindings/arrays.hpp"
+#include "core/option_table.hpp"
 #include "core/option_tables.hpp"
 
 namespace convolume::python {
