@@ -6,7 +6,6 @@
 #include "cli/app.hpp"
 #include "cli/compare/command.hpp"
 #include "cli/compare/subject.hpp"
-#include "cli/files/raw_options.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 
