@@ -12,10 +12,10 @@
 
 namespace convolume {
 
-/// What a number counts or measures.
+/// The quantity that a number counts or measures.
 enum class Quantity { number, bytes, length_um, wavelength_um };
 
-/// What is seldom said of an option; empty for nothing.
+/// Details that few options have; empty if there are none.
 struct OptionNotes {
     const char* keyword = "";     ///< in Python, unless it is the name; null: not there
     const char* range = "";       ///< "0 to 1"
@@ -186,7 +186,7 @@ std::string option_choices() {
     return list_of_names<Value>("|", "|");
 }
 
-/// What stands for a value in help.
+/// The placeholder of a value in help.
 template <class Field>
 std::string option_type(const Field& field) {
     using Value = typename Field::Value;

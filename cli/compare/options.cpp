@@ -7,7 +7,6 @@
 #include "cli/compare/command.hpp"
 #include "cli/compare/runner.hpp"
 #include "cli/compare/way.hpp"
-#include "cli/files/raw_options.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"
 

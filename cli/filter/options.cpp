@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "cli/app.hpp"
-#include "cli/files/raw_options.hpp"
 #include "cli/filter/command.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"

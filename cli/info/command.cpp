@@ -11,9 +11,9 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
-#include "cli/files/raw_options.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/picture/projection.hpp"
+#include "cli/run/common_options.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"

@@ -22,6 +22,25 @@ PixelType parse_phantom_type(const std::string& text) {
     return type;
 }
 
+/// Any whole number: the phantom knows how many objects it can have.
+std::optional<index_t> parse_count(std::string_view option, const std::string& text) {
+    index_t count = 0;
+    const char* const end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data(), end, count);
+    if (parsed.ec != std::errc() || parsed.ptr != end)
+        throw InvalidArgument(
+            message(option, " is a whole number, not \"", text, "\"; correct it"));
+    return count;
+}
+
+void add_specimen(CLI::App& app, PhantomOptions& options) {
+    const char* group = "What is drawn";
+    add_options(app, group, options, {"kind", "shape", "voxel", "seed"});
+    add_option_parsed_by(app, group, options, "count", parse_count);
+    add_options(app, group, options,
+                {"radius_um", "brightness", "brightness_spread", "background"});
+}
+
 void add_output(CLI::App& app, PhantomRequest& request) {
     const char* group = "What is written";
     app.add_option("-o,--output", request.output,
@@ -49,9 +68,7 @@ void add_phantom_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "phantom", "Draw a specimen with known content: beads, filaments, shells, cells");
     auto request = std::make_shared<PhantomRequest>();
-    add_options(*command, "What is drawn", request->options,
-                {"kind", "shape", "voxel", "seed", "count", "radius_um", "brightness",
-                 "brightness_spread", "background"});
+    add_specimen(*command, request->options);
     add_output(*command, *request);
     command->callback(
         [request, &action] { action = [request] { run_steps<PhantomSteps>(*request); }; });

@@ -9,6 +9,7 @@
 
 #include "cli/text/console.hpp"
 #include "convolume/convolver.hpp"
+#include "convolume/signal_file.hpp"
 
 namespace convolume::cli {
 
@@ -37,5 +38,13 @@ void add_convolution_options(CLI::App& app, const char* group, Options& options,
 
 /// "auto" is 0; else 1, 2, 4, 8 or 16.
 int parse_parts(std::string_view text);
+
+}  // namespace convolume::cli
+
+// The options that say how the samples of a raw file lie.
+namespace convolume::cli {
+
+/// --raw, --header, --byte-order and --signals; `group` may be null.
+void add_raw_options(CLI::App& app, const char* group, io::OpenSignalOptions& options);
 
 }  // namespace convolume::cli

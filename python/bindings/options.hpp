@@ -20,7 +20,7 @@ namespace convolume::python {
         message(option.keyword(), " is ", wanted, ", not ", nb::repr(value).c_str()).c_str());
 }
 
-/// `value` as a T. `wanted` is in the message if it is none.
+/// Converts `value` to a T; `wanted` is in the message if that fails.
 template <class T>
 T cast_option(const OptionText& option, const char* wanted, nb::handle value) {
     T result;
@@ -28,7 +28,7 @@ T cast_option(const OptionText& option, const char* wanted, nb::handle value) {
     return result;
 }
 
-/// A value of Python that is neither None nor a name.
+/// Converts a value of Python that is neither None nor a name.
 template <class Value>
 Value plain_option(const OptionText& option, nb::handle value) {
     if constexpr (std::is_same_v<Value, bool>) {
@@ -71,7 +71,7 @@ Value plain_option(const OptionText& option, nb::handle value) {
     }
 }
 
-/// A value of Python for an option: names are parsed as those of the command.
+/// Converts a value of Python for an option: names are parsed as those of the command.
 template <class Field>
 typename Field::Value option_of_python(const Field& field, nb::handle value) {
     using Value = typename Field::Value;
@@ -95,7 +95,7 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
     }
 }
 
-/// A value as people write it in Python: names are text.
+/// Returns a value as people write it in Python: names are text.
 template <class Value>
 nb::object option_to_python(const OptionText& option, const Value& value) {
     if constexpr (std::is_arithmetic_v<Value>)
@@ -135,7 +135,7 @@ void set_option(Struct& options, const char* name, std::string_view keyword, nb:
             message(name, "() got an unexpected keyword argument '", keyword, "'").c_str());
 }
 
-/// One dict for each option, in the order of the table.
+/// Returns one dict for each option, in the order of the table.
 template <class Struct>
 nb::list described_options() {
     const Struct preset{};
@@ -160,7 +160,7 @@ nb::list described_options() {
     return described;
 }
 
-/// The class `name` of a struct of options.
+/// Binds a struct of options as the class `name`.
 template <class Struct>
 nb::class_<Struct> bind_options(nb::module_& module, const char* name) {
     nb::class_<Struct> bound(module, name);
