@@ -33,7 +33,7 @@ extern const char* const version;
 /// "convolume 1.2.3", as --version prints it and outputs record it.
 std::string software_name();
 
-/// Runs the command line; returns the exit code of exit_code.hpp.
+/// Runs the command line; returns the exit code of run/errors.hpp.
 int run(int argc, const char* const* argv);
 
 /// What the chosen subcommand does; set while the command line is parsed, run afterwards.
