@@ -5,7 +5,6 @@
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "convolume/execution.hpp"
-#include "core/host_memory.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/coarse_start.hpp"
 #include "deconvolve/placement.hpp"
@@ -26,8 +25,7 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& 
         thread_count(engines.threads));
     if (!start) return start;
     std::optional<index_t>& host = problem.options.max_host_bytes;
-    host =
-        std::max<index_t>(0, host.value_or(available_host_bytes() / 4 * 3) - start->host_bytes());
+    host = std::max<index_t>(0, host_limit_bytes(host) - start->host_bytes());
     if (engines.max_gpu_bytes)
         engines.max_gpu_bytes =
             std::max<index_t>(0, *engines.max_gpu_bytes - start->device_bytes());

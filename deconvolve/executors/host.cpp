@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "convolume/error.hpp"
-#include "core/host_memory.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/executors/array_executor.hpp"
 #include "deconvolve/executors/host_arrays.hpp"
@@ -25,7 +24,7 @@ index_t caller_bytes(const Problem& problem) {
 }
 
 index_t limit_bytes(const Problem& problem) {
-    return problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
+    return host_limit_bytes(problem.options.max_host_bytes);
 }
 
 index_t array_pair_bytes(const Problem& problem) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/host_memory.hpp"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
@@ -237,8 +236,7 @@ std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice
     const WalkPlan walk =
         choose_walk(problem, *std::min_element(limits.begin(), limits.end()), choice);
     if (walk.depth == 0) return nullptr;
-    const index_t host_limit =
-        problem.options.max_host_bytes.value_or(available_host_bytes() / 4 * 3);
+    const index_t host_limit = host_limit_bytes(problem.options.max_host_bytes);
     const index_t host = checked_add(
         WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles()),
         checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
