@@ -6,7 +6,7 @@
 // What a thread needs of memory it copies to places of its own in shared memory, early enough that
 // it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
 // spectrum (or the samples to load) while this one is worked on. It holds the samples k and N - k
-// of a spectrum together (row_pairs.hpp), so that threads meet in the exchanges of transforms
+// of a spectrum together (RowPairs), so that threads meet in the exchanges of transforms
 // alone.
 
 #include <cstdint>
