@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times convolume beside SciPy and a streaming copy, alternating, and prints the tables of
-docs/performance.md. Run it on a quiet machine, from anywhere:
+docs/performance/cpu.md. Run it on a quiet machine, from anywhere:
 
     bench/compare.py [--build DIR] [--rounds N] [--scale N] [--json FILE]
 """

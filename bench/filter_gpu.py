@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Times banks of filters on a GPU beside its peers in one run, everything in device memory; prints the tables of
-docs/performance.md and draws its figures.
+docs/performance/signals.md and draws its figures.
 
     bench/filter_gpu.py [--build DIR] [--out DIR]      measures; OUT/filter_gpu.json, tables, OUT/filters_*.png
     bench/filter_gpu.py --from JSON… [--out DIR]       tables and figures of former measurements, without a GPU

@@ -3,7 +3,8 @@
 // How long things take on a machine: every constant of time in the predictions. Those that differ
 // most from machine to machine are measured by `convolume doctor --calibrate` and kept in the cache
 // folder. The others are built in (AMD EPYC of family 26, H200). Only costs of transforms by their
-// length are in tables elsewhere: core/fft_cost_table.hpp (FFTW) and gpu/fft/passes.cpp.
+// length are in tables elsewhere: core/fft_size.cpp (FFTW), gpu/fft/passes.cpp and
+// deconvolve/executors/element_passes.hpp.
 
 #include <array>
 #include <filesystem>
@@ -80,7 +81,7 @@ struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // are at work.
     double row_fft_s = 2.8e-9;     ///< in a row, by an estimated plan of FFTW, over its cost in
-                                   ///< core/fft_cost_table.hpp
+                                   ///< core/fft_size.cpp
     double column_fft_s = 0.7e-9;  ///< in a column that lies in cache, of any length
     double strided_s = 0.5e-9;     ///< loaded from or stored to a column in memory
     double row_s = 0.25e-9;        ///< loaded from or stored to an image row

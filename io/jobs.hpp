@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Jobs shared by a few threads of their own. The team of core/thread_team.hpp does not fit: jobs
+// Jobs shared by a few threads of their own. The team of core/threads.hpp does not fit: jobs
 // wait for disks, and for each other where two need one chunk.
 
 #include <functional>

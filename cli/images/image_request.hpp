@@ -90,7 +90,7 @@ struct ImageRequest {
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text);
 
 /// The kernel for each channel that is selected of an image. Throws InvalidArgument where a channel
-/// has none, or where one is named that the selection does not have, and as made_psfs() does.
+/// has none, or where one is named that the selection does not have, and as made_psf() does.
 std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
                                                  const io::ImageMetadata& selected);
 

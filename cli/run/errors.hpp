@@ -11,7 +11,7 @@
 
 namespace convolume::cli {
 
-/// The command's exit codes; docs/command.md has the same table for its users.
+/// The command's exit codes; docs/commands/common.md has the same table.
 enum class ExitCode : int {
     ok = 0,
     runtime_fault = 1,

@@ -246,7 +246,7 @@ class PassPart : public DeviceLoops {
 };
 
 // Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
-// convolutions a slab fetches what it needs of its neighbors' spectra (plane_exchange.cuh).
+// convolutions a slab fetches what it needs of its neighbors' spectra (slabs.cuh).
 
 class SlabExecutor final : public Executor {
   public:

@@ -168,7 +168,7 @@ void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange PlaneP
 }
 
 // The loop's arrays in slabs on several GPUs, for methods that have no passes of their own
-// (array_steps.hpp). Each array has one address; every GPU works on its planes of it, and reads
+// (array_executor.hpp). Each array has one address; every GPU works on its planes of it, and reads
 // those next to them where it needs them.
 
 class SlabArrays {

@@ -69,7 +69,7 @@ bool can_run(const void* kernel, index_t shared_bytes, int device) {
         cudaFuncAttributes attributes{};
         const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
         if (status == cudaSuccess) {
-            entry->second = attributes.ptxVersion >= 80;  // empty before, see device.cuh
+            entry->second = attributes.ptxVersion >= 80;  // empty before, see device_block.cuh
         } else {
             static_cast<void>(cudaGetLastError());  // no code for this device: not an error here
         }

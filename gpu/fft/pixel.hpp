@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One sample in and out of a pixel type, on the device or the host: the meaning that
-// core/pixels/pixel.hpp has on the host.
+// core/pixels/rows.hpp has on the host.
 
 #include <cmath>
 #include <cstdint>

@@ -13,8 +13,8 @@
 namespace convolume::gpu {
 
 /// `Lane` is where the threads of one transform meet: exchange(write, read) calls write(put), then
-/// read(get), of samples at places. P::value is the plan. Twiddle factors (twiddles.hpp) are best
-/// in shared memory.
+/// read(get), of samples at places. P::value is the plan. Twiddle factors (device_table.hpp) are
+/// best in shared memory.
 template <class Real, class P>
 struct Stages {
     static constexpr Plan plan = P::value;

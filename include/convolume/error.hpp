@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The errors convolume throws. Every message is one sentence: what was asked, what was found, the
-// cure. The command maps each type to its documented exit code (docs/command.md).
+// cure. The command maps each type to its documented exit code (docs/commands/common.md).
 
 #include <functional>
 #include <memory>

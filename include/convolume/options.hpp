@@ -75,7 +75,7 @@ struct KernelCenter {
     enum class Kind {
         middle,    ///< k/2: ITK, scipy.ndimage, MATLAB
         scipy,     ///< (k-1)/2: scipy.signal, numpy
-        peak,      ///< the sample of largest magnitude: kernel_center.hpp
+        peak,      ///< the sample of largest magnitude: kernel_peak() of convolver.hpp
         centroid,  ///< the center of mass, rounded to a sample
         corner,    ///< 0, of a kernel in FFT order: unwrapped_kernel() of convolver.hpp is used
         explicit_  ///< `index`

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double quantum_efficiency = 0.7, gain = 0.4, offset = 150, background_photons = 12;
 constexpr double dark_e_per_s = 20, exposure_s = 0.2;
-// As docs/microscopy.md says.
+// The formula of docs/commands/simulate.md.
 constexpr double background =
     offset + (quantum_efficiency * background_photons + dark_e_per_s * exposure_s) / gain;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blurs one bright voxel: the first program of docs/library.md.
+// Blurs one bright voxel: the first program of docs/library/using.md.
 
 #include <iostream>
 
