@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The options of the library, apart from those of deconvolution (deconvolve/option_table.hpp): one
-// entry each, with the command's option, what help shows for a
-// value, and a line of help. Defaults are those of the structs.
+// entry each, with the command's option, what help shows for a value, and a line of help. Defaults
+// are those of the structs.
 
 #include "convolume/camera.hpp"
 #include "core/option_table.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // All methods. A new one is a file like the others, a value of DeconvolveMethod with its name
-// (options.cpp), and a place in this list.
+// (deconvolve/option_table.hpp), and a place in this list.
 
 #include <tuple>
 

@@ -116,8 +116,8 @@ struct DeconvolveOptions {
     std::optional<PixelType> image_type;
 };
 
-/// "rl", "rl-tv", "shb", "wb", "rlgc", "wiener"; "none", "biggs-andrews"; "extend" or a boundary.
-/// Parsers throw InvalidArgument that lists the choices.
+/// "rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"; "none", "biggs-andrews"; "extend" or a
+/// boundary. Parsers throw InvalidArgument that lists the choices.
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 CONVOLUME_API const char* to_string(Acceleration);
 /// Whether a method uses an option that some methods use and others do not: "acceleration",

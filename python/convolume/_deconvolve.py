@@ -29,9 +29,9 @@ class Iteration:
     of: int
     likelihood: float
     """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
-    at most 0. Not of method "wiener"."""
+    at most 0. Not of methods "nnls" and "wiener"."""
     residual: float
-    """Of method "wiener": what is left of the right-hand side, relative."""
+    """What is left, relative: of method "wiener" of the right-hand side, of "nnls" of the image less its background."""
     searching: bool
     """With ``stop="auto"``: this is one of the iterations that find the number of them."""
     held_out: float
@@ -157,10 +157,10 @@ class Deconvolver:
         (z, y, x), (y, x) or (x,).
     psf : array
         As many dimensions. Negative samples are read as 0, and its sum is made 1.
-    method : {"rl", "rl-tv", "shb", "wb", "rlgc", "wiener"}
+    method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
         Richardson–Lucy; the same with total variation (Dey 2006); with the scaled heavy ball (Wang and Miller 2014);
         with a Wiener–Butterworth back projector (Guo 2020); with gradient consensus, which ends itself (Manton and York
-        2023); least squares with a penalty.
+        2023); non-negative least squares (Beck and Teboulle 2009); least squares with a penalty.
     iterations : int
     acceleration : {"biggs-andrews", "none"}
     edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
@@ -186,7 +186,7 @@ class Deconvolver:
     photons : (gain, offset), optional
         A pixel's value stands for gain * (value - offset) photons, for "auto" and "rlgc". None: seen from the noise.
     saturation : float, optional
-        Pixels of at least this value are saturated and are left out. Not of method "wiener".
+        Pixels of at least this value are saturated and are left out. Not of methods "nnls" and "wiener".
     coarse_start : int
         Above 0: begins with so many iterations on each of one or two coarser images, and so reaches the same quality
         sooner; 20 are usual. `iterations` are those that follow. Of methods "rl", "rl-tv" and "shb", and of arrays in
