@@ -319,8 +319,6 @@ struct Convolver::Impl {
     }
 };
 
-// Executions whose image and result are not in memory
-
 // The public members
 
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,

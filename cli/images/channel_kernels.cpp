@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// One channel of a source or sink, at all times, as an image of its own.
-
 #include "cli/images/channel_kernels.hpp"
 
 #include "cli/run/progress.hpp"
