@@ -41,6 +41,9 @@ CPU = {
     "separable": "convolve image=128,256,256 kernel=7,7,7 values=gaussian method=direct",
     "one plane": "convolve image=1,2048,2048 kernel=1,31,31",
     "deconvolve": "deconvolve image=48,128,128 kernel=17,17,17 iterations=4",
+    "deconvolve, rl-tv": "deconvolve image=48,128,128 kernel=17,17,17 iterations=4 method=rl-tv",
+    "deconvolve, rlgc": "deconvolve image=48,128,128 kernel=17,17,17 iterations=2 method=rlgc",
+    "deconvolve, wiener": "deconvolve image=48,128,128 kernel=17,17,17 iterations=4 method=wiener",
     "filter, direct": "filter samples=2000000 filters=4 taps=16 method=direct",
     "filter, overlap-save": "filter samples=2000000 filters=4 taps=500 method=overlap-save",
     "filter, partitioned": "filter samples=2000000 taps=60000 method=partitioned",
@@ -52,6 +55,12 @@ GPU = {
     "GPU uint16": "convolve image=256,1024,1024 kernel=33,65,65 type=uint16 output=uint16 device=gpu",
     "GPU direct": "convolve image=256,1024,1024 kernel=3,3,3 method=direct device=gpu",
     "GPU deconvolve": "deconvolve image=128,512,512 kernel=33,33,33 iterations=10 device=gpu",
+    **{f"GPU deconvolve, {method}":
+       f"deconvolve image=128,512,512 kernel=33,33,33 iterations=10 device=gpu method={method}"
+       for method in ("rl-tv", "shb", "wb", "rlgc", "wiener")},
+    **{f"GPU deconvolve, {method}, walks":
+       f"deconvolve image=256,512,512 kernel=17,33,33 iterations=4 device=gpu method={method} gpu-mem=600M"
+       for method in ("rl", "shb", "rlgc", "wiener")},
     "GPU filter": "filter samples=16777216 filters=16 taps=500 device=gpu",
 }
 

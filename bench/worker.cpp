@@ -8,9 +8,9 @@
 // WORK and its keys (extents z,y,x; data are random):
 //   convolve     image, kernel, values=random|gaussian (of the kernel), type, output, precision,
 //                method, parts, mode, boundary
-//   deconvolve   image, kernel, iterations
+//   deconvolve   image, kernel, iterations, method
 //   filter       signals, samples, filters, taps, type, method, segment
-// All: device, threads, engines, engine-mem. It uses public headers only, so that it compiles
+// All: device, threads, engines, engine-mem, gpu-mem. It uses public headers only, so that it compiles
 // against other versions of the library.
 
 #include <chrono>
@@ -92,6 +92,8 @@ EngineChoice engines_of(const Settings& settings) {
     choice.cpu_engines = static_cast<int>(settings.number("engines", "1"));
     if (const std::string memory = settings.text("engine-mem", ""); !memory.empty())
         choice.max_cpu_engine_bytes = parse_byte_size(memory);
+    if (const std::string memory = settings.text("gpu-mem", ""); !memory.empty())
+        choice.max_gpu_bytes = parse_byte_size(memory);
     return choice;
 }
 
@@ -130,6 +132,7 @@ Work prepare_deconvolve(const Settings& settings) {
     const Shape3 shape = settings.shape("image", "64,64,64");
     DeconvolveOptions options;
     options.iterations = static_cast<int>(settings.number("iterations", "5"));
+    options.method = parse_deconvolve_method(settings.text("method", "rl"));
     const Volume psf = gaussian_volume(settings.shape("kernel", "9,9,9"), 2);
     const auto deconvolver =
         std::make_shared<Deconvolver>(shape, psf.view(), options, engines_of(settings));

@@ -84,7 +84,7 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",
-        "Pixels of at least this value are saturated and are left out; not of wiener",
+        "Pixels of at least this value are saturated and are left out; not of nnls and wiener",
         {.if_unset = "all are used"}),
     option<&DeconvolveOptions::boundary>(
         "boundary", "--edges", "extend|zero|nearest|reflect|mirror|wrap",

@@ -17,7 +17,7 @@ from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
-Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "wiener"]
+Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 
 @dataclass(frozen=True)

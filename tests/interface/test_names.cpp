@@ -99,6 +99,7 @@ TEST_CASE("names of options of a deconvolution") {
                                    {DeconvolveMethod::scaled_heavy_ball, "shb"},
                                    {DeconvolveMethod::wiener_butterworth, "wb"},
                                    {DeconvolveMethod::gradient_consensus, "rlgc"},
+                                   {DeconvolveMethod::non_negative_least_squares, "nnls"},
                                    {DeconvolveMethod::wiener, "wiener"}},
                                   parse_deconvolve_method);
     CHECK(std::string(to_string(Acceleration::none)) == "none");
