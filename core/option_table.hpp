@@ -35,6 +35,10 @@ struct OptionText {
     const char* help;   ///< a sentence without a period
     OptionNotes notes = {};
 
+    /// Whether a text is the word for no value; an empty one never is.
+    bool is_unset_name(std::string_view text) const {
+        return !text.empty() && text == notes.unset_name;
+    }
     std::string_view keyword() const {
         return notes.keyword == nullptr ? "" : *notes.keyword == '\0' ? name : notes.keyword;
     }

@@ -38,7 +38,7 @@ Coarsening coarsening_of(const Problem& fine, bool keeps_planes);
 /// many pixels.
 Problem coarse_problem(const Problem& fine, const Coarsening& coarsening);
 
-/// How photons are set apart before they are summed (Steps::hold_out).
+/// How photons are set apart before they are summed (Executor::hold_out).
 struct Held {
     PhotonScale photons;
     int halvings = 0;  ///< 0: none are
@@ -85,9 +85,9 @@ class CoarseStart {
     double share_of_time(int iterations) const;
 
     /// Deconvolves sums of the image's pixels, and writes the estimate to begin with by
-    /// Steps::write_estimate. Returns how many iterations that took. `background` is that of a fine
-    /// pixel, `usual` what voxels begin with otherwise: all of them do where no coarse pixel is
-    /// compared, and none begins with less than a thousandth of it.
+    /// Executor::write_estimate. Returns how many iterations that took. `background` is that of a
+    /// fine pixel, `usual` what voxels begin with otherwise: all of them do where no coarse pixel
+    /// is compared, and none begins with less than a thousandth of it.
     int begin(const ConstImageView& image, double background, const Held& held, Executor& fine,
               float usual, const ExecutionContext& context);
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/threads.hpp"
 
 #if CONVOLUME_HAVE_CUDA
 // Weak: null where the linker has left the CUDA part out.
@@ -53,10 +54,11 @@ std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice
             why_not_on_device = error.what();
         }
     }
+    const EngineList engines = make_engines(choice);
     const bool fits_host_passes = fits_slab_passes(problem) && !problem.traits.has_unmatched;
     if (fits_host_passes)
-        if (auto runner = make_host_pass_runner(problem, choice)) return runner;
-    return make_host_array_runner(problem, choice);
+        if (auto runner = make_host_pass_runner(problem, choice, engines)) return runner;
+    return make_host_array_runner(problem, engines, thread_count(choice.threads));
 }
 
 }  // namespace convolume::deconvolve

@@ -9,6 +9,7 @@
 
 #include "core/gpu_backend.hpp"
 #include "deconvolve/loop.hpp"
+#include "engines/engines.hpp"
 
 struct CUstream_st;  // CUDA's: a cudaStream_t points to one
 
@@ -42,9 +43,11 @@ inline bool fits_slab_passes(const Problem& problem) {
 
 /// On the CPU by passes over spectra; null where the method or the engines have none, where they do
 /// not fit, or where direct sums are faster.
-std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice);
+std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice,
+                                              const EngineList& engines);
 /// Over arrays in host memory, on any engines. Throws OutOfMemory.
-std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineChoice& choice);
+std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineList& engines,
+                                               int threads);
 
 /// GPUs, and what may be taken of them.
 class GpuChoice {

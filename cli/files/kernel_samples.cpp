@@ -90,7 +90,7 @@ void visit_floats(Volume& values, const F& f) {
         f(values.elements<float>());
 }
 
-double median(std::vector<double>& values) {
+double take_median(std::vector<double>& values) {
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());
     return *middle;
@@ -114,10 +114,10 @@ double background_of_faces(const T* values, const Shape3& shape) {
     if (outer.empty())
         throw InvalidArgument(
             "--psf-background auto needs at least three samples along an axis; give a number");
-    const double middle = median(outer);
+    const double middle = take_median(outer);
     for (double& value : outer) value = std::abs(value - middle);
     constexpr double deviations_of_normal = 1.4826;
-    return middle + 3 * deviations_of_normal * median(outer);
+    return middle + 3 * deviations_of_normal * take_median(outer);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ auto parse_option(const Field& field, const std::string& text) -> typename Field
     using Value = typename Field::Value;
     if (field.parse != nullptr) return field.parse(text);
     if constexpr (detail::is_optional<Value>) {
-        if (text == field.text.notes.unset_name) return {};
+        if (field.text.is_unset_name(text)) return {};
         return parse_plain<typename Value::value_type>(field.text, text);
     } else {
         return parse_plain<Value>(field.text, text);

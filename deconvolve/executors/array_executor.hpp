@@ -94,7 +94,7 @@ class ArrayExecutor final : public Executor {
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        Run run{*this, start, progress, {}};
+        Run run{*this, start, progress, {}, false};
         visit_method(problem_.options.method, [&](auto method) {
             decltype(method)::iterate(run);
             return true;
@@ -129,6 +129,7 @@ class ArrayExecutor final : public Executor {
         const StepStart& at_start;
         const IterationProgress& progress;
         StepResult result;
+        bool is_accepted = false;
 
         const StepSettings& settings() const { return of.settings_; }
         const StepStart& start() const { return at_start; }
@@ -176,7 +177,7 @@ class ArrayExecutor final : public Executor {
         /// Once all of the objective is known, a step may be refused.
         bool accepts() {
             if (!result.refused && result.objective() > at_start.most) result.refused = true;
-            if (!result.refused) progress.at(0.5);
+            if (!result.refused && !std::exchange(is_accepted, true)) progress.at(0.5);
             return !result.refused;
         }
         template <class Extent, class Functor>

@@ -165,16 +165,16 @@ std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineCh
 
 }  // namespace
 
-std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice) {
-    const EngineList engines = make_engines(choice);
+std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice,
+                                              const EngineList& engines) {
     const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
     if (!layout) return nullptr;
     return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
 }
 
-std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineChoice& choice) {
-    return std::make_unique<HostArrayRunner>(problem, make_engines(choice),
-                                             thread_count(choice.threads));
+std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineList& engines,
+                                               int threads) {
+    return std::make_unique<HostArrayRunner>(problem, engines, threads);
 }
 
 }  // namespace convolume::deconvolve

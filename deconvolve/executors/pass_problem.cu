@@ -22,8 +22,7 @@ std::optional<PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) 
     return pair_axes(problem.object, problem.image, taps, shift);
 }
 
-std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device,
-                                              index_t least_taps_z) {
+std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device, index_t least_taps_z) {
     auto axes = pass_axes(problem, least_taps_z);
     if (!axes) return {};
     auto& [z, y, x] = *axes;

@@ -16,7 +16,7 @@ namespace convolume::deconvolve {
 std::optional<PairAxes> pass_axes(const Problem& problem, index_t least_taps_z = 1);
 /// With grids along y and x for whole planes; nothing where the lengths have no passes.
 std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device,
-                                              index_t least_taps_z = 1);
+                                         index_t least_taps_z = 1);
 
 /// The PSF and, where there is one, the taps of the unmatched back projector, as float32 with a sum
 /// of 1.

@@ -21,8 +21,8 @@
 namespace convolume::deconvolve {
 
 /// Without grids; nothing where taps reach beyond the object.
-std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
-                                       const Shape3& taps, const Index3& shift);
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift);
 /// The lengths along y and x of so many samples or somewhat more; 0 where there are none.
 index_t pair_grid_y(int device, index_t least);
 index_t pair_grid_x(int device, index_t least);

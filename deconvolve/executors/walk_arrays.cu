@@ -9,8 +9,8 @@ namespace convolume::deconvolve {
 // go back, those of the last: of changes, which go both ways, all three. What waits for a
 // later step, waits for as many planes as the PSF reaches, and so does what iterations use that are
 // taken together; what no transfer touches, is a step's.
-WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t depth,
-                         index_t together, const PlaneSamples& most, bool in_tiles) {
+WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
+                         const PlaneSamples& most, bool in_tiles) {
     const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
     const bool remembers = bytes.before > 0;  // points are made of two estimates

@@ -16,7 +16,7 @@ namespace {
 
 /// A way to walk.
 struct WalkPlan {
-    PairAxes axes;    ///< of whole planes, with the grids of a step and of a tile
+    PairAxes axes;         ///< of whole planes, with the grids of a step and of a tile
     index_t depth = 0;     ///< 0: nothing fits
     index_t together = 1;  ///< iterations
     std::vector<PlaneTile> tiles;

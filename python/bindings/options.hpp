@@ -87,7 +87,7 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
         if constexpr (Named<Value>)
             if (const auto none = value_named<Value>("none"); none && value.is_none()) return *none;
         if constexpr (detail::is_optional<Value>) {
-            if (value.is_none() || (is_text && text == field.text.notes.unset_name)) return {};
+            if (value.is_none() || (is_text && field.text.is_unset_name(text))) return {};
             return plain_option<typename Value::value_type>(field.text, value);
         } else {
             return plain_option<Value>(field.text, value);

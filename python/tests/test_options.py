@@ -99,5 +99,11 @@ def test_names_that_there_are_not():
         _core.describe_options("Sharpener")
 
 
+def test_empty_text_is_not_a_missing_value():
+    for name in ("saturation", "background", "stop"):
+        with pytest.raises((TypeError, ValueError), match=name):
+            convolume.Deconvolver((4, 4, 4), np.ones((1, 1, 1), np.float32), **{name: ""})
+
+
 if __name__ == "__main__":
     DESCRIPTION.write_text(json.dumps(description(), indent=1, ensure_ascii=False) + "\n")

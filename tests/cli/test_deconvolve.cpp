@@ -210,6 +210,8 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     check({"--consensus", "0.5"}, 2, "not apply to --method rl;");
     check({"--unmatched", "2"}, 2, "not apply to --method rl;");
     check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
+    check({"--max-host-mem", ""}, 2, "--max-host-mem");
+    check({"--saturation", ""}, 2, "--saturation");
     Array broken = inputs.image;
     broken(1, 2, 3) = std::nan("");
     inputs.replace("image.tif", broken);
