@@ -10,8 +10,8 @@
 //                method, parts, mode, boundary
 //   deconvolve   image, kernel, iterations, method
 //   filter       signals, samples, filters, taps, type, method, segment
-// All: device, threads, engines, engine-mem, gpu-mem. It uses public headers only, so that it compiles
-// against other versions of the library.
+// All: device, threads, engines, engine-mem, gpu-mem. It uses public headers only, so that it
+// compiles against other versions of the library.
 
 #include <chrono>
 #include <cmath>

@@ -96,8 +96,8 @@ struct DeconvolveOptions {
     /// Lets held-out photons find the number of iterations; `iterations` is the most that are
     /// tried. One photon in eight, drawn at random, is set apart. Iterations on the others end when
     /// four in a row have not predicted those set apart better (in the sum of squared differences).
-    /// Then the image with all its photons takes as many iterations as were best. Not of nnls and wiener,
-    /// and not with `stop`.
+    /// Then the image with all its photons takes as many iterations as were best. Not of nnls and
+    /// wiener, and not with `stop`.
     bool hold_out = false;
     /// For drawing photons (hold_out and rlgc): whole photons are drawn one by one, what is left of
     /// a value is divided in proportion. Nothing: seen from each image's noise; 1 and 0 where it

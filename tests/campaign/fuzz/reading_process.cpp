@@ -208,8 +208,7 @@ bool ReadingProcess::ask() {
         int events = 0;
         do events = ::poll(&reply, 1, most_waiting_ms);
         while (events < 0 && errno == EINTR);
-        if (events > 0 && ::read(replies_[0], &said, 1) == 1)
-            return said == io::done_letter;
+        if (events > 0 && ::read(replies_[0], &said, 1) == 1) return said == io::done_letter;
     }
     ::kill(keeper_, SIGKILL);  // and its reader with it
     end_keeper();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // A process that reads many HDF5 files, one after another, and does in place what the command has a
-// helper process do for each (io/hdf5/helper_process.hpp): forks take most of the time of small files.
-// Where a file ends it, another such process goes on with the next file.
+// helper process do for each (io/hdf5/helper_process.hpp): forks take most of the time of small
+// files. Where a file ends it, another such process goes on with the next file.
 
 #include <sys/types.h>
 

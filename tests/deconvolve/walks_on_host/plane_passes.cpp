@@ -100,8 +100,8 @@ double worked_on(const ElementWork& work, index_t i, index_t w, double sample, d
 
 }  // namespace
 
-std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image,
-                                       const Shape3& taps, const Index3& shift) {
+std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
+                                  const Index3& shift) {
     PairAxes axes;
     for (int a = 0; a < 3; ++a) {
         PairAxis& axis = axes[static_cast<std::size_t>(a)];
