@@ -116,7 +116,9 @@ std::unique_ptr<ImageWriter> create_image(const std::string& path, const ImageMe
 }
 
 const char* to_string(Compression compression) {
-    return compressions[static_cast<std::size_t>(compression)];
+    const auto index = static_cast<std::size_t>(compression);
+    if (index >= std::size(compressions)) throw InternalError("a compression that there is not");
+    return compressions[index];
 }
 
 Compression parse_compression(std::string_view text) {
