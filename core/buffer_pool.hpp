@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #include "convolume/volume.hpp"
@@ -59,9 +60,13 @@ class BufferPool {
     }
 
   private:
-    void give_back(Buffer buffer) {
+    /// Without memory for the list, the buffer is freed.
+    void give_back(Buffer buffer) noexcept {
         const std::lock_guard lock(mutex_);
-        idle_.push_back(std::move(buffer));
+        try {
+            idle_.push_back(std::move(buffer));
+        } catch (const std::bad_alloc&) {
+        }
     }
 
     HostMemory memory_;

@@ -51,7 +51,7 @@ std::string to_text(const Calibration& calibration) {
     return text.str();
 }
 
-nlohmann::ordered_json to_json(const Calibration& calibration) {
+nlohmann::ordered_json calibration_json(const Calibration& calibration) {
     nlohmann::ordered_json rates;
     for (const CalibratedRate& rate : calibration.rates)
         rates[rate.name] = {{"used", rate.used}, {"built_in", rate.built_in}};
@@ -87,7 +87,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     json["host_memory_limited_by"] = diagnosis.host.memory_limited_by;
     json["copy_bytes_per_s"] = diagnosis.copy_bytes_per_s;
     json["cache_folder"] = diagnosis.cache;
-    json["calibration"] = to_json(diagnosis.calibration);
+    json["calibration"] = calibration_json(diagnosis.calibration);
     json["cuda"] = to_json(diagnosis.gpu);
     return json;
 }
@@ -140,7 +140,7 @@ void add_doctor_command(CLI::App& app, Action& action) {
             if (request->calibrate) {
                 const Calibration measured = convolume::calibrate(request->folder);
                 nlohmann::ordered_json json = versioned_json();
-                json["calibration"] = to_json(measured);
+                json["calibration"] = calibration_json(measured);
                 return write_stdout(request->json ? dump(json) : to_text(measured));
             }
             const Diagnosis diagnosis;

@@ -117,7 +117,7 @@ void report_refinement(const Console& console, const RefinedPsf& refined) {
                                     "start nearer to the true value"));
 }
 
-nlohmann::ordered_json to_json(const RefinedPsf& refined) {
+nlohmann::ordered_json refined_json(const RefinedPsf& refined) {
     nlohmann::ordered_json json;
     for (const RefinedParameter& p : refined.parameters)
         json[p.parameter == PsfParameter::depth ? "depth_um" : to_string(p.parameter)] = {
@@ -253,7 +253,7 @@ void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) cons
     json["model"] = psf_parameters(*model_);
     json["model"]["residual"] = refined_ ? refined_->residual : residual_;
     if (!refined_) return;
-    json["refined"] = to_json(*refined_);
+    json["refined"] = refined_json(*refined_);
     json["psf"] = psf_parameters(*model_);  // for --from
 }
 
