@@ -15,7 +15,7 @@
 
 namespace convolume::cli {
 
-/// What the command line asks for.
+/// The request of the command line.
 struct ConvolveRequest : ImageRequest {
     ConvolveRequest() { options.normalization = KernelNormalization::sum; }
 

@@ -20,7 +20,7 @@
 
 namespace convolume::cli {
 
-/// What the command line asks for.
+/// The request of the command line.
 struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32

@@ -19,7 +19,7 @@ namespace convolume::cli {
 /// As a path: standard input or output.
 inline constexpr const char* standard_stream = "-";
 
-/// What the command line asks for.
+/// The request of the command line.
 struct FilterRequest {
     std::string signal;  ///< or "-"
     std::vector<std::string> filters;

@@ -153,7 +153,7 @@ class Worker {
         while (ListedFile* const file = device_failure_ ? nullptr : queue_.next()) carry_out(*file);
         finish_pending();
     }
-    /// What that failure was; null where there was none.
+    /// The failure of the device; null if there was none.
     std::exception_ptr device_failure() const { return device_failure_; }
 
   private:

@@ -36,7 +36,7 @@ class ImageSteps : public RunSteps {
     io::ImageMetadata output_;
 };
 
-/// What a worker computes with.
+/// Engines and share of a worker.
 struct WorkerChoice {
     EngineChoice engines;
     index_t workers = 1;  ///< that share the host's memory
