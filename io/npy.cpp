@@ -12,7 +12,7 @@
 #include "io/atomic_output.hpp"
 #include "io/axis_layout.hpp"
 #include "io/file_array.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/samples.hpp"
 #include "io/signal/file.hpp"
 

@@ -2,7 +2,7 @@
 // Formats whose libraries this build lacks.
 
 #include "convolume/error.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/signal/file.hpp"
 
 namespace convolume::io {

@@ -12,9 +12,9 @@
 #include <sstream>
 
 #include "convolume/error.hpp"
-#include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/series.hpp"
+#include "io/image_file.hpp"
 #include "io/raw_file.hpp"
 #include "io/units.hpp"
 

@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "io/axis_layout.hpp"
-#include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/series.hpp"
+#include "io/image_file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {

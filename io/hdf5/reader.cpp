@@ -11,11 +11,11 @@
 
 #include "convolume/image_file.hpp"
 #include "io/file_array.hpp"
-#include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
 #include "io/hdf5/library.hpp"
 #include "io/hdf5/series.hpp"
+#include "io/image_file.hpp"
 #include "io/jobs.hpp"
 #include "io/pieces.hpp"
 #include "io/samples.hpp"

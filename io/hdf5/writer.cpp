@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <optional>
 
-#include "io/formats.hpp"
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/output.hpp"
 #include "io/hdf5/storage.hpp"
+#include "io/image_file.hpp"
 #include "io/pieces.hpp"
 #include "io/samples.hpp"
 

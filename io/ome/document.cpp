@@ -9,7 +9,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/shape.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/units.hpp"
 
 namespace convolume::io {

@@ -6,7 +6,7 @@
 #include "convolume/error.hpp"
 #include "convolume/signal_file.hpp"
 #include "io/axis_layout.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/signal/sample_codec.hpp"
 
 namespace convolume::io {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "convolume/signal_file.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/samples.hpp"
 #include "io/signal/file.hpp"
 

@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "convolume/error.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/tiff/dialects.hpp"
 #include "io/units.hpp"
 

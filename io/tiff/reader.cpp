@@ -3,7 +3,7 @@
 #include <map>
 
 #include "io/file_array.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/jobs.hpp"
 #include "io/ome/document.hpp"
 #include "io/samples.hpp"

@@ -6,7 +6,7 @@
 #include "convolume/error.hpp"
 #include "io/atomic_output.hpp"
 #include "io/file_array.hpp"
-#include "io/formats.hpp"
+#include "io/image_file.hpp"
 #include "io/ome/document.hpp"
 #include "io/pieces.hpp"
 #include "io/samples.hpp"
