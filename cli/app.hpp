@@ -10,8 +10,8 @@ namespace CLI {
 class App;
 }
 
-/// The subcommands in the order of --help. Each is the folder of its name, whose options.cpp
-/// defines the function declared below.
+/// The subcommands in the order of --help. Each has a folder of its name, where options.cpp or
+/// command.cpp defines the function declared below.
 #define CONVOLUME_SUBCOMMANDS(SUBCOMMAND) \
     SUBCOMMAND(convolve)                  \
     SUBCOMMAND(deconvolve)                \

@@ -389,4 +389,31 @@ void detail::run_shared(index_t count, int threads, RangeFunction function, cons
     team().run(count, threads, function, work);
 }
 
+void run_plane_steps(const ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
+                     double begin, double end, std::initializer_list<PlaneStep> steps) {
+    if (planes >= 2 * threads) {
+        loop.run(planes, begin, end, [&](index_t z, int thread) {
+            for (const PlaneStep& step : steps)
+                for (index_t batch = 0; batch < step.batches; ++batch) step.run(z, batch, thread);
+        });
+        return;
+    }
+    // Loops over less than this are not worth waking other threads for.
+    constexpr index_t worth_sharing_bytes = index_t{4} << 20;
+    const index_t together = ceil_div(worth_sharing_bytes, plane_bytes);
+    const auto step_count = static_cast<double>(steps.size());
+    const double share = (end - begin) / (step_count * static_cast<double>(planes));
+    for (index_t from = 0; from < planes; from += together) {
+        const index_t here = std::min(together, planes - from);
+        double at = begin + step_count * share * static_cast<double>(from);
+        for (const PlaneStep& step : steps) {
+            const double next = at + share * static_cast<double>(here);
+            loop.run(here * step.batches, at, next, [&](index_t i, int thread) {
+                step.run(from + i / step.batches, i % step.batches, thread);
+            });
+            at = next;
+        }
+    }
+}
+
 }  // namespace convolume

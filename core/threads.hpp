@@ -3,6 +3,11 @@
 // Numbers of threads, and work that threads share. All of the library uses parallel_ranges() and
 // parallel_for(), and nothing else, to compute in parallel.
 
+#include <atomic>
+#include <functional>
+#include <initializer_list>
+
+#include "convolume/execution.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -52,5 +57,44 @@ void parallel_for(index_t count, int threads, const Item& item) {
         for (index_t i = begin; i < end; ++i) item(i, thread);
     });
 }
+
+/// A parallel_for() that reports progress and that a stop ends early.
+class ParallelLoop {
+  public:
+    ParallelLoop(int threads, const ExecutionContext& context)
+        : threads_(threads), context_(context) {}
+
+    /// Runs item(i, thread) for every i in [0, count); the progress goes from `begin` to `end`.
+    /// Throws Cancelled after a stop was requested.
+    template <class Item>
+    void run(index_t count, double begin, double end, Item item) const {
+        std::atomic<index_t> done{0};
+        parallel_for(count, threads_, [&](index_t i, int thread) {
+            if (context_.stop.stop_requested()) return;
+            item(i, thread);
+            const index_t now = ++done;
+            if (context_.progress && thread == 0)
+                context_.progress(begin + (end - begin) * static_cast<double>(now) /
+                                              static_cast<double>(count));
+        });
+        throw_if_stopped(context_);
+    }
+
+  private:
+    int threads_;
+    const ExecutionContext& context_;
+};
+
+/// A step on one plane that can be cut into batches.
+struct PlaneStep {
+    index_t batches;
+    std::function<void(index_t z, index_t batch, int thread)> run;
+};
+
+/// Applies `steps` to planes 0 … planes-1. With enough planes for all threads, each thread takes
+/// one plane through all steps, so that the plane stays in the core's cache. Otherwise threads
+/// share the batches of a few planes. The progress goes from `begin` to `end`.
+void run_plane_steps(const ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
+                     double begin, double end, std::initializer_list<PlaneStep> steps);
 
 }  // namespace convolume

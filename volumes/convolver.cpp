@@ -18,7 +18,6 @@
 #include "volumes/convolver_factory.hpp"
 #include "volumes/plan_runner.hpp"
 #include "volumes/problem.hpp"
-#include "volumes/scheduler.hpp"
 #include "volumes/stream_tasks.hpp"
 
 namespace convolume {

@@ -2,12 +2,15 @@
 #pragma once
 // Runs a plan: tasks to engines, and around them split and merge when there are parts.
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
+#include "convolume/execution.hpp"
 #include "core/buffer_pool.hpp"
+#include "core/engine.hpp"
 #include "volumes/plan.hpp"
 #include "volumes/split_volume.hpp"
 #include "volumes/stream_tasks.hpp"
@@ -67,6 +70,43 @@ class PlanRunner {
     std::unique_ptr<BufferPool> scratch_;
     /// A plan may take all that a GPU has: executions on GPUs follow one another.
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
+};
+
+/// Calls `run(engine_index, task_index)` once for every task in [0, tasks), each engine from its
+/// own thread. The first exception stops the others from taking more tasks and is rethrown here.
+void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int engine, index_t task)>& run);
+
+class Progress {
+  public:
+    /// Reports into `context` the range [begin, end], shared evenly by `tasks`.
+    Progress(const ExecutionContext& context, index_t tasks, double begin, double end)
+        : context_(context),
+          begin_(begin),
+          end_(end),
+          done_(static_cast<std::size_t>(tasks), 0.0) {}
+
+    /// A context like the caller's whose progress counts for `task`. Refers to this object.
+    ExecutionContext of_task(index_t task);
+
+    /// Calls `work` with such a context. When it returns, the task is complete.
+    template <class Work>
+    void run(index_t task, const Work& work) {
+        const ExecutionContext context = of_task(task);
+        work(context);
+        if (context.progress) context.progress(1);
+    }
+
+  private:
+    void update(index_t task, double fraction);
+
+    const ExecutionContext& context_;
+    double begin_;
+    double end_;
+    std::mutex mutex_;
+    std::vector<double> done_;
+    double total_ = 0;  ///< sum of done_
+    double reported_ = 0;
 };
 
 }  // namespace convolume

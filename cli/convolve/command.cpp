@@ -1,10 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/convolve/command.hpp"
 
+#include <memory>
+
+#include "cli/app.hpp"
 #include "cli/files/kernel_file.hpp"
+#include "cli/files/metadata_json.hpp"
+#include "cli/files/result_output.hpp"
 #include "cli/images/channel_kernels.hpp"
+#include "cli/images/image_request.hpp"
+#include "cli/images/image_run.hpp"
+#include "cli/run/common_options.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
+
+namespace {
+
+const char* normalization_words(KernelNormalization normalization) {
+    if (normalization == KernelNormalization::none) return "not normalized";
+    return normalization == KernelNormalization::sum ? "normalized to sum 1"
+                                                     : "normalized to peak 1";
+}
+
+void add_meaning(CLI::App& app, ConvolveRequest& request) {
+    Options& options = request.options;
+    const char* group = "What is computed";
+    add_options(app, group, options, {"mode", "boundary", "operation"});
+    add_kernel_options(app, group, request.kernel_options);
+    add_channel_kernel_option(app, group, request);
+    add_options(app, group, options, {"normalization", "nan"});
+    add_selection_options(app, group, request.selection);
+}
+
+void add_output(CLI::App& app, ConvolveRequest& request) {
+    const char* group = "What is written";
+    add_image_output_options(app, group, request.output, request.output_type, request.create,
+                             "the precision's type");
+    add_scale_output_option(app, group, request.scale_output);
+    add_run_options(app, group, request.run);
+}
+
+}  // namespace
 
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
@@ -98,6 +136,66 @@ Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Opti
                         kernel[axis], " samples; choose another --mode"));
     }
     return image;
+}
+
+void ConvolveSteps::report_plan(const Console& console) const {
+    console.fact("image", message(request_.image, ": ", one_line(input_)));
+    warn_of_input(console, request_.image, input_);
+    kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
+        const Plan plan = kernel.solver->plan();
+        report_kernel(console, kernel.file,
+                      message(", sum ", format_number(kernel.solver->kernel_sum(), 9), ", ",
+                              normalization_words(request_.options.normalization)));
+        warn_of_input(console, kernel.file.path, kernel.file.metadata);
+        cli::report_plan(console, request_.run, plan.to_string() + "\n", plan_line(plan));
+    });
+}
+
+void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {
+    warn_of_clamped_values(console, executed_, output_.type);
+    if (request_.options.nan != NanPolicy::propagate)
+        warn_of_nonfinite_result(console, nonfinite_, output_.type);
+    if (executed_.nonfinite_inputs > 0)
+        console.warning(message(executed_.nonfinite_inputs,
+                                " NaN or infinite values of the image were read as 0"));
+    report_times(console, times);
+    report_output(console, request_.output, output_, request_.create.compression);
+}
+
+void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
+    json["input"] = to_json(request_.image, input_);
+    json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
+        nlohmann::ordered_json one = to_json(kernel.file);
+        one["sum"] = kernel.solver->kernel_sum();
+        one["normalize"] = to_string(request_.options.normalization);
+        kernels_.add_channels(one, kernel);
+        return one;
+    });
+    json["plan"] = kernels_.json_of_each([](const Kernels::Ready& kernel) {
+        return nlohmann::ordered_json::parse(kernel.solver->plan().to_json());
+    });
+    if (times != nullptr) {
+        json["report"] = report_json(executed_, *times);
+        json["report"]["nonfinite_outputs"] = nonfinite_;
+    }
+    json["output"] = output_json(request_.output, output_);
+}
+
+void add_convolve_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand("convolve", "Convolve an image with a kernel");
+    auto request = std::make_shared<ConvolveRequest>();
+    auto many = std::make_shared<ManyFilesRequest>();
+    add_image_arguments(*command, *many,
+                        {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
+                        {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
+    add_meaning(*command, *request);
+    add_convolution_options(*command, "How it is computed", request->options, request->engines);
+    add_output(*command, *request);
+    add_many_files_options(*command, *many);
+    command->callback([request, many, command, &action] {
+        divide_arguments(*command, *request, *many);
+        action = [request, many] { run_images<ConvolveSteps>(*request, *many); };
+    });
 }
 
 }  // namespace convolume::cli

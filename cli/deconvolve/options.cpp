@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The command line of `convolume deconvolve`.
 
-#include "cli/images/options.hpp"
-
 #include <memory>
 
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/images/image_request.hpp"
 #include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
 #include "cli/text/option_help.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a run that makes one image of another with a kernel was asked to do, for one image or many.
+// The request for a run that makes one image of another with a kernel, for one image or many, and
+// the options of the command line that fill it.
 
 #include <CLI/CLI.hpp>
 #include <map>
@@ -115,5 +116,25 @@ struct ManyFilesRequest {
     HasOption has_option;                 ///< of the subcommand
     bool asked = false;                   ///< else there is one image and one output
 };
+
+/// An argument in --help: "IMAGE" and what it is.
+struct ArgumentHelp {
+    const char* name;
+    const char* help;
+};
+
+/// IMAGE… KERNEL; what is typed is kept in `many` until divide_arguments().
+void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
+                         const ArgumentHelp& kernel);
+
+/// --psf-for, a kernel for each channel.
+void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request);
+
+/// --list, --output-dir, --output-name and --resume.
+void add_many_files_options(CLI::App& app, ManyFilesRequest& many);
+
+/// Says which argument is the kernel, and whether there are many images. Throws InvalidArgument
+/// where an argument is missing or options do not go together.
+void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many);
 
 }  // namespace convolume::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums in time, for short filters.
 
-#include "cpu/parallel_loop.hpp"
+#include "core/threads.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/output.hpp"
 #include "cpu/signals/vector_loops.hpp"

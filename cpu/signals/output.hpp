@@ -8,7 +8,7 @@
 
 #include "core/buffer_pool.hpp"
 #include "core/result_chunks.hpp"
-#include "cpu/parallel_loop.hpp"
+#include "core/threads.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/samples.hpp"
 

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "core/stop_scope.hpp"
+#include "core/threads.hpp"
 #include "cpu/fftw.hpp"
-#include "cpu/parallel_loop.hpp"
 #include "cpu/signals/methods.hpp"
 #include "cpu/signals/output.hpp"
 #include "cpu/signals/vector_loops.hpp"

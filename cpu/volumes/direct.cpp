@@ -10,7 +10,7 @@
 #include "core/pixels/rows.hpp"
 #include "core/rank1.hpp"
 #include "core/report.hpp"
-#include "cpu/parallel_loop.hpp"
+#include "core/threads.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 

@@ -7,9 +7,9 @@
 
 #include "core/pixels/rows.hpp"
 #include "core/report.hpp"
+#include "core/threads.hpp"
 #include "cpu/column_fft.hpp"
 #include "cpu/fftw.hpp"
-#include "cpu/parallel_loop.hpp"
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
@@ -302,7 +302,7 @@ class FftKernel : public Kernel {
         const ThreadScratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
         transform(*fft, input, spectrum, scratch, threads, context, transformed);
 
-        ParallelLoop loop(threads, context);
+        const ParallelLoop loop(threads, context);
         // A row of tiles at a time: fewer hand-outs than one tile each.
         constexpr index_t tiles_at_once = 16;
         const index_t tiles = fft->z_tiles();
@@ -317,7 +317,7 @@ class FftKernel : public Kernel {
         ReportSum clamped;
         const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
         const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
-        for_each_plane(
+        run_plane_steps(
             loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
             {{fft->column_batches(),
               [&](index_t z, index_t batch, int thread) {
@@ -336,20 +336,20 @@ class FftKernel : public Kernel {
     static void transform(const FftBlock<Real>& fft, const BlockInput& input, Complex* spectrum,
                           const ThreadScratch& scratch, int threads,
                           const ExecutionContext& context, double progress_end) {
-        ParallelLoop loop(threads, context);
+        const ParallelLoop loop(threads, context);
         const pixels::RowGather gather(input.gather[2]);
         const auto plane = [&](index_t z) { return spectrum + z * fft.layout().plane; };
         const index_t plane_bytes = bytes_of<Complex>(fft.layout().plane);
-        for_each_plane(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
-                       progress_end,
-                       {{fft.row_batches(),
-                         [&](index_t z, index_t batch, int thread) {
-                             fft.forward_rows(input, gather, z, batch, plane(z),
-                                              scratch.of(thread));
-                         }},
-                        {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
-                             fft.transform_columns(false, plane(z), batch, scratch.of(thread));
-                         }}});
+        run_plane_steps(loop, static_cast<index_t>(input.gather[0].size()), plane_bytes, threads, 0,
+                        progress_end,
+                        {{fft.row_batches(),
+                          [&](index_t z, index_t batch, int thread) {
+                              fft.forward_rows(input, gather, z, batch, plane(z),
+                                               scratch.of(thread));
+                          }},
+                         {fft.column_batches(), [&](index_t z, index_t batch, int thread) {
+                              fft.transform_columns(false, plane(z), batch, scratch.of(thread));
+                          }}});
     }
 
     std::shared_ptr<ImprovingFft<Real>> fft_;

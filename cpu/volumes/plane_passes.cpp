@@ -198,8 +198,8 @@ PlaneStep PlanePasses::columns_step(bool inverse, const Box& box, Complex* spect
 
 void PlanePasses::apply(index_t planes, const ExecutionContext& context,
                         std::initializer_list<PlaneStep> steps) const {
-    ParallelLoop loop(threads_, context);
-    for_each_plane(loop, planes, layout_.plane * complex_bytes, threads_, 0, 1, steps);
+    const ParallelLoop loop(threads_, context);
+    run_plane_steps(loop, planes, layout_.plane * complex_bytes, threads_, 0, 1, steps);
 }
 
 void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const {

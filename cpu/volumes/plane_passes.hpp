@@ -11,8 +11,8 @@
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
 #include "core/pair_axis.hpp"
+#include "core/threads.hpp"
 #include "cpu/column_fft.hpp"
-#include "cpu/parallel_loop.hpp"
 #include "cpu/row_fft.hpp"
 
 namespace convolume::cpu {

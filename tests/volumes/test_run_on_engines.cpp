@@ -8,7 +8,7 @@
 
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
-#include "volumes/scheduler.hpp"
+#include "volumes/plan_runner.hpp"
 
 using namespace convolume;
 using namespace std::chrono_literals;
