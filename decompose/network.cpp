@@ -14,16 +14,16 @@ namespace convolume::decompose::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Rows in and out of vectors
+// Loads and stores of rows as vectors
 
 template <class D>
-struct Complex {
+struct ComplexVector {
     hn::Vec<D> re;
     hn::Vec<D> im;
 };
 
-/// Asks for what the row holds a few lines on: up to 32 rows are read at once, more than hardware
-/// follows by itself.
+/// Loads a vector, and prefetches samples further on in the row: up to 32 rows are read at once,
+/// more than the processor's own prefetcher follows.
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE hn::Vec<D> load_row(D d, const T* in) {
     constexpr std::size_t bytes_ahead = 256;
@@ -32,75 +32,76 @@ HWY_INLINE hn::Vec<D> load_row(D d, const T* in) {
 }
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool stream) {
-    if (stream) {
+HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool past_cache) {
+    if (past_cache) {
         hn::Stream(v, d, out);
     } else {
         hn::StoreU(v, d, out);
     }
 }
 
-// Complex rows are taken apart and put together within 128-bit blocks, which is cheap, but leaves
-// the samples of two vectors in an order of their own: that of the first half of the samples and of
-// the second half, alternating in groups of half a vector. Butterflies do not mind.
+// Real and imaginary parts are separated and interleaved within 128 bits, which is cheap. It leaves
+// the samples of two vectors in another order: groups of half a vector alternate between the first
+// half of the samples and the second half. The result of butterflies does not depend on the order.
 
 #if HWY_TARGET == HWY_SCALAR
 template <class D>
-HWY_INLINE Complex<D> pair_up(D /*d*/, const Complex<D>& v) {
+HWY_INLINE ComplexVector<D> interleave(D /*d*/, const ComplexVector<D>& v) {
     return v;
 }
 template <class D>
-HWY_INLINE Complex<D> take_apart(D /*d*/, const Complex<D>& v) {
+HWY_INLINE ComplexVector<D> separate(D /*d*/, const ComplexVector<D>& v) {
     return v;
 }
 #else
 template <class D>
-HWY_INLINE Complex<D> pair_up(D d, const Complex<D>& v) {
+HWY_INLINE ComplexVector<D> interleave(D d, const ComplexVector<D>& v) {
     return {hn::InterleaveLower(d, v.re, v.im), hn::InterleaveUpper(d, v.re, v.im)};
 }
 template <class D>
-HWY_INLINE Complex<D> take_apart(D d, const Complex<D>& v) {
-    const Complex<D> once = pair_up(d, v);
+HWY_INLINE ComplexVector<D> separate(D d, const ComplexVector<D>& v) {
+    const ComplexVector<D> once = interleave(d, v);
     if constexpr (sizeof(hn::TFromD<D>) == 8) return once;
-    return pair_up(d, once);
+    return interleave(d, once);
 }
 #endif
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(D d, const Complex<D>& v, T* out, bool stream) {
-    const Complex<D> memory = pair_up(d, v);
-    store(d, memory.re, out, stream);
-    store(d, memory.im, out + hn::Lanes(d), stream);
+HWY_INLINE void store(D d, const ComplexVector<D>& v, T* out, bool past_cache) {
+    const ComplexVector<D> memory = interleave(d, v);
+    store(d, memory.re, out, past_cache);
+    store(d, memory.im, out + hn::Lanes(d), past_cache);
 }
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE Complex<D> load_complex_row(D d, const T* in) {
-    return take_apart(d, Complex<D>{load_row(d, in), load_row(d, in + hn::Lanes(d))});
+HWY_INLINE ComplexVector<D> load_complex_row(D d, const T* in) {
+    return separate(d, ComplexVector<D>{load_row(d, in), load_row(d, in + hn::Lanes(d))});
 }
 
-/// Brings real rows into the order of complex ones, and back.
+/// Reorders the samples of real vectors as load_complex_row() orders complex ones, and back.
 template <class D>
 class LaneOrder {
   public:
     explicit LaneOrder(D d) {
         constexpr Index piece = lanes * sizeof(T) <= 16 ? lanes : 8 / sizeof(T);
-        Index there[lanes];
-        Index back[lanes];
+        Index to_complex[lanes];
+        Index to_memory[lanes];
         for (Index i = 0; i < lanes; ++i) {
             const Index group = i / piece;
-            there[i] = lanes <= piece ? i : group / 2 * piece + i % piece + group % 2 * (lanes / 2);
-            back[there[i]] = i;
+            to_complex[i] =
+                lanes <= piece ? i : group / 2 * piece + i % piece + group % 2 * (lanes / 2);
+            to_memory[to_complex[i]] = i;
         }
-        there_ = hn::SetTableIndices(d, there);
-        back_ = hn::SetTableIndices(d, back);
+        to_complex_ = hn::SetTableIndices(d, to_complex);
+        to_memory_ = hn::SetTableIndices(d, to_memory);
     }
     HWY_INLINE hn::Vec<D> complex_order(hn::Vec<D> v) const {
         if constexpr (lanes * sizeof(T) <= 16) return v;
-        return hn::TableLookupLanes(v, there_);
+        return hn::TableLookupLanes(v, to_complex_);
     }
     HWY_INLINE hn::Vec<D> memory_order(hn::Vec<D> v) const {
         if constexpr (lanes * sizeof(T) <= 16) return v;
-        return hn::TableLookupLanes(v, back_);
+        return hn::TableLookupLanes(v, to_memory_);
     }
 
   private:
@@ -108,8 +109,8 @@ class LaneOrder {
     using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;
     static constexpr Index lanes = hn::MaxLanes(D());
     using Table = decltype(hn::SetTableIndices(D(), static_cast<const Index*>(nullptr)));
-    Table there_;
-    Table back_;
+    Table to_complex_;
+    Table to_memory_;
 };
 
 // Butterflies on one vector of samples
@@ -134,23 +135,25 @@ constexpr double sine32(std::size_t k) {
 }
 
 template <class D>
-HWY_INLINE Complex<D> add(const Complex<D>& a, const Complex<D>& b) {
+HWY_INLINE ComplexVector<D> add(const ComplexVector<D>& a, const ComplexVector<D>& b) {
     return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
 }
 template <class D>
-HWY_INLINE Complex<D> subtract(const Complex<D>& a, const Complex<D>& b) {
+HWY_INLINE ComplexVector<D> subtract(const ComplexVector<D>& a, const ComplexVector<D>& b) {
     return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
 template <class D>
-HWY_INLINE Complex<D> multiply(D d, const Complex<D>& a, std::complex<hn::TFromD<D>> factor) {
+HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a,
+                                     std::complex<hn::TFromD<D>> factor) {
     const auto re = hn::Set(d, factor.real());
     const auto im = hn::Set(d, factor.imag());
     return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
 }
 
-/// a · e^{∓2πi k/32}, minus for the forward direction; k is known once loops are unrolled.
+/// Returns a · e^{∓2πi k/32}, minus for the forward direction. Loops are unrolled, so that k is a
+/// constant.
 template <bool Inverse, class D>
-HWY_INLINE Complex<D> rotate(D d, const Complex<D>& a, std::size_t k) {
+HWY_INLINE ComplexVector<D> rotate(D d, const ComplexVector<D>& a, std::size_t k) {
     using T = hn::TFromD<D>;
     k = (Inverse ? k : 32 - k) % 32;
     if (k == 0) return a;
@@ -160,9 +163,9 @@ HWY_INLINE Complex<D> rotate(D d, const Complex<D>& a, std::size_t k) {
     return multiply(d, a, {static_cast<T>(cosine32(k)), static_cast<T>(sine32(k))});
 }
 
-/// DFT of Size values in natural order: radix 2 and 4, 8 = 4∘2, 16 = 4∘4.
+/// Computes the DFT of Size values in natural order: radix 2 and 4, 8 = 4∘2, 16 = 4∘4.
 template <std::size_t Size, bool Inverse, class D>
-HWY_INLINE void dft(D d, Complex<D>* x) {
+HWY_INLINE void dft(D d, ComplexVector<D>* x) {
     if constexpr (Size == 2) {
         const auto sum = add<D>(x[0], x[1]);
         x[1] = subtract<D>(x[0], x[1]);
@@ -178,7 +181,7 @@ HWY_INLINE void dft(D d, Complex<D>* x) {
         x[3] = subtract<D>(even_difference, odd_difference);
     } else if constexpr (Size > 4) {
         constexpr std::size_t Outer = Size / 4;
-        Complex<D> column[Outer][4];
+        ComplexVector<D> column[Outer][4];
 #pragma GCC unroll 4
         for (std::size_t b = 0; b < Outer; ++b) {
 #pragma GCC unroll 4
@@ -187,7 +190,7 @@ HWY_INLINE void dft(D d, Complex<D>* x) {
         }
 #pragma GCC unroll 4
         for (std::size_t a = 0; a < 4; ++a) {
-            Complex<D> row[Outer];
+            ComplexVector<D> row[Outer];
 #pragma GCC unroll 4
             for (std::size_t b = 0; b < Outer; ++b) {
                 row[b] = rotate<Inverse>(d, column[b][a], a * b * (32 / Size));
@@ -199,9 +202,10 @@ HWY_INLINE void dft(D d, Complex<D>* x) {
     }
 }
 
-/// 2P real rows to two rows of the real part and P - 1 complex ones, by the rule of split.hpp.
+/// Splits samples of 2P real rows into those of two rows of part 0 and of P - 1 complex parts, by
+/// the rule of split.hpp.
 template <std::size_t P, class D>
-HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D>* parts) {
+HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, ComplexVector<D>* parts) {
     if constexpr (P == 1) {
         real[0] = x[0];
         real[1] = x[1];
@@ -209,10 +213,11 @@ HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D
         hn::Vec<D> sum[P];
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P; ++q) sum[q] = hn::Add(x[q], x[q + P]);
-        Complex<D>* odd = parts + (P / 2 - 1);
+        ComplexVector<D>* odd = parts + (P / 2 - 1);
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P / 2; ++q) {
-            const Complex<D> pair{hn::Sub(x[q], x[q + P]), hn::Sub(x[q + P + P / 2], x[q + P / 2])};
+            const ComplexVector<D> pair{hn::Sub(x[q], x[q + P]),
+                                        hn::Sub(x[q + P + P / 2], x[q + P / 2])};
             odd[q] = rotate<false>(d, pair, q * (16 / P));
         }
         dft<P / 2, false>(d, odd);
@@ -220,20 +225,20 @@ HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, Complex<D
     }
 }
 
-/// The inverse of split_real, times P.
+/// Inverts split_real(); the result is multiplied by P.
 template <std::size_t P, class D>
-HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, Complex<D>* parts, hn::Vec<D>* x) {
+HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, ComplexVector<D>* parts, hn::Vec<D>* x) {
     if constexpr (P == 1) {
         x[0] = real[0];
         x[1] = real[1];
     } else {
         hn::Vec<D> sum[P];
         merge_real<P / 2>(d, real, parts, sum);
-        Complex<D>* odd = parts + (P / 2 - 1);
+        ComplexVector<D>* odd = parts + (P / 2 - 1);
         dft<P / 2, true>(d, odd);
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P / 2; ++q) {
-            const Complex<D> pair = rotate<true>(d, odd[q], q * (16 / P));
+            const ComplexVector<D> pair = rotate<true>(d, odd[q], q * (16 / P));
             const auto upper = sum[q + P / 2];
             x[q] = hn::Add(sum[q], pair.re);
             x[q + P] = hn::Sub(sum[q], pair.re);
@@ -246,96 +251,96 @@ HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, Complex<D>* parts, hn::V
 // Networks over rows
 
 template <std::size_t P, class T>
-void split_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
+void split_real_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
     const LaneOrder<D> order(d);
-    for (index_t i = 0; i < block.samples; i += static_cast<index_t>(hn::Lanes(d))) {
+    for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
         hn::Vec<D> real[2];
-        Complex<D> parts[P - 1];
+        ComplexVector<D> parts[P - 1];
 #pragma GCC unroll 32
         for (std::size_t q = 0; q < 2 * P; ++q) {
-            x[q] = order.complex_order(load_row(d, block.in[q] + i));
+            x[q] = order.complex_order(load_row(d, span.in[q] + i));
         }
         split_real<P>(d, x, real, parts);
 #pragma GCC unroll 2
         for (std::size_t q = 0; q < 2; ++q) {
-            store(d, order.memory_order(real[q]), block.out[q] + i, block.stream[q]);
+            store(d, order.memory_order(real[q]), span.out[q] + i, span.past_cache[q]);
         }
 #pragma GCC unroll 16
         for (std::size_t p = 1; p < P; ++p) {
-            store(d, multiply(d, parts[p - 1], factors[p]), block.out[p + 1] + 2 * i,
-                  block.stream[p + 1]);
+            store(d, multiply(d, parts[p - 1], factors[p]), span.out[p + 1] + 2 * i,
+                  span.past_cache[p + 1]);
         }
     }
 }
 
 template <std::size_t P, class T>
-void merge_real_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
+void merge_real_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
     const LaneOrder<D> order(d);
     const auto scale = hn::Set(d, factors[0].real());
-    for (index_t i = 0; i < block.samples; i += static_cast<index_t>(hn::Lanes(d))) {
+    for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
         hn::Vec<D> real[2];
-        Complex<D> parts[P - 1];
+        ComplexVector<D> parts[P - 1];
 #pragma GCC unroll 2
         for (std::size_t q = 0; q < 2; ++q) {
-            real[q] = order.complex_order(hn::Mul(load_row(d, block.in[q] + i), scale));
+            real[q] = order.complex_order(hn::Mul(load_row(d, span.in[q] + i), scale));
         }
 #pragma GCC unroll 16
         for (std::size_t p = 1; p < P; ++p) {
-            parts[p - 1] = multiply(d, load_complex_row(d, block.in[p + 1] + 2 * i), factors[p]);
+            parts[p - 1] = multiply(d, load_complex_row(d, span.in[p + 1] + 2 * i), factors[p]);
         }
         merge_real<P>(d, real, parts, x);
 #pragma GCC unroll 32
         for (std::size_t q = 0; q < 2 * P; ++q) {
-            store(d, order.memory_order(x[q]), block.out[q] + i, block.stream[q]);
+            store(d, order.memory_order(x[q]), span.out[q] + i, span.past_cache[q]);
         }
     }
 }
 
 template <std::size_t P, bool Inverse, class T>
-void complex_block(const PlaneFactors<T>& factors, const NetworkBlock<T>& block) {
+void complex_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
-    for (index_t i = 0; i < block.samples; i += static_cast<index_t>(hn::Lanes(d))) {
-        Complex<D> x[P];
+    for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
+        ComplexVector<D> x[P];
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < P; ++p) {
-            x[p] = load_complex_row(d, block.in[p] + 2 * i);
+            x[p] = load_complex_row(d, span.in[p] + 2 * i);
             if constexpr (Inverse) x[p] = multiply(d, x[p], factors[p]);
         }
         dft<P, Inverse>(d, x);
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < P; ++p) {
             if constexpr (!Inverse) x[p] = multiply(d, x[p], factors[p]);
-            store(d, x[p], block.out[p] + 2 * i, block.stream[p]);
+            store(d, x[p], span.out[p] + 2 * i, span.past_cache[p]);
         }
     }
 }
 
 template <class T>
-void copy_block(index_t values, const NetworkBlock<T>& block) {
+void copy_span(index_t values, const NetworkSpan<T>& span) {
     const hn::ScalableTag<T> d;
     for (index_t i = 0; i < values; i += static_cast<index_t>(hn::Lanes(d))) {
-        store(d, load_row(d, block.in[0] + i), block.out[0] + i, block.stream[0]);
+        store(d, load_row(d, span.in[0] + i), span.out[0] + i, span.past_cache[0]);
     }
 }
 
 template <bool Inverse, class T>
 void run_network(bool complex_data, int parts, const PlaneFactors<T>& factors,
-                 const NetworkBlock<T>& block) {
-    if (parts == 1) return copy_block(complex_data ? 2 * block.samples : block.samples, block);
+                 const NetworkSpan<T>& span) {
+    if (parts == 1) return copy_span(complex_data ? 2 * span.samples : span.samples, span);
     const auto run = [&](auto count) {
         constexpr std::size_t P = decltype(count)::value;
-        if (complex_data) return complex_block<P, Inverse>(factors, block);
+        if (complex_data) return complex_span<P, Inverse>(factors, span);
         if constexpr (Inverse)
-            return merge_real_block<P>(factors, block);
+            return merge_real_span<P>(factors, span);
         else
-            return split_real_block<P>(factors, block);
+            return split_real_span<P>(factors, span);
     };
     switch (parts) {
         case 2:
@@ -350,20 +355,20 @@ void run_network(bool complex_data, int parts, const PlaneFactors<T>& factors,
 }
 
 void split_float(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkBlock<float>& block) {
-    run_network<false>(complex_data, parts, factors, block);
+                 const NetworkSpan<float>& span) {
+    run_network<false>(complex_data, parts, factors, span);
 }
 void split_double(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                  const NetworkBlock<double>& block) {
-    run_network<false>(complex_data, parts, factors, block);
+                  const NetworkSpan<double>& span) {
+    run_network<false>(complex_data, parts, factors, span);
 }
 void merge_float(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkBlock<float>& block) {
-    run_network<true>(complex_data, parts, factors, block);
+                 const NetworkSpan<float>& span) {
+    run_network<true>(complex_data, parts, factors, span);
 }
 void merge_double(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                  const NetworkBlock<double>& block) {
-    run_network<true>(complex_data, parts, factors, block);
+                  const NetworkSpan<double>& span) {
+    run_network<true>(complex_data, parts, factors, span);
 }
 
 }  // namespace convolume::decompose::HWY_NAMESPACE
@@ -383,24 +388,24 @@ HWY_EXPORT(merge_float);
 HWY_EXPORT(merge_double);
 
 template <>
-void split_block(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkBlock<float>& block) {
-    HWY_DYNAMIC_DISPATCH(split_float)(complex_data, parts, factors, block);
+void split_span(bool complex_data, int parts, const PlaneFactors<float>& factors,
+                const NetworkSpan<float>& span) {
+    HWY_DYNAMIC_DISPATCH(split_float)(complex_data, parts, factors, span);
 }
 template <>
-void split_block(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                 const NetworkBlock<double>& block) {
-    HWY_DYNAMIC_DISPATCH(split_double)(complex_data, parts, factors, block);
+void split_span(bool complex_data, int parts, const PlaneFactors<double>& factors,
+                const NetworkSpan<double>& span) {
+    HWY_DYNAMIC_DISPATCH(split_double)(complex_data, parts, factors, span);
 }
 template <>
-void merge_block(bool complex_data, int parts, const PlaneFactors<float>& factors,
-                 const NetworkBlock<float>& block) {
-    HWY_DYNAMIC_DISPATCH(merge_float)(complex_data, parts, factors, block);
+void merge_span(bool complex_data, int parts, const PlaneFactors<float>& factors,
+                const NetworkSpan<float>& span) {
+    HWY_DYNAMIC_DISPATCH(merge_float)(complex_data, parts, factors, span);
 }
 template <>
-void merge_block(bool complex_data, int parts, const PlaneFactors<double>& factors,
-                 const NetworkBlock<double>& block) {
-    HWY_DYNAMIC_DISPATCH(merge_double)(complex_data, parts, factors, block);
+void merge_span(bool complex_data, int parts, const PlaneFactors<double>& factors,
+                const NetworkSpan<double>& span) {
+    HWY_DYNAMIC_DISPATCH(merge_double)(complex_data, parts, factors, span);
 }
 
 }  // namespace convolume::decompose

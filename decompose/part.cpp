@@ -36,8 +36,8 @@ PartShape part_shape(bool complex_data, const PartId& part) {
 PartFrequencies part_frequencies(bool complex_data, int index, int count) {
     if (complex_data) return {index, count};
     if (index == 0) return {0, count};
-    // Level by level the first half of the parts belongs to r, the second half to c, whose j-th
-    // part carries 4(ν·half + j) + 1 in units of the level's own frequency step.
+    // At each level the first half of the parts belongs to r and the second half to c (split.hpp).
+    // The j-th part of c carries frequencies 4(ν·half + j) + 1, in units of the level's step.
     index_t unit = 1;
     int half = count / 2;
     for (; index < half; half /= 2) unit *= 2;
@@ -45,7 +45,7 @@ PartFrequencies part_frequencies(bool complex_data, int index, int count) {
 }
 
 std::complex<double> root_of_unity(index_t k, index_t n) {
-    // Reduced to the first octant in integers: sin and cos then round an exact fraction of π once.
+    // Integers reduce the angle to the first octant, so that sin and cos round only once.
     k %= n;
     const bool below = 2 * k > n;
     index_t octants = 8 * (below ? n - k : k);  // angle = octants · π/4n
@@ -63,7 +63,8 @@ std::complex<double> root_of_unity(index_t k, index_t n) {
 
 namespace {
 
-/// Sample is the part's kind in double.
+/// Folds the planes of `taps` onto the part. Sample is double or, for complex parts, complex
+/// double.
 template <class Sample>
 void fold(const ConstImageView& taps, const PartId& part, const PartFrequencies& frequencies,
           index_t part_planes, const ImageView& folded) {

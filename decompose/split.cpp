@@ -17,7 +17,7 @@ index_t split_steps(const SplitLayout& layout) {
 
 namespace {
 
-// layout.stored within the steps that there are.
+// Returns layout.stored, limited to the steps of the split.
 StepRange stored_steps(const SplitLayout& layout) {
     return {layout.stored.begin, std::min(layout.stored.end, split_steps(layout))};
 }
@@ -36,41 +36,40 @@ void check_layout(const SplitLayout& layout) {
     }
 }
 
-// Shared by split and merge: the geometry of a pass over all networks of a layout, and the memory
-// a thread works in.
+// The geometry of a pass over all networks of a layout, and the memory of threads, which split and
+// merge share.
 
-/// Reals that go through a network at a time: in and out they fit a second level cache, and for
-/// P = 16 a row is still long enough for the memory's own bursts.
-constexpr index_t block_reals = 16384;
+/// Real numbers that enter a network at a time. Together with the results they fit a second-level
+/// cache, and for P = 16 a row is still as long as a burst of the memory.
+constexpr index_t span_reals = 16384;
 
-/// Volumes of at least this size leave the caches before they are read again, so they are written
-/// past them.
-constexpr index_t stream_bytes = index_t{32} << 20;
+/// Bytes from which a volume is written past the caches: it would leave them before it is read.
+constexpr index_t past_cache_bytes = index_t{32} << 20;
 
 bool is_line_aligned(const void* address) {
     return reinterpret_cast<std::uintptr_t>(address) % 64 == 0;
 }
 
-/// Copies a row out of the workspace, past the caches when `streamed`.
-void write_row(const void* row, index_t bytes, void* target, bool streamed) {
-    if (streamed) {
+/// Copies a row from the memory of a thread to `target`.
+void write_row(const void* row, index_t bytes, void* target, bool past_cache) {
+    if (past_cache) {
         pixels::stream_copy(row, bytes, target);
     } else {
         std::memcpy(target, row, static_cast<std::size_t>(bytes));
     }
 }
 
-/// The networks of a layout: addresses (in `Real`s) and factors.
+/// The networks of a layout: offsets of their rows, in `Real`s, and factors.
 template <class Real>
-struct Geometry {
-    explicit Geometry(const SplitLayout& layout_)
+struct NetworkGeometry {
+    explicit NetworkGeometry(const SplitLayout& layout_)
         : layout(layout_),
           reals(layout_.complex_data ? 2 : 1),
           rows(network_rows(layout_.complex_data, layout_.parts)),
           networks(layout_.z_grid / rows.undivided),
           stored(stored_steps(layout_)),
-          block(block_reals / (rows.undivided * reals)) {
-        const bool twice = rows.parts > layout.parts;  // part 0 at n and n + M
+          longest_span(span_reals / (rows.undivided * reals)) {
+        const bool twice = rows.parts > layout.parts;  // part 0 has two rows, at n and n + M
         const index_t part_size = layout.samples() / layout.parts * reals;
         for (int row = 0; row < rows.parts; ++row) {
             const auto i = static_cast<std::size_t>(row);
@@ -80,16 +79,16 @@ struct Geometry {
         if (twice) part_begin[1] += (stored.end - stored.begin) * layout.rows * layout.columns;
     }
 
-    /// Offset of sample (n, y, x) of a part's row.
+    /// Returns the offset of sample (n, y, x) in the part that `row` of a network belongs to.
     index_t part_offset(std::size_t row, index_t n, index_t y, index_t x) const {
         return part_begin[row] +
                (((n - stored.begin) * layout.rows + y) * layout.columns + x) * part_reals[row];
     }
-    /// Samples of a block when a row of `columns` is cut into equal ones.
-    index_t block_for(index_t columns) const {
-        return round_up(ceil_div(columns, ceil_div(columns, block)), row_quantum);
+    /// Returns the samples of a span when a row of `columns` is cut into equal spans.
+    index_t span_for(index_t columns) const {
+        return round_up(ceil_div(columns, ceil_div(columns, longest_span)), row_quantum);
     }
-    /// Factors of all networks, n = 0 … M-1.
+    /// Computes the factors of all networks, n = 0 … M-1.
     std::vector<PlaneFactors<Real>> factors(bool inverse) const {
         std::vector<PlaneFactors<Real>> result(static_cast<std::size_t>(networks));
         for (int p = 0; p < layout.parts; ++p) {
@@ -105,22 +104,22 @@ struct Geometry {
     }
 
     SplitLayout layout;
-    index_t reals;  ///< of one undivided sample
+    index_t reals;  ///< real numbers in one undivided sample: 1 or 2
     NetworkRows rows;
-    index_t networks;  ///< planes between undivided rows, M
-    StepRange stored;  ///< networks whose planes are there
-    index_t block;     ///< most samples of x that go through a network at a time
-    std::array<index_t, max_rows> part_reals{};  ///< of one sample of a part's row
-    std::array<index_t, max_rows> part_begin{};  ///< of a part's row at n = 0
+    index_t networks;      ///< number of networks, M: planes between two undivided rows
+    StepRange stored;      ///< networks whose planes are stored
+    index_t longest_span;  ///< samples of a row that go through a network at a time, at most
+    std::array<index_t, max_rows> part_reals{};  ///< real numbers in one sample of each part row
+    std::array<index_t, max_rows> part_begin{};  ///< offset of each part row at n = 0
 };
 
-/// A thread's rows of a block: those of `in`, those of `out`, and one of zeros.
+/// Memory of each thread for the spans that enter and leave a network, and for a row of zeros.
 template <class Real>
-class Workspace {
+class SpanBuffers {
   public:
-    Workspace(const Geometry<Real>& geometry, int threads)
+    SpanBuffers(const NetworkGeometry<Real>& geometry, int threads)
         : rows_(static_cast<std::size_t>(geometry.rows.undivided)),
-          row_reals_(2 * geometry.block + padding),
+          row_reals_(2 * geometry.longest_span + padding),
           buffer_(checked_multiply(threads, thread_reals() * static_cast<index_t>(sizeof(Real))),
                   "the rows of a split") {
         buffer_.touch(1);
@@ -130,9 +129,9 @@ class Workspace {
     const Real* zeros(int thread) const { return at(thread, 2 * rows_); }
 
   private:
-    static constexpr index_t padding = 16;  // keeps rows from meeting in one set of a cache
+    static constexpr index_t padding = 16;  // so that rows do not share the same cache sets
 
-    // There are never more part rows than undivided ones.
+    // A network has at most as many part rows as undivided rows.
     index_t thread_reals() const { return static_cast<index_t>(2 * rows_ + 1) * row_reals_; }
     Real* at(int thread, std::size_t row) const {
         return buffer_.template as<Real>() + thread * thread_reals() +
@@ -144,8 +143,8 @@ class Workspace {
     Buffer buffer_;
 };
 
-/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads; throws Cancelled when
-/// asked to stop.
+/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads. Throws Cancelled after
+/// a request to stop.
 template <class Work>
 void for_each_row(index_t planes, index_t rows, int threads, const ExecutionContext& context,
                   const Work& work) {
@@ -177,9 +176,9 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
 template <class T, class Real>
 index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
                     const ExecutionContext& context, const StepRange& steps) {
-    const Geometry<Real> geometry(layout);
+    const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(false);
-    const Workspace<Real> workspace(geometry, threads);
+    const SpanBuffers<Real> buffers(geometry, threads);
     const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
     const auto parts = static_cast<std::size_t>(geometry.rows.parts);
     const pixels::RowGather gather(input.gather[2]);
@@ -187,7 +186,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
     const ConstImageView& source = input.source;
     const bool readable_in_place = source.type == pixel_type_of_v<T> && source.strides.x == 1 &&
                                    input.subtract == 0 && !input.nonfinite_to_zero;
-    const bool streamed = layout.samples() * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+    const bool past_cache = layout.samples() * static_cast<index_t>(sizeof(T)) >= past_cache_bytes;
     std::vector<index_t> replaced(static_cast<std::size_t>(threads), 0);
 
     const auto source_plane = [&](index_t z) {
@@ -195,7 +194,7 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
         return z < static_cast<index_t>(planes.size()) ? planes[static_cast<std::size_t>(z)] : -1;
     };
 
-    const index_t step = geometry.block_for(gather.size());
+    const index_t longest = geometry.span_for(gather.size());
 
     const index_t first = std::max(geometry.stored.begin, steps.begin);
     const index_t count_of_steps =
@@ -204,44 +203,44 @@ index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* da
                  [&](int thread, index_t step_number, index_t y) {
                      const index_t n = first + step_number;
                      const index_t row = input.gather[1][static_cast<std::size_t>(y)];
-                     for (index_t x = 0; x < gather.size(); x += step) {
-                         const index_t count = std::min(step, gather.size() - x);
+                     for (index_t x = 0; x < gather.size(); x += longest) {
+                         const index_t count = std::min(longest, gather.size() - x);
                          const bool whole = count % row_quantum == 0;
                          const bool in_place = readable_in_place && whole &&
                                                x >= gather.run_begin() &&
                                                x + count <= gather.run_end();
-                         NetworkBlock<Real> block;
-                         block.samples = round_up(count, row_quantum);
+                         NetworkSpan<Real> span;
+                         span.samples = round_up(count, row_quantum);
                          for (std::size_t q = 0; q < undivided; ++q) {
                              const index_t plane =
                                  source_plane(n + static_cast<index_t>(q) * geometry.networks);
                              if (plane < 0 || row < 0) {
-                                 block.in[q] = workspace.zeros(thread);
+                                 span.in[q] = buffers.zeros(thread);
                              } else if (in_place) {
-                                 block.in[q] = static_cast<const Real*>(source.at(
+                                 span.in[q] = static_cast<const Real*>(source.at(
                                      plane, row, gather.run_source() + x - gather.run_begin()));
                              } else {
-                                 Real* loaded = workspace.in(thread, q);
+                                 Real* loaded = buffers.in(thread, q);
                                  replaced[static_cast<std::size_t>(thread)] +=
                                      pixels::load_span(source, plane, row, gather, {x, count},
                                                        options, reinterpret_cast<T*>(loaded));
-                                 block.in[q] = loaded;
+                                 span.in[q] = loaded;
                              }
                          }
                          std::array<Real*, max_rows> target;
                          for (std::size_t p = 0; p < parts; ++p) {
                              target[p] = data + geometry.part_offset(p, n, y, x);
-                             block.stream[p] = whole && streamed && is_line_aligned(target[p]);
-                             const bool direct = whole && (block.stream[p] || !streamed);
-                             block.out[p] = direct ? target[p] : workspace.out(thread, p);
+                             span.past_cache[p] = whole && past_cache && is_line_aligned(target[p]);
+                             const bool direct = whole && (span.past_cache[p] || !past_cache);
+                             span.out[p] = direct ? target[p] : buffers.out(thread, p);
                          }
-                         split_block(layout.complex_data, layout.parts,
-                                     factors[static_cast<std::size_t>(n)], block);
+                         split_span(layout.complex_data, layout.parts,
+                                    factors[static_cast<std::size_t>(n)], span);
                          for (std::size_t p = 0; p < parts; ++p) {
-                             if (block.out[p] == target[p]) continue;
+                             if (span.out[p] == target[p]) continue;
                              const index_t reals = count * geometry.part_reals[p];
-                             write_row(block.out[p], reals * static_cast<index_t>(sizeof(Real)),
-                                       target[p], streamed);
+                             write_row(span.out[p], reals * static_cast<index_t>(sizeof(Real)),
+                                       target[p], past_cache);
                          }
                      }
                  });
@@ -309,69 +308,69 @@ template <class T, class Real>
 ClampCount merge_typed(const Real* data, const SplitLayout& layout,
                        const std::vector<index_t>& scatter, const BlockOutput& output, int threads,
                        const ExecutionContext& context) {
-    const Geometry<Real> geometry(layout);
+    const NetworkGeometry<Real> geometry(layout);
     const auto factors = geometry.factors(true);
-    const Workspace<Real> workspace(geometry, threads);
+    const SpanBuffers<Real> buffers(geometry, threads);
     const auto undivided = static_cast<std::size_t>(geometry.rows.undivided);
     const auto parts = static_cast<std::size_t>(geometry.rows.parts);
     const ImageView& target = output.target;
     const bool plain =
         target.type == pixel_type_of_v<T> && target.strides.x == 1 && output.add == 0.0;
-    const bool streamed =
-        plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >= stream_bytes;
+    const bool past_cache =
+        plain && element_count(target.shape) * static_cast<index_t>(sizeof(T)) >= past_cache_bytes;
     std::vector<ClampCount> clamped(static_cast<std::size_t>(threads));
 
-    const index_t step = geometry.block_for(target.shape.x);
+    const index_t longest = geometry.span_for(target.shape.x);
 
     const StepRange& stored = geometry.stored;
-    for_each_row(stored.end - stored.begin, target.shape.y, threads, context,
-                 [&](int thread, index_t step_number, index_t y) {
-                     const index_t n = stored.begin + step_number;
-                     std::array<index_t, max_rows> plane;  // of the target, or -1
-                     bool needed = false;
-                     for (std::size_t q = 0; q < undivided; ++q) {
-                         const auto z = static_cast<std::size_t>(n) +
-                                        q * static_cast<std::size_t>(geometry.networks);
-                         plane[q] = z < scatter.size() ? scatter[z] : -1;
-                         needed = needed || plane[q] >= 0;
-                     }
-                     if (!needed) return;
-                     for (index_t x = 0; x < target.shape.x; x += step) {
-                         const index_t count = std::min(step, target.shape.x - x);
-                         const bool whole = count % row_quantum == 0;
-                         NetworkBlock<Real> block;
-                         block.samples = round_up(count, row_quantum);
-                         for (std::size_t p = 0; p < parts; ++p) {
-                             block.in[p] = data + geometry.part_offset(p, n, y, x);
-                             if (whole) continue;
-                             // Whole vectors could reach beyond the volume's end.
-                             std::copy_n(block.in[p], count * geometry.part_reals[p],
-                                         workspace.in(thread, p));
-                             block.in[p] = workspace.in(thread, p);
-                         }
-                         for (std::size_t q = 0; q < undivided; ++q) {
-                             block.out[q] = workspace.out(thread, q);
-                             block.stream[q] = false;
-                             if (plane[q] < 0 || !plain || !whole) continue;
-                             auto* address = static_cast<Real*>(target.at(plane[q], y, x));
-                             block.stream[q] = streamed && is_line_aligned(address);
-                             if (block.stream[q] || !streamed) block.out[q] = address;
-                         }
-                         merge_block(layout.complex_data, layout.parts,
-                                     factors[static_cast<std::size_t>(n)], block);
-                         for (std::size_t q = 0; q < undivided; ++q) {
-                             if (plane[q] < 0 || block.out[q] != workspace.out(thread, q)) continue;
-                             if (plain) {
-                                 write_row(block.out[q], count * static_cast<index_t>(sizeof(T)),
-                                           target.at(plane[q], y, x), streamed);
-                             } else {
-                                 clamped[static_cast<std::size_t>(thread)] +=
-                                     pixels::store_row(reinterpret_cast<const T*>(block.out[q]),
-                                                       count, output.add, target, plane[q], y, x);
-                             }
-                         }
-                     }
-                 });
+    for_each_row(
+        stored.end - stored.begin, target.shape.y, threads, context,
+        [&](int thread, index_t step_number, index_t y) {
+            const index_t n = stored.begin + step_number;
+            std::array<index_t, max_rows> plane;  // plane of the target, or -1
+            bool needed = false;
+            for (std::size_t q = 0; q < undivided; ++q) {
+                const auto z =
+                    static_cast<std::size_t>(n) + q * static_cast<std::size_t>(geometry.networks);
+                plane[q] = z < scatter.size() ? scatter[z] : -1;
+                needed = needed || plane[q] >= 0;
+            }
+            if (!needed) return;
+            for (index_t x = 0; x < target.shape.x; x += longest) {
+                const index_t count = std::min(longest, target.shape.x - x);
+                const bool whole = count % row_quantum == 0;
+                NetworkSpan<Real> span;
+                span.samples = round_up(count, row_quantum);
+                for (std::size_t p = 0; p < parts; ++p) {
+                    span.in[p] = data + geometry.part_offset(p, n, y, x);
+                    if (whole) continue;
+                    // Vectors could reach beyond the end of the volume.
+                    std::copy_n(span.in[p], count * geometry.part_reals[p], buffers.in(thread, p));
+                    span.in[p] = buffers.in(thread, p);
+                }
+                for (std::size_t q = 0; q < undivided; ++q) {
+                    span.out[q] = buffers.out(thread, q);
+                    span.past_cache[q] = false;
+                    if (plane[q] < 0 || !plain || !whole) continue;
+                    auto* address = static_cast<Real*>(target.at(plane[q], y, x));
+                    span.past_cache[q] = past_cache && is_line_aligned(address);
+                    if (span.past_cache[q] || !past_cache) span.out[q] = address;
+                }
+                merge_span(layout.complex_data, layout.parts, factors[static_cast<std::size_t>(n)],
+                           span);
+                for (std::size_t q = 0; q < undivided; ++q) {
+                    if (plane[q] < 0 || span.out[q] != buffers.out(thread, q)) continue;
+                    if (plain) {
+                        write_row(span.out[q], count * static_cast<index_t>(sizeof(T)),
+                                  target.at(plane[q], y, x), past_cache);
+                    } else {
+                        clamped[static_cast<std::size_t>(thread)] +=
+                            pixels::store_row(reinterpret_cast<const T*>(span.out[q]), count,
+                                              output.add, target, plane[q], y, x);
+                    }
+                }
+            }
+        });
     ClampCount total;
     for (const ClampCount& c : clamped) total += c;
     return total;
