@@ -112,7 +112,7 @@ struct MachineRates {
 
     // Tasks
     double task_s = 50e-6;        ///< handing one out: keeps tiles from becoming grains
-    double held_task_s = 250e-6;  ///< the same where samples are read before and written after
+    double buffered_task_s = 250e-6;  ///< the same where samples are read before and written after
 
     // GPUs
     double gpu_start_s = 0.35;     ///< the driver, a context and the device code, in a process

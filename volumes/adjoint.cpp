@@ -31,7 +31,7 @@ std::vector<index_t> fold_sources(const OutputRange& forward, index_t image, ind
 
 namespace {
 
-// For every k, the positions i with sources[i] = k.
+// Returns for every k the positions i with sources[i] = k.
 std::vector<std::vector<index_t>> invert(const std::vector<index_t>& sources, index_t extent) {
     std::vector<std::vector<index_t>> positions(static_cast<std::size_t>(extent));
     for (std::size_t i = 0; i < sources.size(); ++i)
@@ -53,8 +53,7 @@ ClampCount fold(const ConstImageView& extended, const std::array<std::vector<ind
         if constexpr (std::is_integral_v<T>) {
             throw InternalError("integers are not folded");
         } else {
-            // A corner collects what the kernel reaches beyond three faces: many terms, so in
-            // double.
+            // The sum of a corner has many terms, from beyond three faces: it needs double.
             using Sum =
                 std::conditional_t<std::is_floating_point_v<T>, double, std::complex<double>>;
             const auto width = static_cast<std::size_t>(target.shape.x);
@@ -86,7 +85,7 @@ ClampCount fold_planes(ScratchVolume& extended, const std::array<std::vector<ind
     for (index_t begin = 0; begin < to.shape.z; begin += at_once) {
         throw_if_stopped(context);
         const index_t end = std::min(begin + at_once, to.shape.z);
-        // The planes that end in these, in order: the sums are those of a whole volume.
+        // Planes that are added to these, in order, so that sums equal those of a whole volume.
         std::vector<index_t> planes, targets;
         for (std::size_t i = 0; i < sources[0].size(); ++i)
             if (sources[0][i] >= begin && sources[0][i] < end) {

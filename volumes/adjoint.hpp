@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The adjoint of a convolution: its outputs, and the adjoint of continuing an image by its
-// boundary, where what was copied outward is summed back.
+// The adjoint of a convolution: the range of its outputs, and folding. Folding is the adjoint of
+// continuing an image by its boundary: samples outside are added to those they were copied from.
 
 #include <array>
 #include <vector>
@@ -12,25 +12,28 @@
 
 namespace convolume {
 
-/// Whether images have samples outside of their extent.
+/// Whether an image with this boundary has non-zero samples outside of its extent.
 bool continues_outside(BoundaryKind boundary);
 
-/// Outputs of the plain convolution of the forward convolution's output (`forward`) with the
-/// flipped kernel, at positions i of the image or, where it is `continued`, of the continued image.
-/// Sample i - forward.begin + kernel - 1 of that `full` is Σ_n conj(h[n - i]) y[n].
+/// Returns which outputs of a plain convolution are the adjoint. That convolution takes the outputs
+/// `forward` of the forward one and the flipped kernel. The adjoint has the samples i of the image
+/// or, if it is `continued`, of the continued image. The mode `full` of the plain convolution has
+/// at sample i - forward.begin + kernel - 1 the value
+///     Σ_n conj(h[n - i]) y[n].
 OutputRange adjoint_range(const OutputRange& forward, index_t image, index_t kernel,
                           bool continued);
 
-/// Source of every sample of the continued image along one axis.
+/// Returns the source of every sample of the continued image along one axis.
 std::vector<index_t> fold_sources(const OutputRange& forward, index_t image, index_t kernel,
                                   BoundaryKind boundary);
 
-/// target(k) = Σ extended(i) over all i with sources[axis][i] = k on every axis. `extended` is
-/// contiguous float32/64 or complex; the target may be of any type that holds its kind.
+/// Computes target(k) = Σ extended(i) over all i with sources[axis][i] = k on every axis.
+/// `extended` is contiguous and of type float32, float64 or complex. The target may be of any type,
+/// and of a complex one if `extended` is complex.
 ClampCount fold(const ConstImageView& extended, const std::array<std::vector<index_t>, 3>& sources,
                 const ImageView& target, int threads);
 
-/// The same for images that are not in memory, some planes of `sink` at a time.
+/// Folds an image that is not in memory, some planes of `sink` at a time; otherwise like fold().
 ClampCount fold_planes(ScratchVolume& extended, const std::array<std::vector<index_t>, 3>& sources,
                        ImageSink& sink, int threads, const ExecutionContext& context);
 

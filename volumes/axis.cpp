@@ -19,7 +19,7 @@ AxisWindow trim_kernel(const AxisProblem& problem) {
     window.kernel_begin = 0;
     window.kernel_end = problem.kernel;
     if (is_zero_outside(problem.boundary)) {
-        // Sample j meets an image sample for some output n when n-j lies in [0, image).
+        // Tap j meets an image sample if n-j lies in [0, image) for some output n.
         window.kernel_begin = std::max<index_t>(0, problem.out_begin - (problem.image - 1));
         window.kernel_end = std::min(problem.kernel, problem.out_end);
     }
@@ -48,8 +48,8 @@ AxisWindow axis_window(const AxisProblem& problem, index_t begin, index_t end, b
         window.load_end = std::min(problem.image, window.load_end);
     }
     // The linear result of the loaded samples spans grid positions [0, loaded + kernel - 1). Only
-    // the kept ones must be free of aliases: nothing may wrap onto them from above (first bound)
-    // and they must lie on the grid (second bound), which also holds data and kernel.
+    // the kept positions must be free of aliases: none may wrap onto them from above (first bound),
+    // and they must lie on the grid (second bound). The grid also holds samples and taps.
     const index_t result = window.loaded() + window.kernel() - 1;
     window.grid = std::max({result - window.kept_begin(), window.kept_begin() + window.kept(),
                             window.loaded(), window.kernel()});

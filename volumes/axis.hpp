@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The arithmetic of one axis: which samples are loaded on a circular grid, where the kernel lies,
-// and which grid positions are kept. Every method (in-core, parts, tiles, direct) is made of it.
+// and which grid positions are kept. Every method (in-core, parts, tiles, direct) uses it.
 //
-// For the outputs n in [out_begin, out_end) of full[n] = sum_j h[j] f(n-j), the samples f(i) for i
-// in [load_begin, load_end) stand at grid positions i - load_begin, the kernel samples j in
-// [kernel_begin, kernel_end) at positions j - kernel_begin. Output n is then found at position
-// n - load_begin - kernel_begin of the circular convolution of length `grid`, free of aliases.
+// The mode `full` has the outputs
+//   full[n] = Σ_j h[j] f(n-j).
+// Let outputs n in [out_begin, out_end) be wanted. Samples f(i) for i in [load_begin, load_end) are
+// put at grid positions i - load_begin, taps j in [kernel_begin, kernel_end) at positions
+// j - kernel_begin. Output n is then at position n - load_begin - kernel_begin of the circular
+// convolution of length `grid`, free of aliases.
 
 #include <vector>
 
@@ -21,10 +23,12 @@ struct AxisProblem {
     index_t kernel = 1;  ///< extent of the kernel
     BoundaryKind boundary =
         BoundaryKind::zero;  ///< `constant` counts as zero: f - v has a zero boundary
-    index_t out_begin = 0;   ///< outputs wanted, in the coordinates of `full`
+    index_t out_begin = 0;   ///< outputs wanted, in the coordinates of mode full
     index_t out_end = 1;
 };
 
+/// One axis of a tile or problem: the samples that are loaded, the taps that are used and the
+/// outputs that are kept.
 struct AxisWindow {
     index_t grid = 1;
     index_t load_begin = 0;
@@ -37,35 +41,37 @@ struct AxisWindow {
     index_t loaded() const { return load_end - load_begin; }
     index_t kernel() const { return kernel_end - kernel_begin; }
     index_t kept() const { return out_end - out_begin; }
-    /// Grid position of output out_begin.
+    /// Returns the grid position of output out_begin.
     index_t kept_begin() const { return out_begin - load_begin - kernel_begin; }
     friend bool operator==(const AxisWindow&, const AxisWindow&) = default;
 };
 
+/// Returns the sizes of the window, as engines take them.
 BlockAxis block_axis(const AxisWindow& window);
 
-/// Kernel samples that can reach an output of `problem`: all others multiply zeros.
+/// Returns a window with the taps that can reach an output of `problem`: all others multiply zeros.
 AxisWindow trim_kernel(const AxisProblem& problem);
 
-/// The window for outputs [begin, end) within the problem's outputs, with the kernel trimmed for
-/// the whole problem (so that tiles share one kernel) and `grid` the least alias-free length.
-/// With `periodic_grid`, and only for a wrap boundary whose outputs and kernel fit one period, the
-/// grid is the image's own length and the circular convolution wraps as the boundary does.
+/// Returns the window for outputs [begin, end) of the problem. The kernel is trimmed for the whole
+/// problem, so that tiles share one kernel. `grid` is the least length without aliases. With
+/// `periodic_grid` the grid has the length of the image, and the circular convolution wraps as the
+/// boundary does: only for a wrap boundary whose outputs and kernel fit one period.
 AxisWindow axis_window(const AxisProblem& problem, index_t begin, index_t end,
                        bool periodic_grid = false);
 
-/// Source index in [0, image) of sample i, or -1 where it is zero.
+/// Returns the index in [0, image) of the sample that is sample i of the continued image, or -1 if
+/// sample i is zero.
 index_t source_index(index_t i, index_t image, BoundaryKind boundary);
 
-/// Source indices of the loaded samples load_begin … load_end-1.
+/// Returns the source indices of the loaded samples load_begin … load_end-1.
 std::vector<index_t> gather_indices(const AxisWindow& window, index_t image, BoundaryKind boundary);
 
-/// Outputs of `mode` in the coordinates of `full`: {begin, end}; throws InvalidArgument when
-/// `valid` has none.
+/// Outputs [begin, end) of one axis, in the coordinates of mode full.
 struct OutputRange {
     index_t begin;
     index_t end;
 };
+/// Returns the outputs of `mode`. Throws InvalidArgument if mode valid has none.
 OutputRange output_range(Mode mode, index_t image, index_t kernel, index_t center);
 
 }  // namespace convolume

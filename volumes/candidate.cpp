@@ -11,7 +11,8 @@ namespace convolume {
 
 namespace {
 
-// A wrap boundary whose period the FFT is fast at needs no padding at all.
+// Whether the grid may be the period of a wrap boundary, which then needs no padding: the engine's
+// FFT must be fast at that length.
 bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
     return problem.boundary == BoundaryKind::wrap && problem.kernel <= problem.image &&
            problem.out_end - problem.out_begin <= problem.image &&
@@ -19,8 +20,9 @@ bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
                                        rule.precision);
 }
 
-// Floor of count equal cuts of [0, extent), without overflow.
-index_t cut(index_t extent, index_t index, index_t count) {
+// Returns the begin of section `index` of [0, extent), cut into `count` equal sections. Rounds down
+// and does not overflow.
+index_t section_begin(index_t extent, index_t index, index_t count) {
     return extent / count * index + extent % count * index / count;
 }
 
@@ -45,8 +47,8 @@ AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& 
     tiling.windows.reserve(static_cast<std::size_t>(count));
     for (index_t i = 0; i < count; ++i) {
         const AxisWindow window =
-            axis_window(problem, problem.out_begin + cut(extent, i, count),
-                        problem.out_begin + cut(extent, i + 1, count), periodic);
+            axis_window(problem, problem.out_begin + section_begin(extent, i, count),
+                        problem.out_begin + section_begin(extent, i + 1, count), periodic);
         tiling.grid = std::max(tiling.grid, window.grid);
         tiling.windows.push_back(window);
     }
@@ -57,7 +59,7 @@ AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& 
     return tiling;
 }
 
-Block part_block(const ConvolutionProblem& problem, const Layout& layout, int part,
+Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layout, int part,
                  const std::array<BlockAxis, 3>& axes) {
     Block block;
     block.axes = axes;
@@ -66,13 +68,14 @@ Block part_block(const ConvolutionProblem& problem, const Layout& layout, int pa
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
     block.walks = layout.walks;
-    // Tiles at a wrapped edge read from both ends of an axis; what lies between travels with them.
-    const auto travels = [&](int axis) {
+    // Tiles at a wrapped edge read from both ends of an axis, and the samples between are
+    // transferred with them.
+    const auto transferred = [&](int axis) {
         const index_t loaded = axes[static_cast<std::size_t>(axis)].loaded;
         const index_t image = problem.image[axis];
         return problem.boundary == BoundaryKind::wrap ? image : std::min(loaded, image);
     };
-    block.source_plane = checked_multiply(travels(1), travels(2));
+    block.source_plane = checked_multiply(transferred(1), transferred(2));
     block.whole_rows = axes[2].kept >= problem.output.shape().x;
     block.source_type = problem.image_type;
     block.target_type = problem.output_type;
@@ -90,21 +93,20 @@ Block part_block(const ConvolutionProblem& problem, const Layout& layout, int pa
     return block;
 }
 
-Shape3 scratch_shape(const ConvolutionProblem& problem, const Layout& layout) {
+Shape3 scratch_shape(const ConvolutionProblem& problem, const CandidateLayout& layout) {
     if (layout.parts == 1) return {0, 0, 0};
-    // Parts hold the image's own rows and columns (the engine extends them) and are convolved in
-    // place.
+    // Parts hold the image's rows and columns, which engines continue, and are convolved in place.
     return {layout.axes[0].grid, std::max(problem.image.y, layout.axes[1].windows[0].kept()),
             std::max(problem.image.x, layout.axes[2].windows[0].kept())};
 }
 
-index_t scratch_bytes(const ConvolutionProblem& problem, const Layout& layout) {
+index_t scratch_bytes(const ConvolutionProblem& problem, const CandidateLayout& layout) {
     const index_t sample = sample_bytes(problem.precision, problem.complex_data);
     return Buffer::rounded_bytes(
         checked_multiply(element_count(scratch_shape(problem, layout)), sample));
 }
 
-void lay_out(const ConvolutionProblem& problem, const Layout& layout, TaskPlan& plan) {
+void lay_out(const ConvolutionProblem& problem, const CandidateLayout& layout, TaskPlan& plan) {
     plan.blocks.clear();
     plan.tasks.clear();
     plan.scratch = scratch_shape(problem, layout);
@@ -138,18 +140,18 @@ void lay_out(const ConvolutionProblem& problem, const Layout& layout, TaskPlan& 
 
 namespace {
 
-// Memory of a thread that splits or merges: the rows of a few butterflies.
+// Bytes of a thread that splits or merges, for the rows of a few butterflies.
 constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 
-// Bytes that are written before write-back begins (io/atomic_output.cpp).
+// Bytes that are written to a file before write-back begins (io/atomic_output.cpp).
 constexpr double writeback_bytes = 64 << 20;
 
-// Bytes as a number of them, however many.
-index_t whole(double bytes) {
+// Returns the bytes as an integer, limited to what it holds.
+index_t to_integer(double bytes) {
     return static_cast<index_t>(std::min(bytes, 9e18));
 }
 
-// All arguments are kept by reference.
+// Predicts memory and time of candidates. Keeps all arguments by reference.
 class Predictor {
   public:
     Predictor(const ConvolutionProblem& problem, const EngineList& engines,
@@ -170,15 +172,15 @@ class Predictor {
         candidate.on_gpu = engines_.front()->info().is_gpu;
 
         candidate.host_bytes =
-            checked_add(checked_add(held_bytes(division), in_memory_bytes()),
+            checked_add(checked_add(box_bytes(division), in_memory_bytes()),
                         checked_add(division.scratch_bytes, problem_.other_host_bytes));
 
         double writing_s = 0;
         index_t beyond_one_kernel = 0;
         for (const auto& engine : engines_) {
-            const Costs costs = costs_of(*engine, division);
+            const EngineCosts costs = costs_on(*engine, division);
             add_memory(*engine, division, costs, prediction);
-            // Tasks are handed out as engines become free: the slowest ends last.
+            // Tasks are handed out as engines become free, so that the slowest engine ends last.
             const Makespan makespan = makespan_of(division, costs);
             candidate.seconds = std::max(candidate.seconds, makespan.seconds);
             writing_s = std::max(writing_s, makespan.writing_s);
@@ -196,47 +198,49 @@ class Predictor {
     }
 
   private:
-    // Costs on one engine: `a` of the first block of an image, `b` of each other.
-    struct Costs {
-        BlockCost a, b;
+    // Costs of a candidate on one engine.
+    struct EngineCosts {
+        BlockCost first;  ///< cost of the first block of an image
+        BlockCost other;  ///< cost of each other block
         index_t in_flight = 1;
         bool keep_kernels = true;
-        index_t bytes = 0;      ///< of the engine
-        index_t kernel = 0;     ///< of the largest one
-        index_t workspace = 0;  ///< of each block in flight
-        index_t beyond_one_kernel = 0;
+        index_t bytes = 0;              ///< bytes that the engine takes
+        index_t kernel = 0;             ///< bytes of the largest kernel
+        index_t workspace = 0;          ///< bytes of the workspace of each block in flight
+        index_t beyond_one_kernel = 0;  ///< bytes of all kernels but the largest
     };
     struct Makespan {
-        double seconds;    // until all is written
-        double writing_s;  // of these, since the first was
+        double seconds;    ///< time until everything is written
+        double writing_s;  ///< time from the first write to the last
     };
-    Costs costs_of(const Engine& engine, const BlockDivision& division) const {
-        // Tasks go to any engine: all lay them out for the one with least memory.
+    EngineCosts costs_on(const Engine& engine, const BlockDivision& division) const {
+        // Any engine may get a task, so that all plan for the engine with the least memory.
         const index_t limit = limits_.engine_bytes.value_or(0);
         const auto cost_of = [&](Block block) {
             block.memory_bytes = limit;
             return engine.estimate(block);
         };
-        Costs costs;
-        costs.a = cost_of(division.first);
-        costs.b = division.parts > 1 ? cost_of(division.other) : costs.a;
-        costs.workspace = std::max(costs.a.workspace_bytes, costs.b.workspace_bytes);
-        costs.kernel = std::max(costs.a.kernel_bytes, costs.b.kernel_bytes);
-        const index_t all_kernels = checked_add(
-            costs.a.kernel_bytes, checked_multiply(division.parts - 1, costs.b.kernel_bytes));
+        EngineCosts costs;
+        costs.first = cost_of(division.first);
+        costs.other = division.parts > 1 ? cost_of(division.other) : costs.first;
+        costs.workspace = std::max(costs.first.workspace_bytes, costs.other.workspace_bytes);
+        costs.kernel = std::max(costs.first.kernel_bytes, costs.other.kernel_bytes);
+        const index_t all_kernels =
+            checked_add(costs.first.kernel_bytes,
+                        checked_multiply(division.parts - 1, costs.other.kernel_bytes));
         costs.beyond_one_kernel = all_kernels - costs.kernel;
         const auto bytes = [&](bool keep) {
             return checked_add(checked_multiply(costs.in_flight, costs.workspace),
                                keep ? all_kernels : costs.kernel);
         };
-        // Several in flight are no reason to need more host memory than there is.
-        const index_t staging = std::max(costs.a.staging_bytes, costs.b.staging_bytes);
+        // Staging buffers of several tasks in flight may take at most half of the host's memory.
+        const index_t staging = std::max(costs.first.staging_bytes, costs.other.staging_bytes);
         const auto fits = [&](bool keep) {
             return (limit == 0 || bytes(keep) <= limit) &&
                    checked_multiply(costs.in_flight, staging) <= limits_.host_bytes / 2;
         };
-        // Several in flight are worth more than kernels kept: transfers cost most. Those of a
-        // stream may belong to different images.
+        // Several tasks in flight save more time than kept kernels, since transfers take longest.
+        // Tasks of a stream in flight may belong to different images.
         const index_t all_tasks =
             checked_multiply(tasks(division), streams(division) ? images() : index_t{1});
         costs.in_flight =
@@ -248,7 +252,7 @@ class Predictor {
         return costs;
     }
 
-    void add_memory(const Engine& engine, const BlockDivision& division, const Costs& costs,
+    void add_memory(const Engine& engine, const BlockDivision& division, const EngineCosts& costs,
                     Prediction& prediction) const {
         PlanCandidate& candidate = prediction.candidate;
         const auto in_flight = static_cast<int>(costs.in_flight);
@@ -256,14 +260,14 @@ class Predictor {
         candidate.engine_bytes = std::max(candidate.engine_bytes, costs.bytes);
         candidate.block_bytes =
             std::max(candidate.block_bytes, checked_add(costs.workspace, costs.kernel));
-        candidate.slab_planes = costs.b.slab_planes;
+        candidate.slab_planes = costs.other.slab_planes;
         candidate.tasks_in_flight = &engine == engines_.front().get()
                                         ? in_flight
                                         : std::min(candidate.tasks_in_flight, in_flight);
         candidate.host_bytes = checked_add(
             candidate.host_bytes,
             engine.info().is_gpu
-                ? costs.in_flight * std::max(costs.a.staging_bytes, costs.b.staging_bytes)
+                ? costs.in_flight * std::max(costs.first.staging_bytes, costs.other.staging_bytes)
                 : costs.bytes);
         if (division.scratch_bytes > 0)
             candidate.host_bytes = checked_add(candidate.host_bytes,
@@ -271,44 +275,45 @@ class Predictor {
                                                    engine.info().threads * split_bytes_per_thread);
     }
 
-    // If only few images are expected: kernels, and memory that is used for the first time.
-    double prepare_seconds(const BlockDivision& division, const Costs& costs) const {
+    // Returns the time to prepare kernels and to use memory for the first time. It counts only if a
+    // known number of images is expected.
+    double prepare_seconds(const BlockDivision& division, const EngineCosts& costs) const {
         if (!counts_first_use()) return 0;
         const double taps_s =
             static_cast<double>(element_count(problem_.kernel)) * rates_.kernel_tap_s;
-        const double boxes_s = static_cast<double>(held_bytes(division)) /
+        const double boxes_s = static_cast<double>(box_bytes(division)) /
                                static_cast<double>(engines_.size()) /
                                (rates_.first_touch_bytes_per_s * engines_.front()->info().threads);
-        return taps_s + boxes_s + costs.a.first_use_s + costs.a.kernel_s +
-               static_cast<double>(division.parts - 1) * costs.b.kernel_s;
+        return taps_s + boxes_s + costs.first.first_use_s + costs.first.kernel_s +
+               static_cast<double>(division.parts - 1) * costs.other.kernel_s;
     }
 
-    Makespan makespan_of(const BlockDivision& division, const Costs& costs) const {
-        const auto& [a, b] = std::tie(costs.a, costs.b);
-        const bool held = holds(division);
-        // The last task may end alone.
-        const double alone_s =
-            std::max(a.seconds, b.seconds) + (held ? rates_.held_task_s : rates_.task_s);
-        const index_t side_by_side = held ? index_t{HeldTasks::in_flight} : costs.in_flight;
+    Makespan makespan_of(const BlockDivision& division, const EngineCosts& costs) const {
+        const BlockCost &first = costs.first, &other = costs.other;
+        const bool buffered = buffers_tasks(division);
+        // The last task may run alone.
+        const double alone_s = std::max(first.seconds, other.seconds) +
+                               (buffered ? rates_.buffered_task_s : rates_.task_s);
+        const index_t side_by_side = buffered ? index_t{BufferedTasks::in_flight} : costs.in_flight;
         const double interval_s = side_by_side > 1
-                                      ? std::max({a.interval_s(), b.interval_s(),
+                                      ? std::max({first.interval_s(), other.interval_s(),
                                                   alone_s / static_cast<double>(side_by_side)})
                                       : alone_s;
         const index_t rounds = ceil_div(checked_multiply(tasks(division), images()),
                                         static_cast<index_t>(engines_.size()));
         const double others_s = interval_s * static_cast<double>(rounds - 1);
-        // Walks write as they advance, other blocks when they are convolved.
+        // Walks write as they advance, other blocks are written after they are convolved.
         const auto planes = static_cast<double>(division.first.axes[0].kept);
-        const double last_s = b.slab_planes > 0
-                                  ? alone_s * (1 - static_cast<double>(b.slab_planes) / planes)
-                                  : b.write_s;
+        const double last_s = other.slab_planes > 0
+                                  ? alone_s * (1 - static_cast<double>(other.slab_planes) / planes)
+                                  : other.write_s;
         return {prepare_seconds(division, costs) + alone_s + others_s, others_s + last_s};
     }
 
     // Adds the stages of the blocks of all images.
-    void add_stages(const BlockDivision& division, const Costs& costs,
+    void add_stages(const BlockDivision& division, const EngineCosts& costs,
                     PlanCandidate& candidate) const {
-        const auto& [a, b] = std::tie(costs.a, costs.b);
+        const BlockCost &first = costs.first, &other = costs.other;
         const auto engines = static_cast<double>(engines_.size());
         const auto sum = [&](double of_first, double of_other) {
             return static_cast<double>(images()) *
@@ -325,28 +330,30 @@ class Predictor {
             return static_cast<double>(kept.z) * static_cast<double>(kept.y) *
                    static_cast<double>(kept.x) * static_cast<double>(size_of(block.target_type));
         };
-        const Block& other = division.parts > 1 ? division.other : division.first;
-        const index_t in = whole(sum(source_bytes(division.first), source_bytes(other)));
-        const index_t out = whole(sum(target_bytes(division.first), target_bytes(other)));
+        const Block& other_block = division.parts > 1 ? division.other : division.first;
+        const index_t in = to_integer(sum(source_bytes(division.first), source_bytes(other_block)));
+        const index_t out =
+            to_integer(sum(target_bytes(division.first), target_bytes(other_block)));
         PlanStages& stages = candidate.stages;
         stages.prepare = {0, prepare_seconds(division, costs)};
-        stages.convolve = {0, sum(a.compute_s, b.compute_s) / engines};
+        stages.convolve = {0, sum(first.compute_s, other.compute_s) / engines};
         if (candidate.on_gpu) {
-            stages.to_gpu = {in, sum(a.host_to_device_s, b.host_to_device_s) / engines};
-            stages.from_gpu = {out, sum(a.device_to_host_s, b.device_to_host_s) / engines};
+            stages.to_gpu = {in, sum(first.host_to_device_s, other.host_to_device_s) / engines};
+            stages.from_gpu = {out, sum(first.device_to_host_s, other.device_to_host_s) / engines};
         }
         if (streams(division)) {
-            stages.read = {in, sum(a.read_s, b.read_s)};
-            stages.write = {out, sum(a.write_s, b.write_s)};
+            stages.read = {in, sum(first.read_s, other.read_s)};
+            stages.write = {out, sum(first.write_s, other.write_s)};
         }
     }
 
-    // More than the host has: it keeps fewer kernels, or puts the split volume into scratch files.
+    // Makes a candidate smaller that takes more than the host's memory: keeps fewer kernels, or
+    // puts the split volume into scratch files.
     void make_fit(const BlockDivision& division, index_t beyond_one_kernel,
                   Prediction& prediction) const {
         PlanCandidate& candidate = prediction.candidate;
         const auto engines = static_cast<index_t>(engines_.size());
-        // Engines in host memory keep kernels where there is room for them beside all else.
+        // Engines of the host keep kernels only if there is room for them beside everything else.
         if (!candidate.on_gpu && prediction.keep_kernels) {
             prediction.keep_kernels = false;
             candidate.host_bytes -= engines * beyond_one_kernel;
@@ -354,7 +361,7 @@ class Predictor {
         }
         if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
             return;
-        // Only the parts in flight are in memory then. Every sample is written and read twice.
+        // Only the parts in flight are then in memory. Every sample is written and read twice.
         const index_t part = ceil_div(division.scratch_bytes, division.parts);
         const index_t in_memory =
             engines_.front()->info().streams
@@ -378,7 +385,7 @@ class Predictor {
             static_cast<double>(images()) *
             static_cast<double>(image_bytes() + 2 * division.scratch_bytes + output_bytes());
         PlanStages& stages = candidate.stages;
-        stages.split_and_merge = {whole(bytes), bytes / (rates_.split_bytes_per_s * threads)};
+        stages.split_and_merge = {to_integer(bytes), bytes / (rates_.split_bytes_per_s * threads)};
         candidate.seconds += stages.split_and_merge.seconds;
         if (!counts_first_use()) return;
         const double touch_s = static_cast<double>(division.scratch_bytes) /
@@ -394,24 +401,25 @@ class Predictor {
         candidate.seconds += start_s;
     }
 
-    // Reading before all blocks, and writing after them.
+    // Adds the time of reading before all blocks, and of writing after them.
     void add_files(PlanCandidate& candidate) const {
         PlanStages& stages = candidate.stages;
         const double read = static_cast<double>(images()) * static_cast<double>(image_bytes());
         const double written = static_cast<double>(images()) * static_cast<double>(output_bytes());
-        stages.read = {whole(read), read / problem_.source_bytes_per_s};
-        stages.write = {whole(written), written / problem_.sink_bytes_per_s};
+        stages.read = {to_integer(read), read / problem_.source_bytes_per_s};
+        stages.write = {to_integer(written), written / problem_.sink_bytes_per_s};
         candidate.seconds += stages.read.seconds + stages.write.seconds;
     }
 
-    // Adds the bytes that are not on disk when all is written, `writing_s` after the first were.
+    // Adds the time to bring bytes to disk that are not there after the last write, which comes
+    // `writing_s` after the first.
     void add_commit(double writing_s, PlanCandidate& candidate) const {
         const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
-        // The disk begins whenever so much was written.
+        // Write-back takes place meanwhile, each time that this number of bytes was written.
         const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
                                             std::max(bytes - writeback_bytes, 0.0));
         const double left = bytes - meanwhile;
-        candidate.stages.commit = {whole(left),
+        candidate.stages.commit = {to_integer(left),
                                    rates_.file_sync_s + left / rates_.file_sync_bytes_per_s};
         candidate.seconds += candidate.stages.commit.seconds;
     }
@@ -422,28 +430,27 @@ class Predictor {
     bool streams(const BlockDivision& division) const {
         return problem_.streamed && division.parts == 1;
     }
-    /// Samples are read before a task and its results written after.
-    bool holds(const BlockDivision& division) const {
+    /// Whether samples are read before a task and its results are written after it.
+    bool buffers_tasks(const BlockDivision& division) const {
         return streams(division) && !engines_.front()->info().streams;
     }
     bool counts_first_use() const { return problem_.executions > 0; }
     index_t images() const { return std::max<index_t>(problem_.executions, 1); }
-    index_t held_bytes(const BlockDivision& division) const {
+    /// Returns the bytes of the boxes of a stream that are in memory.
+    index_t box_bytes(const BlockDivision& division) const {
         if (problem_.streamed && division.parts > 1)
             return Bands(problem_, division.parts, division.scratch).bytes();
-        if (!holds(division)) return 0;
+        if (!buffers_tasks(division)) return 0;
         return checked_multiply(
             static_cast<index_t>(engines_.size()),
-            HeldTasks::bytes(division.first, problem_.image,
-                             checked_multiply(tasks(division), problem_.executions)));
+            BufferedTasks::bytes(division.first, problem_.image,
+                                 checked_multiply(tasks(division), problem_.executions)));
     }
-    ///< boxes of streams
+    /// Returns the bytes of image and result; 0 if they are streamed.
     index_t in_memory_bytes() const {
         return problem_.streamed ? 0 : checked_add(image_bytes(), output_bytes());
     }
-    ///< image and result, where they are not streamed
     index_t image_bytes() const { return bytes_of(problem_.image, problem_.image_type); }
-
     index_t output_bytes() const { return bytes_of(problem_.output.shape(), problem_.output_type); }
 
     const ConvolutionProblem& problem_;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One way to run a problem: how it is cut into blocks, and what it takes. Bytes are exact, seconds
-// come from the engines' models and the rates of the machine. The planner compares candidates.
+// A candidate for the plan of a problem: the blocks that it is cut into, and the bytes and seconds
+// that it takes. Bytes are exact, seconds come from the engines' models and the rates of the
+// machine. The planner compares candidates.
 
 #include <optional>
 #include <vector>
@@ -16,25 +17,25 @@ struct AxisTiling {
     std::vector<AxisWindow> windows;
 
     index_t count() const { return static_cast<index_t>(windows.size()); }
-    /// Sizes no tile exceeds: what memory and time are predicted for.
+    /// Returns sizes that no tile exceeds. Memory and time are predicted for them.
     BlockAxis largest() const;
 };
 
 /// Inputs of the choice of grid lengths along one axis.
 struct GridRule {
-    const Engine* engine;  ///< null: sums in space, any length will do
+    const Engine* engine;  ///< null for sums in space, which any length suits
     int axis;
     int parts = 1;
     bool complex_data = false;
     Precision precision = Precision::float32;
-    bool may_be_periodic = true;  ///< a wrap boundary may be the grid's own period
+    bool may_be_periodic = true;  ///< with a wrap boundary, the grid may have the image's length
 };
 
 /// Cuts the outputs of one axis into `count` tiles of equal size (to within one).
 AxisTiling tile_axis(const AxisProblem& problem, index_t count, const GridRule& rule);
 
-/// A way to run the problem: tiles, or one tile split into parts.
-struct Layout {
+/// The tiles of a candidate, or the one tile that is split into parts.
+struct CandidateLayout {
     Method method = Method::in_core;
     Algorithm algorithm = Algorithm::fft;
     int parts = 1;
@@ -44,16 +45,16 @@ struct Layout {
     Index3 tiles() const { return {axes[0].count(), axes[1].count(), axes[2].count()}; }
 };
 
-/// The block of `part` (of the layout's parts) whose undivided axes are `axes`.
-Block part_block(const ConvolutionProblem& problem, const Layout& layout, int part,
+/// Returns the block of part number `part`. `axes` are those of the undivided tile.
+Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layout, int part,
                  const std::array<BlockAxis, 3>& axes);
 
-/// Planes, rows and columns of the split volume; {0, 0, 0} where nothing is split.
-Shape3 scratch_shape(const ConvolutionProblem& problem, const Layout& layout);
-index_t scratch_bytes(const ConvolutionProblem& problem, const Layout& layout);
+/// Returns the planes, rows and columns of the split volume, {0, 0, 0} without parts.
+Shape3 scratch_shape(const ConvolutionProblem& problem, const CandidateLayout& layout);
+index_t scratch_bytes(const ConvolutionProblem& problem, const CandidateLayout& layout);
 
-/// Fills plan.blocks, plan.tasks, plan.windows and the scratch volume.
-void lay_out(const ConvolutionProblem& problem, const Layout& layout, TaskPlan& plan);
+/// Fills plan.blocks, plan.tasks, plan.windows and the size of the split volume.
+void lay_out(const ConvolutionProblem& problem, const CandidateLayout& layout, TaskPlan& plan);
 
 /// Bytes that a plan may take.
 struct MemoryLimits {
@@ -61,25 +62,27 @@ struct MemoryLimits {
     std::optional<index_t> engine_bytes;  ///< the least of the engines' limits
 };
 
-/// The blocks of a way to run a problem.
+/// Sizes of the blocks of a candidate.
 struct BlockDivision {
     Method method = Method::in_core;
     Algorithm algorithm = Algorithm::fft;
     int parts = 1;
     Index3 tiles;
     Shape3 grid;
-    Shape3 scratch;             ///< of the split volume
-    index_t scratch_bytes = 0;  ///< of the same
+    Shape3 scratch;             ///< planes, rows and columns of the split volume
+    index_t scratch_bytes = 0;  ///< bytes of the split volume
     Block first;                ///< part 0, or the largest tile
-    Block other;                ///< all further parts
+    Block other;                ///< every other part
 };
 
+/// Memory and time of a candidate.
 struct Prediction {
     PlanCandidate candidate;
-    bool keep_kernels = true;  ///< between tasks and executions; false: the limit has no room
+    /// Whether kernels are kept between tasks and executions; not if the limit has no room.
+    bool keep_kernels = true;
 };
 
-/// Predicts one way to run `problem` on `engines`, which are of one kind.
+/// Predicts memory and time of a candidate on `engines`, which are of one kind.
 Prediction predict(const ConvolutionProblem& problem, const EngineList& engines,
                    const MemoryLimits& limits, const BlockDivision& division);
 

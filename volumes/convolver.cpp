@@ -24,22 +24,22 @@ namespace convolume {
 
 namespace {
 
-// Cure for an image with NaN or infinities, as the end of a message.
+// End of a message about NaN or infinities in an image.
 constexpr const char* cure_of_nonfinite =
     "repair it, or choose to read such samples as zero or to propagate them";
 
-// Memory was refused after samples had been written: a sink takes every sample once, so that
-// nothing is tried again.
-struct RefusedTooLate {
+// Thrown if memory runs out after samples have been written. A sink takes every sample once, so
+// that the execution is not tried again.
+struct OutOfMemoryAfterWrite {
     OutOfMemory error;
 };
 
-// Calls `run(t, c, context)` for every volume, one after the other.
+// Calls run(t, c, context) for every volume, one after the other, and adds up the reports.
 template <class Run>
 ExecutionReport for_each_volume(const StackFormat& format, const ExecutionContext& context,
                                 const Run& run) {
     ReportSum sum;
-    Progress progress(context, format.volumes(), 0, 1);
+    TaskProgress progress(context, format.volumes(), 0, 1);
     for (index_t volume = 0; volume < format.volumes(); ++volume)
         sum.add(run(volume / format.channels, volume % format.channels, progress.of_task(volume)));
     return sum.report();
@@ -50,7 +50,7 @@ ExecutionReport for_each_volume(const StackFormat& format, const ExecutionContex
 struct Convolver::Impl {
     Options options;
     ResolvedProblem resolved;
-    EngineList engines;  ///< all that may be used
+    EngineList engines;  ///< all engines that a plan may use
     mutable std::mutex runner_mutex;
     mutable std::shared_ptr<const PlanRunner> current_runner;
 
@@ -79,8 +79,8 @@ struct Convolver::Impl {
             factor_rank1(resolved.taps->view(), options.precision).has_value();
     }
 
-    // If few executions are expected: plans them on the CPU, if it ends before a GPU could
-    // begin.
+    // Plans for the CPU alone if few executions are expected. Returns whether they end there before
+    // a GPU could begin.
     bool may_end_before_gpus_start(const EngineChoice& choice) {
         const double start_s = gpu_start_seconds();
         if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
@@ -112,15 +112,15 @@ struct Convolver::Impl {
         return current_runner;
     }
 
-    /// A device had less memory than was planned with, and knows so now: a smaller plan.
+    /// Makes a new plan after a GPU had less memory than planned. Its engine knows the new limit.
     void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
         const std::lock_guard lock(runner_mutex);
-        if (current_runner != failed) return;  // another execution has done so
+        if (current_runner != failed) return;  // another execution has made a new plan
         failed->release();
         current_runner = make_runner();
     }
 
-    /// Calls `run(runner)`, and again with smaller plans as long as GPUs refuse memory.
+    /// Calls run(runner), and again with smaller plans as long as GPUs run out of memory.
     template <class Run>
     ExecutionReport run_with_retries(const Run& run) const {
         constexpr int attempts = 4;
@@ -181,10 +181,10 @@ struct Convolver::Impl {
         return report;
     }
 
-    // `output` is that of the plan: before anything is folded.
+    // Runs the plan. `output` gets its results before they are folded.
     ExecutionReport run_views(const ConstImageView& input, const ImageView& output,
                               const ExecutionContext& context) const {
-        RunArguments arguments;
+        ExecutionArguments arguments;
         arguments.input = input;
         arguments.output = output;
         arguments.subtract = resolved.subtract;
@@ -195,7 +195,7 @@ struct Convolver::Impl {
         });
     }
 
-    ExecutionReport run_on_cpu(const PlanRunner& current, RunArguments& arguments,
+    ExecutionReport run_on_cpu(const PlanRunner& current, ExecutionArguments& arguments,
                                const ExecutionContext& context) const {
         const index_t found =
             may_hold_nonfinite(arguments.input.type) ? check_finite(arguments.input) : 0;
@@ -205,9 +205,9 @@ struct Convolver::Impl {
         return report;
     }
 
-    // Devices look at every sample anyway: the host, whose memory is slower, only where they found
-    // something.
-    ExecutionReport run_on_gpu(const PlanRunner& current, RunArguments& arguments,
+    // GPUs look for NaN as they load samples. The host, whose memory is slower, looks for the first
+    // NaN only if a GPU has found one.
+    ExecutionReport run_on_gpu(const PlanRunner& current, ExecutionArguments& arguments,
                                const ExecutionContext& context) const {
         arguments.find_nonfinite = may_hold_nonfinite(arguments.input.type);
         arguments.nonfinite_to_zero = arguments.find_nonfinite && options.nan == NanPolicy::zero;
@@ -216,7 +216,7 @@ struct Convolver::Impl {
         return report;
     }
 
-    // Returns the samples to be read as 0.
+    // Returns the number of samples that are read as 0. Throws NonfiniteSample if NaN are errors.
     index_t check_finite(const ConstImageView& input) const {
         const auto found = pixels::find_nonfinite(input, runner()->threads());
         if (!found) return 0;
@@ -240,7 +240,7 @@ struct Convolver::Impl {
     ExecutionReport run_stream(ImageSource& source, ImageSink& sink,
                                const ExecutionContext& context) const {
         StreamedImage stream{&source, &sink};
-        RunArguments arguments;
+        ExecutionArguments arguments;
         arguments.stream = &stream;
         arguments.subtract = resolved.subtract;
         arguments.add = resolved.add;
@@ -250,18 +250,18 @@ struct Convolver::Impl {
         const auto run = [&](const PlanRunner& current) {
             try {
                 return current.execute(arguments, context);
-            } catch (const FoundNonfinite&) {
+            } catch (const NonfiniteInStream&) {
                 check_finite(source, context);
                 throw InternalError("NaN or infinities were found in an image that has none");
             } catch (const OutOfMemory& error) {
-                if (stream.written) throw RefusedTooLate{error};
+                if (stream.written) throw OutOfMemoryAfterWrite{error};
                 throw;
             }
         };
         ExecutionReport report;
         try {
             report = run_with_retries(run);
-        } catch (const RefusedTooLate& refused) {
+        } catch (const OutOfMemoryAfterWrite& refused) {
             throw refused.error;
         }
         // Tasks count the samples that they share more than once.
@@ -292,7 +292,8 @@ struct Convolver::Impl {
             });
     }
 
-    /// Throws NonfiniteSample of the first NaN or infinity, or counts them.
+    /// Returns the number of NaN and infinities in a stream. Throws NonfiniteSample at the first
+    /// one if they are errors.
     index_t check_finite(ImageSource& source, const ExecutionContext& context) const {
         const StackFormat format = source.format();
         const Shape3& shape = format.shape;

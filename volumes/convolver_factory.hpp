@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolvers on engines made elsewhere: several convolvers that share them, or engines of a test.
+// Makes convolvers on given engines: several convolvers can share engines, and tests can pass their
+// own.
 
 #include "convolume/convolver.hpp"
 #include "core/engine.hpp"
@@ -8,7 +9,7 @@
 namespace convolume {
 
 struct ConvolverFactory {
-    /// As Convolver's constructor, with `engines` for its EngineChoice.
+    /// Makes a Convolver as its constructor does, with `engines` in place of an EngineChoice.
     static Convolver make(const Shape3& image_shape, const ConstImageView& kernel,
                           const Options& options, EngineList engines,
                           PixelType image_type = PixelType::float32,

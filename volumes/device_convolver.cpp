@@ -10,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// One axis of the program: its window, and how far the kernel is shifted on a periodic grid.
+// One axis of a device program. On a periodic grid the kernel is shifted by `kernel_shift` samples.
 struct DeviceAxis {
     AxisWindow window;
     index_t kernel_shift = 0;
@@ -18,32 +18,33 @@ struct DeviceAxis {
 };
 
 DeviceAxis device_axis(const ConvolutionProblem& problem, int axis, int device) {
-    const AxisProblem of_axis = problem.axis(axis);
+    const AxisProblem axis_problem = problem.axis(axis);
     const auto good_length = [&](index_t least) {
         return require_gpu_backend().good_device_length(device, axis, least, problem.complex_data,
                                                         problem.precision);
     };
     DeviceAxis result;
-    const bool periodic = of_axis.boundary == BoundaryKind::wrap &&
-                          of_axis.kernel <= of_axis.image &&
-                          of_axis.out_end - of_axis.out_begin <= of_axis.image &&
-                          good_length(of_axis.image) == of_axis.image;
+    const bool periodic = axis_problem.boundary == BoundaryKind::wrap &&
+                          axis_problem.kernel <= axis_problem.image &&
+                          axis_problem.out_end - axis_problem.out_begin <= axis_problem.image &&
+                          good_length(axis_problem.image) == axis_problem.image;
     AxisWindow& window = result.window;
-    window = axis_window(of_axis, of_axis.out_begin, of_axis.out_end, periodic);
+    window = axis_window(axis_problem, axis_problem.out_begin, axis_problem.out_end, periodic);
     if (!periodic) {
         window.grid = good_length(window.grid);
-        result.gather = gather_indices(window, of_axis.image, of_axis.boundary);
+        result.gather = gather_indices(window, axis_problem.image, axis_problem.boundary);
         return result;
     }
-    // The grid is the image's own period. Image and result stand where they are in memory; output
-    // out_begin, which would be found at out_begin - kernel_begin, is brought to 0 by the kernel.
+    // The grid has the length of the image, so that image and result stay in place. Output
+    // out_begin would be at grid position out_begin - kernel_begin; the shift of the kernel moves
+    // it to 0.
     const index_t outputs = window.kept();
-    result.kernel_shift = (of_axis.out_begin - window.kernel_begin) % window.grid;
+    result.kernel_shift = (axis_problem.out_begin - window.kernel_begin) % window.grid;
     window.load_begin = 0;
-    window.load_end = of_axis.image;
+    window.load_end = axis_problem.image;
     window.out_begin = window.kernel_begin;
     window.out_end = window.kernel_begin + outputs;
-    result.gather = identity_indices(of_axis.image);
+    result.gather = identity_indices(axis_problem.image);
     return result;
 }
 
@@ -97,7 +98,7 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     spec.memory_limit_bytes = device.max_gpu_bytes.value_or(0);
     spec.workspace = device.workspace_of.get();
     impl_->program = require_gpu_backend().make_device_program(spec);
-    resolved.taps.reset();  // the device has them now
+    resolved.taps.reset();  // the program has a copy in GPU memory
 }
 
 DeviceConvolver::~DeviceConvolver() = default;

@@ -15,9 +15,9 @@ namespace convolume {
 
 namespace {
 
-// Predictions that differ by less say nothing.
+// Relative error of predictions: a smaller difference does not count.
 constexpr double model_error = 0.1;
-// More tiles than this would only mean that the limit is absurd.
+// Only an absurd memory limit needs more tiles.
 constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
 
@@ -30,7 +30,7 @@ MemoryLimits find_limits(const Options& options, const EngineList& engines) {
     return limits;
 }
 
-// A limit to type in: whole units, never below `bytes`.
+// Returns a memory limit that can be typed: whole units, at least `bytes`.
 std::string size_to_allow(index_t bytes) {
     for (const auto& [unit, name] :
          {std::pair{index_t{1} << 30, "GiB"}, {index_t{1} << 20, "MiB"}, {index_t{1} << 10, "KiB"}})
@@ -40,10 +40,10 @@ std::string size_to_allow(index_t bytes) {
 }
 
 struct Candidate : Prediction {
-    Layout layout;
+    CandidateLayout layout;
 };
 
-// Weighs the ways to run a problem on engines of one kind.
+// Predicts and compares the candidates on engines of one kind.
 class Planner {
   public:
     Planner(const ConvolutionProblem& problem, const Options& options, const EngineList& engines)
@@ -55,43 +55,44 @@ class Planner {
     Planner(const Planner&) = delete;
     Planner& operator=(const Planner&) = delete;
 
-    void weigh_all() {
+    void compare_candidates() {
         const Algorithm in_space =
             problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
                 ? Algorithm::separable
                 : Algorithm::direct;
-        if (allows(Method::in_core)) weigh_whole(Method::in_core, 1);
+        if (allows(Method::in_core)) add_whole(Method::in_core, 1);
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})
-                // One part is the undivided transform: worth a line only when asked for by name.
+                // One part is the undivided transform: a candidate only if dif was asked for.
                 if (options_.parts == parts ||
                     (options_.parts == 0 && (parts > 1 || options_.method == Method::dif)))
-                    weigh_whole(Method::dif, parts);
-        if (allows(Method::tiled)) weigh_tilings(Method::tiled, Algorithm::fft);
+                    add_whole(Method::dif, parts);
+        if (allows(Method::tiled)) add_best_tiling(Method::tiled, Algorithm::fft);
         if (allows(Method::direct) && engines_.front()->supports(in_space))
-            weigh_tilings(Method::direct, in_space);
-        for (Candidate& one : candidates_) one.candidate.rejected = why_not(one.candidate);
+            add_best_tiling(Method::direct, in_space);
+        for (Candidate& one : candidates_) one.candidate.rejected = why_rejected(one.candidate);
         choose();
     }
 
     const std::vector<Candidate>& candidates() const { return candidates_; }
-    /// The fastest way that fits; null when none does.
+    /// Returns the chosen candidate; null when none fits.
     const Candidate* best() const { return best_; }
     const EngineList& engines() const { return engines_; }
     index_t host_limit_bytes() const { return limits_.host_bytes; }
 
-    // Names the limit to raise: the engines' when no candidate fits it, else the host's.
+    // Returns an error that names the limits to raise: that of the engines if no candidate fits it,
+    // and that of the host if the candidate which needs least exceeds it.
     OutOfMemory nothing_fits() const {
         const auto least = std::min_element(
             candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
-                return std::pair(excess(a.candidate), a.candidate.host_bytes) <
-                       std::pair(excess(b.candidate), b.candidate.host_bytes);
+                return std::pair(engine_excess(a.candidate), a.candidate.host_bytes) <
+                       std::pair(engine_excess(b.candidate), b.candidate.host_bytes);
             });
         const PlanCandidate& candidate = least->candidate;
         std::string cure;
         std::vector<OptionName> options;
         MemoryKind memory = MemoryKind::host;
-        if (excess(candidate) > 0) {
+        if (engine_excess(candidate) > 0) {
             cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
                            " instead of ", format_bytes(*limits_.engine_bytes));
             options.push_back({candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes"});
@@ -116,7 +117,7 @@ class Planner {
     }
 
   private:
-    // The fastest that fits, or the simplest that is hardly slower.
+    // Chooses the fastest candidate that fits, or one with fewer blocks that is hardly slower.
     void choose() {
         double least_s = std::numeric_limits<double>::infinity();
         for (const Candidate& one : candidates_)
@@ -132,7 +133,7 @@ class Planner {
                 best_ = &one;
     }
 
-    // A number of parts asks for a split.
+    // Whether the options allow a method; with a number of parts, only a split is allowed.
     bool allows(Method method) const {
         return options_.method == method ||
                (options_.method == Method::automatic && options_.parts == 0);
@@ -143,8 +144,9 @@ class Planner {
                 problem_.complex_data, problem_.precision};
     }
 
-    void weigh_whole(Method method, int parts) {
-        Layout layout{method, Algorithm::fft, parts, false, {}};
+    // Adds the candidate of one tile, split into `parts` if there are several.
+    void add_whole(Method method, int parts) {
+        CandidateLayout layout{method, Algorithm::fft, parts, false, {}};
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
                 tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
@@ -156,15 +158,15 @@ class Planner {
         candidates_.push_back(std::move(one));
     }
 
-    // The best tiling, or the one that needs least where none fits.
-    void weigh_tilings(Method method, Algorithm algorithm) {
-        struct Choice {
+    // Adds the fastest tiling that fits, or the tiling that needs the least memory if none fits.
+    void add_best_tiling(Method method, Algorithm algorithm) {
+        struct MeasuredTiling {
             AxisTiling tiling;
             BlockAxis largest;
         };
-        const Layout shape{
+        const CandidateLayout shape{
             method, algorithm, 1, algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
-        std::array<std::vector<Choice>, 3> choices;
+        std::array<std::vector<MeasuredTiling>, 3> tilings;
         for (int a = 0; a < 3; ++a) {
             const AxisProblem axis = problem_.axis(a);
             const index_t extent = axis.out_end - axis.out_begin;
@@ -173,28 +175,28 @@ class Planner {
             for (const index_t count : tile_counts(extent)) {
                 AxisTiling tiling = tile_axis(axis, count, rule);
                 const BlockAxis largest = tiling.largest();
-                choices[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
+                tilings[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
             }
         }
         std::optional<Candidate> best;
-        std::array<const Choice*, 3> best_choice{};
-        for (const Choice& z : choices[0])
-            for (const Choice& y : choices[1])
-                for (const Choice& x : choices[2]) {
+        std::array<const MeasuredTiling*, 3> best_tiling{};
+        for (const MeasuredTiling& z : tilings[0])
+            for (const MeasuredTiling& y : tilings[1])
+                for (const MeasuredTiling& x : tilings[2]) {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
                     Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
                     if (best && !is_better(found.candidate, best->candidate)) continue;
                     best.emplace();
                     static_cast<Prediction&>(*best) = std::move(found);
-                    best_choice = {&z, &y, &x};
+                    best_tiling = {&z, &y, &x};
                 }
         best->layout = shape;
-        for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_choice[a]->tiling;
+        for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_tiling[a]->tiling;
         candidates_.push_back(std::move(*best));
     }
 
-    // 1, 2, 3, 4, 6, 8, 12, …, extent
+    // Returns the numbers of tiles that are tried along an axis: 1, 2, 3, 4, 6, 8, 12, …, extent.
     static std::vector<index_t> tile_counts(index_t extent) {
         std::vector<index_t> counts;
         const index_t most = std::min(extent, max_tiles_per_axis);
@@ -216,8 +218,9 @@ class Planner {
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
 
-    // Of layouts without parts, only the kind is used.
-    Prediction predict(const Layout& layout, const Index3& tiles,
+    // Predicts a candidate from the sizes of its largest tile; layout.axes are used only with
+    // parts.
+    Prediction predict(const CandidateLayout& layout, const Index3& tiles,
                        const std::array<BlockAxis, 3>& axes) const {
         return convolume::predict(problem_, engines_, limits_,
                                   {layout.method,
@@ -231,7 +234,8 @@ class Planner {
                                    part_block(problem_, layout, layout.parts - 1, axes)});
     }
 
-    std::string why_not(const PlanCandidate& candidate) const {
+    // Returns why a candidate does not fit; empty if it fits.
+    std::string why_rejected(const PlanCandidate& candidate) const {
         if (limits_.engine_bytes && candidate.engine_bytes > *limits_.engine_bytes)
             return message("needs ", format_bytes(candidate.engine_bytes),
                            " on an engine limited to ", format_bytes(*limits_.engine_bytes));
@@ -241,7 +245,8 @@ class Planner {
         return {};
     }
 
-    index_t excess(const PlanCandidate& candidate) const {
+    // Returns the bytes of a candidate beyond the limit of the engines.
+    index_t engine_excess(const PlanCandidate& candidate) const {
         return std::max<index_t>(
             0, candidate.engine_bytes - limits_.engine_bytes.value_or(candidate.engine_bytes));
     }
@@ -254,8 +259,8 @@ class Planner {
     const Candidate* best_ = nullptr;
 };
 
-// Whether `a` is the better plan, of engines of another kind. Where they hardly differ, files
-// decide how long it takes: then the engine that works less, whose time is hidden for certain.
+// Whether `a` is better than `b`, a plan for engines of another kind. If two streamed plans hardly
+// differ, the files decide how long a run takes. The plan is then better whose engines work less.
 bool is_preferable(const PlanCandidate& a, const PlanCandidate& b) {
     const auto work_s = [](const PlanStages& stages) {
         return stages.split_and_merge.seconds + stages.to_gpu.seconds + stages.convolve.seconds +
@@ -309,7 +314,7 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
     const Planner* best = nullptr;
     for (std::size_t i = 0; i < planners.size(); ++i) {
         Planner& planner = planners[i];
-        planner.weigh_all();
+        planner.compare_candidates();
         for (const Candidate& one : planner.candidates()) plan.candidates.push_back(one.candidate);
         if (!planner.best()) continue;
         if (best && !is_preferable(planner.best()->candidate, best->best()->candidate)) continue;

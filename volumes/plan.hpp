@@ -11,39 +11,40 @@
 
 namespace convolume {
 
-/// One block of a plan and where its data are.
+/// One block of a plan and the place of its data.
 struct Task {
-    std::array<AxisWindow, 3> windows;  ///< of tiles; of the undivided problem for parts
+    std::array<AxisWindow, 3> windows;  ///< windows of the tile; of the undivided problem for parts
     PartId part;
     int block = 0;  ///< index into TaskPlan::blocks
 };
 
-/// A plan with all that it takes to run it.
+/// A plan with the blocks and tasks that run it.
 struct TaskPlan {
     ConvolutionProblem problem;
     PlanCandidate chosen;
-    std::vector<PlanCandidate> candidates;  ///< all that were weighed, the chosen one among them
+    std::vector<PlanCandidate> candidates;  ///< all candidates, the chosen one among them
     std::vector<Block> blocks;              ///< distinct block sizes
     std::vector<Task> tasks;
-    std::array<AxisWindow, 3> windows;  ///< of the undivided problem
-    Shape3 scratch;  ///< of Method::dif: planes of the split volume (z = grid length)
+    std::array<AxisWindow, 3> windows;  ///< windows of the undivided problem
+    Shape3 scratch;  ///< planes (the grid along z), rows and columns of the split volume
     index_t scratch_bytes = 0;
-    bool keep_kernels = true;  ///< between tasks and executions; false: the limit has no room
-    std::vector<int> engine_indices;   ///< those of the list that take part
-    std::vector<std::string> engines;  ///< their names
+    /// Whether kernels are kept between tasks and executions; not if the limit has no room.
+    bool keep_kernels = true;
+    std::vector<int> engine_indices;   ///< indices of the engines that the plan uses
+    std::vector<std::string> engines;  ///< names of these engines
     index_t host_limit_bytes = 0;
 
     const Block& block_of(const Task& task) const {
         return blocks[static_cast<std::size_t>(task.block)];
     }
-    /// The plan as callers see it.
+    /// Returns the plan as callers see it.
     Plan summary() const;
 };
 
-/// Chooses among the methods `options` allows by predicted time on `engines` (at least one). Where
-/// the list holds CPU and GPU engines, either kind is weighed by itself and one of them chosen.
-/// Throws Unavailable when no engine can run the method asked for; OutOfMemory, naming the least
-/// limit that would do, when nothing fits.
+/// Chooses among the methods that `options` allows by predicted time on `engines` (at least one).
+/// If the list holds CPU and GPU engines, the plan uses either the ones or the others. Throws
+/// Unavailable when no engine can run the method of `options`. Throws OutOfMemory, with the least
+/// sufficient limit, when no candidate fits.
 TaskPlan make_plan(const ConvolutionProblem& problem, const Options& options,
                    const EngineList& engines);
 

@@ -17,10 +17,11 @@ namespace convolume {
 
 namespace {
 
-// Devices begin when so much of the split volume is there: less is not worth sharing by threads.
+// Bytes of the split volume that are made at a time while GPUs convolve: fewer bytes are not worth
+// sharing among threads.
 constexpr index_t least_split_bytes = index_t{4} << 20;
 
-// The host's threads of all engines together.
+// Returns the number of host threads of all engines.
 int host_threads(const EngineList& engines) {
     int threads = 0;
     for (const auto& engine : engines) threads += engine->info().threads;
@@ -29,10 +30,10 @@ int host_threads(const EngineList& engines) {
 
 }  // namespace
 
-// The progress of a split, for engines that read what it has made meanwhile.
-class PlanRunner::SplitFront {
+// The steps that a split has made, for engines that read its planes while it goes on.
+class PlanRunner::SplitProgress {
   public:
-    explicit SplitFront(index_t steps) : steps_(steps) {}
+    explicit SplitProgress(index_t steps) : steps_(steps) {}
 
     index_t steps() const { return steps_; }
     bool is_complete() {
@@ -46,18 +47,19 @@ class PlanRunner::SplitFront {
         }
         advanced_.notify_all();
     }
-    /// Returns when planes [0, planes) of any part are there; throws what stopped the split.
+    /// Waits until planes [0, planes) of every part are made. Rethrows an exception of the split.
     void await(index_t planes) {
         std::unique_lock lock(mutex_);
-        // Further planes of real data's part 0 are made in the same steps once more.
+        // If the data are real, part 0 has twice the planes, and a step makes two of them.
         const index_t needed = std::min(planes, steps_);
         advanced_.wait(lock, [&] { return error_ || done_ >= needed; });
         if (error_) std::rethrow_exception(error_);
     }
-    template <class Work>
-    void guard(const Work& work) {
+    /// Calls `split`. An exception of it is kept for await().
+    template <class Split>
+    void run(const Split& split) {
         try {
-            work();
+            split();
         } catch (...) {
             {
                 const std::lock_guard lock(mutex_);
@@ -80,11 +82,11 @@ PlanRunner::PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const 
       engines_(std::move(engines)),
       taps_(std::move(taps)),
       threads_(host_threads(engines_)),
-      kept_(std::make_unique<KeptKernels[]>(engines_.size())),
+      kept_kernels_(std::make_unique<KeptKernels[]>(engines_.size())),
       scratch_(std::make_unique<BufferPool>(plan_.chosen.on_gpu ? HostMemory::page_locked
                                                                 : HostMemory::ordinary)) {
     for (std::size_t i = 0; i < engines_.size(); ++i)
-        kept_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
+        kept_kernels_[i].of_part.resize(static_cast<std::size_t>(plan_.chosen.parts));
 }
 
 std::shared_ptr<const EngineKernel> PlanRunner::kernel(std::size_t engine, const Task& task,
@@ -96,23 +98,23 @@ std::shared_ptr<const EngineKernel> PlanRunner::kernel(std::size_t engine, const
                                          !plan_.keep_kernels);
     };
     if (!plan_.keep_kernels) return prepare();
-    KeptKernels& kept = kept_[engine];
+    KeptKernels& kept = kept_kernels_[engine];
     const std::lock_guard lock(kept.mutex);
-    auto& known = kept.of_part[static_cast<std::size_t>(task.part.index)];
-    if (!known) known = prepare();
-    return known;
+    auto& kernel = kept.of_part[static_cast<std::size_t>(task.part.index)];
+    if (!kernel) kernel = prepare();
+    return kernel;
 }
 
 void PlanRunner::release() const {
     for (std::size_t i = 0; i < engines_.size(); ++i) {
-        const std::lock_guard lock(kept_[i].mutex);
-        for (auto& kernel : kept_[i].of_part) kernel.reset();
+        const std::lock_guard lock(kept_kernels_[i].mutex);
+        for (auto& kernel : kept_kernels_[i].of_part) kernel.reset();
         engines_[i]->release_workspaces();
     }
     scratch_->release();
 }
 
-ExecutionReport PlanRunner::execute(const RunArguments& arguments,
+ExecutionReport PlanRunner::execute(const ExecutionArguments& arguments,
                                     const ExecutionContext& context) const {
     throw_if_stopped(context);
     if (context.timeline)
@@ -125,16 +127,16 @@ ExecutionReport PlanRunner::execute(const RunArguments& arguments,
                             : run_parts(arguments, context);
 }
 
-ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
+ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
                                       const ExecutionContext& context) const {
     StreamedImage* const stream = arguments.stream;
     const StackFormat image = stream ? stream->source->format() : StackFormat{};
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t all_tasks = checked_multiply(tasks, image.volumes());
-    const bool holds = stream && !engines_.front()->info().streams;
-    std::vector<HeldTasks> held(holds ? engines_.size() : 0);
+    const bool buffers = stream && !engines_.front()->info().streams;
+    std::vector<BufferedTasks> buffered(buffers ? engines_.size() : 0);
     ReportSum report;
-    Progress progress(context, all_tasks, 0, 1);
+    TaskProgress progress(context, all_tasks, 0, 1);
     const auto run_task = [&](int worker, index_t number, const ExecutionContext& task_context) {
         const std::size_t engine = engine_of(worker);
         const int task_number = static_cast<int>(number % tasks);
@@ -165,15 +167,15 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
                                               from, to, task_number, task_context);
         };
         const ExecutionReport done =
-            holds ? held[engine].run(input, output, engines_[engine]->info().threads,
-                                     {context.timeline, task_number}, convolve)
-                  : convolve(input, output);
+            buffers ? buffered[engine].run(input, output, engines_[engine]->info().threads,
+                                           {context.timeline, task_number}, convolve)
+                    : convolve(input, output);
         report.add(done);
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
-            throw FoundNonfinite{};
+            throw NonfiniteInStream{};
     };
-    run_on_engines(workers(holds ? HeldTasks::in_flight : plan_.chosen.tasks_in_flight), all_tasks,
-                   context, [&](int worker, index_t number) {
+    run_on_engines(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
+                   all_tasks, context, [&](int worker, index_t number) {
                        progress.run(number, [&](const ExecutionContext& task_context) {
                            run_task(worker, number, task_context);
                        });
@@ -182,12 +184,12 @@ ExecutionReport PlanRunner::run_tiles(const RunArguments& arguments,
 }
 
 const Task& PlanRunner::part_task(index_t number) const {
-    // Real data's part 0 is complete last.
+    // If the data are real, the split completes part 0 last.
     const auto place = static_cast<std::size_t>(number + 1) % plan_.tasks.size();
     return plan_.tasks[place];
 }
 
-PartRows PlanRunner::part_rows(index_t number) const {
+PartBoxes PlanRunner::part_boxes(index_t number) const {
     const Task& task = part_task(number);
     const auto& axes = plan_.block_of(task).axes;
     const Shape3& image = plan_.problem.image;
@@ -217,10 +219,9 @@ BufferPool::Lease PlanRunner::take_scratch(const ExecutionContext& context) cons
     return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
 }
 
-// The split works along z only: rows and columns are continued by the engines, from the image's
-// own.
-index_t PlanRunner::split_image(const RunArguments& arguments, void* split_volume,
-                                SplitFront& front, const ExecutionContext& context) const {
+// The split works along z only: engines continue rows and columns of the image by the boundary.
+index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split_volume,
+                                SplitProgress& made, const ExecutionContext& context) const {
     const ConvolutionProblem& problem = plan_.problem;
     const decompose::SplitLayout layout = split_layout(plan_);
     const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
@@ -231,50 +232,50 @@ index_t PlanRunner::split_image(const RunArguments& arguments, void* split_volum
                            arguments.nonfinite_to_zero};
     const index_t stride =
         plan_.chosen.on_gpu
-            ? std::max(ceil_div(front.steps(), 16),
-                       ceil_div(least_split_bytes, ceil_div(plan_.scratch_bytes, front.steps())))
-            : front.steps();
+            ? std::max(ceil_div(made.steps(), 16),
+                       ceil_div(least_split_bytes, ceil_div(plan_.scratch_bytes, made.steps())))
+            : made.steps();
     index_t replaced = 0;
-    for (index_t begin = 0; begin < front.steps(); begin += stride) {
+    for (index_t begin = 0; begin < made.steps(); begin += stride) {
         const decompose::StepRange steps{begin, begin + stride};
         replaced += visit_reals(problem.precision, split_volume, [&](auto* reals) {
             return decompose::split(input, layout, reals, threads_, context, steps);
         });
-        front.advance(begin + stride);
+        made.advance(begin + stride);
     }
     return replaced;
 }
 
-ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
+ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
                                       const ExecutionContext& context) const {
     const decompose::SplitLayout layout = split_layout(plan_);
     const BufferPool::Lease scratch = take_scratch(context);
     const PartStore store(layout, plan_.problem.precision, scratch.data());
     ReportSum report;
 
-    // Devices begin with the planes that are there.
-    SplitFront front(decompose::split_steps(layout));
+    // GPUs begin while the image is still being split.
+    SplitProgress made(decompose::split_steps(layout));
     const auto split = [&] {
-        report.add_nonfinite(split_image(arguments, scratch.data(), front, context));
+        report.add_nonfinite(split_image(arguments, scratch.data(), made, context));
     };
     std::jthread splitter;
     if (plan_.chosen.on_gpu)
         splitter = std::jthread([&, scope = current_stop_scope()] {
             const AdoptedStopScope adopted(scope);
-            front.guard(split);
+            made.run(split);
         });
     else
         split();
     if (context.progress) context.progress(0.1);
 
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
-    Progress progress(context, tasks, 0.1, 0.9);
+    TaskProgress progress(context, tasks, 0.1, 0.9);
     run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
         const auto connect_part = [&](BlockInput& input, BlockOutput& output) {
-            store.connection(part_rows(number))(input, output);
+            store.connection(part_boxes(number))(input, output);
             input.find_nonfinite = arguments.find_nonfinite;
-            if (!front.is_complete())
-                input.await_planes = [&front](index_t planes) { front.await(planes); };
+            if (!made.is_complete())
+                input.await_planes = [&made](index_t planes) { made.await(planes); };
         };
         progress.run(number, [&](const ExecutionContext& task_context) {
             report.add_nonfinite(
@@ -294,7 +295,7 @@ ExecutionReport PlanRunner::run_parts(const RunArguments& arguments,
     return report.report();
 }
 
-ExecutionReport PlanRunner::run_streamed_parts(const RunArguments& arguments,
+ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& arguments,
                                                const ExecutionContext& context) const {
     const decompose::SplitLayout layout = split_layout(plan_);
     const Precision precision = plan_.problem.precision;
@@ -312,9 +313,9 @@ ExecutionReport PlanRunner::run_streamed_parts(const RunArguments& arguments,
     const StackFormat format = arguments.stream->source->format();
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     const index_t steps = 2 * bands.count() + tasks;
-    Progress progress(context, checked_multiply(steps, format.volumes()), 0, 1);
+    TaskProgress progress(context, checked_multiply(steps, format.volumes()), 0, 1);
     ReportSum report;
-    // Engines that convolve in memory are given parts of files one by one.
+    // For engines that convolve in memory, parts are loaded from files one by one.
     const bool loads = on_disk && !engines_.front()->info().streams;
     std::vector<LoadedParts> loaded(loads ? engines_.size() : 0);
 
@@ -325,7 +326,7 @@ ExecutionReport PlanRunner::run_streamed_parts(const RunArguments& arguments,
             inner.progress = {};
             return inner;
         };
-        // Bands count as done when they are.
+        // TaskProgress advances by whole bands.
         const auto for_each_band = [&](index_t first_step, const auto& work) {
             run_on_engines(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
                 progress.run(volume * steps + first_step + i, [&](const ExecutionContext& inner) {
@@ -341,12 +342,12 @@ ExecutionReport PlanRunner::run_streamed_parts(const RunArguments& arguments,
             const index_t step = volume * steps + bands.count() + number;
             progress.run(step, [&](const ExecutionContext& inner) {
                 const std::size_t engine = engine_of(worker);
-                const PartRows rows = part_rows(number);
+                const PartBoxes boxes = part_boxes(number);
                 const auto convolve = [&](const ConnectPart& connect_part) {
                     return convolve_part(engine, number, connect_part, inner);
                 };
-                report.add(loads ? loaded[engine].run(*store, rows, convolve)
-                                 : convolve(store->connection(rows)));
+                report.add(loads ? loaded[engine].run(*store, boxes, convolve)
+                                 : convolve(store->connection(boxes)));
             });
         });
         for_each_band(bands.count() + tasks, [&](const Band& band, const ExecutionContext& inner) {
@@ -389,21 +390,21 @@ void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
     if (first_error) std::rethrow_exception(first_error);
 }
 
-ExecutionContext Progress::of_task(index_t task) {
+ExecutionContext TaskProgress::of_task(index_t task) {
     ExecutionContext context = context_;
     if (context.progress)
         context.progress = [this, task](double fraction) { update(task, fraction); };
     return context;
 }
 
-void Progress::update(index_t task, double fraction) {
+void TaskProgress::update(index_t task, double fraction) {
     const std::lock_guard lock(mutex_);
     double& done = done_[static_cast<std::size_t>(task)];
     if (fraction <= done) return;
     total_ += fraction - done;
     done = fraction;
     double total = total_ / static_cast<double>(done_.size());
-    if (total > 1 - 1e-9) total = 1;  // all done, but for the rounding of many steps
+    if (total > 1 - 1e-9) total = 1;  // all tasks are done; sums of many fractions are rounded
     if (total <= reported_) return;
     reported_ = total;
     context_.progress(begin_ + (end_ - begin_) * total);

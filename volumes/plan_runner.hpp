@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs a plan: tasks to engines, and around them split and merge when there are parts.
+// Runs a plan: hands tasks to engines and adds up their progress. With parts, splits the image
+// before and merges the results afterwards.
 
 #include <functional>
 #include <memory>
@@ -17,38 +18,42 @@
 
 namespace convolume {
 
-/// A plan with its engines and the kernels they keep. execute() may run concurrently.
+/// A plan with its engines and the kernels that they keep. Several threads may call execute().
 class PlanRunner {
   public:
-    /// `engines`: those of the plan. `taps`: as in Engine::prepare, trimmed as the plan's windows
-    /// say.
+    /// `engines` are those of the plan. `taps` are as in Engine::prepare(), and trimmed as the
+    /// windows of the plan say.
     PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps);
 
     const TaskPlan& plan() const { return plan_; }
     int threads() const { return threads_; }
 
-    ExecutionReport execute(const RunArguments& arguments, const ExecutionContext& context) const;
+    ExecutionReport execute(const ExecutionArguments& arguments,
+                            const ExecutionContext& context) const;
 
-    /// Gives back what is kept between executions: kernels, scratch, workspaces.
+    /// Frees the memory kept between executions: kernels, split volumes and workspaces.
     void release() const;
 
   private:
-    ExecutionReport run_tiles(const RunArguments& arguments, const ExecutionContext& context) const;
-    ExecutionReport run_parts(const RunArguments& arguments, const ExecutionContext& context) const;
-    ExecutionReport run_streamed_parts(const RunArguments& arguments,
+    ExecutionReport run_tiles(const ExecutionArguments& arguments,
+                              const ExecutionContext& context) const;
+    ExecutionReport run_parts(const ExecutionArguments& arguments,
+                              const ExecutionContext& context) const;
+    ExecutionReport run_streamed_parts(const ExecutionArguments& arguments,
                                        const ExecutionContext& context) const;
-    /// The task of a plan in parts that is `number` in their order.
+    /// Returns the task that is run as number `number` of a plan in parts.
     const Task& part_task(index_t number) const;
-    PartRows part_rows(index_t number) const;
+    PartBoxes part_boxes(index_t number) const;
     ExecutionReport convolve_part(std::size_t engine, index_t number,
                                   const ConnectPart& connect_part,
                                   const ExecutionContext& context) const;
     BufferPool::Lease take_scratch(const ExecutionContext& context) const;
-    class SplitFront;
-    /// Returns the number of samples that were read as 0 because they are not finite.
-    index_t split_image(const RunArguments& arguments, void* split_volume, SplitFront& front,
-                        const ExecutionContext& context) const;
-    /// Number of threads that hand tasks to engines, with `in_flight` tasks on each.
+    class SplitProgress;
+    /// Splits the image. Returns the number of samples that were read as 0 because they are not
+    /// finite.
+    index_t split_image(const ExecutionArguments& arguments, void* split_volume,
+                        SplitProgress& made, const ExecutionContext& context) const;
+    /// Returns the number of threads that hand tasks to engines, with `in_flight` tasks on each.
     int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
     int workers() const { return workers(plan_.chosen.tasks_in_flight); }
     std::size_t engine_of(int worker) const {
@@ -66,30 +71,32 @@ class PlanRunner {
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
     int threads_;
-    std::unique_ptr<KeptKernels[]> kept_;  ///< one for each engine
-    std::unique_ptr<BufferPool> scratch_;
-    /// A plan may take all that a GPU has: executions on GPUs follow one another.
+    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< one for each engine
+    std::unique_ptr<BufferPool> scratch_;          ///< split volumes
+    /// Held while GPUs execute: a plan may take all memory of a GPU.
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
 };
 
-/// Calls `run(engine_index, task_index)` once for every task in [0, tasks), each engine from its
-/// own thread. The first exception stops the others from taking more tasks and is rethrown here.
+/// Calls `run(engine, task)` once for every task in [0, tasks), with one thread for each engine.
+/// After an exception no further tasks begin, and the first exception is rethrown.
 void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
                     const std::function<void(int engine, index_t task)>& run);
 
-class Progress {
+/// Adds up the progress of tasks that run side by side.
+class TaskProgress {
   public:
-    /// Reports into `context` the range [begin, end], shared evenly by `tasks`.
-    Progress(const ExecutionContext& context, index_t tasks, double begin, double end)
+    /// Reports to `context` progress from `begin` to `end`, in which every task has an equal share.
+    TaskProgress(const ExecutionContext& context, index_t tasks, double begin, double end)
         : context_(context),
           begin_(begin),
           end_(end),
           done_(static_cast<std::size_t>(tasks), 0.0) {}
 
-    /// A context like the caller's whose progress counts for `task`. Refers to this object.
+    /// Returns a context like the caller's whose progress counts for `task`. It refers to this
+    /// object.
     ExecutionContext of_task(index_t task);
 
-    /// Calls `work` with such a context. When it returns, the task is complete.
+    /// Calls `work` with the context of the task, and counts the task as complete.
     template <class Work>
     void run(index_t task, const Work& work) {
         const ExecutionContext context = of_task(task);
@@ -104,9 +111,9 @@ class Progress {
     double begin_;
     double end_;
     std::mutex mutex_;
-    std::vector<double> done_;
-    double total_ = 0;  ///< sum of done_
-    double reported_ = 0;
+    std::vector<double> done_;  ///< fraction of each task that is done
+    double total_ = 0;          ///< sum of done_
+    double reported_ = 0;       ///< fraction of all tasks that was reported last
 };
 
 }  // namespace convolume

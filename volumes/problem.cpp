@@ -13,11 +13,12 @@ namespace convolume {
 
 namespace {
 
-struct KernelFacts {
-    double sum = 0;                   ///< real part, as given
-    std::complex<double> factor = 1;  ///< of the normalization
+// Sums and peak of a kernel.
+struct KernelStatistics {
+    double sum = 0;                   ///< real part of the sum, before normalization
+    std::complex<double> factor = 1;  ///< factor that normalizes the kernel
     std::complex<double> normalized_sum = 0;
-    double normalized_peak = 0;  ///< largest magnitude, normalized
+    double normalized_peak = 0;  ///< largest magnitude after normalization
 };
 
 template <class T>
@@ -28,7 +29,7 @@ std::complex<double> as_complex(T value) {
         return static_cast<double>(value);
 }
 
-// std::abs() of complex numbers takes its time even where they are real.
+// Returns |value|. std::abs() of a complex number is slow, also if its imaginary part is 0.
 double magnitude_of(const std::complex<double>& value) {
     return value.imag() == 0 ? std::abs(value.real()) : std::abs(value);
 }
@@ -40,15 +41,16 @@ ConstImageView reversed(const ConstImageView& view) {
     return flipped;
 }
 
-// Throws InvalidArgument (an extent of 0), BadData (NaN, all zero, a sum of 0 to be normalized).
-KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization normalization) {
+// Checks the kernel and computes its sums. Throws InvalidArgument for an extent of 0. Throws
+// BadData for NaN, a kernel of zeros, and a sum of 0 that is to be normalized.
+KernelStatistics check_kernel(const ConstImageView& kernel, KernelNormalization normalization) {
     for (int a = 0; a < 3; ++a)
         if (kernel.shape[a] < 1)
             throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
                                           kernel.shape[a],
                                           ": it needs at least 1 sample on every axis"));
     check_memory(kernel, "the kernel");
-    KernelFacts facts;
+    KernelStatistics statistics;
     std::complex<double> sum = 0;
     std::complex<double> peak = 0;
     double magnitude = 0, most = 0;
@@ -69,12 +71,12 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
         throw BadData(
             "the kernel is zero everywhere: check that the right file or channel was given");
 
-    facts.sum = sum.real();
+    statistics.sum = sum.real();
     switch (normalization) {
         case KernelNormalization::none:
             break;
         case KernelNormalization::sum:
-            // A sum that is only the rounding of its terms would blow the kernel up.
+            // Dividing by a sum that is only rounding error would make a huge kernel.
             if (std::abs(sum) <=
                 (kernel.type == PixelType::float64 || kernel.type == PixelType::complex128 ? 1e-12
                                                                                            : 1e-6) *
@@ -82,26 +84,26 @@ KernelFacts examine_kernel(const ConstImageView& kernel, KernelNormalization nor
                 throw BadData(
                     "the kernel's sum is 0, so it cannot be normalized to 1: choose normalization "
                     "peak or none");
-            facts.factor = 1.0 / sum;
+            statistics.factor = 1.0 / sum;
             break;
         case KernelNormalization::peak:
-            facts.factor = 1.0 / std::abs(peak);
+            statistics.factor = 1.0 / std::abs(peak);
             break;
     }
-    facts.normalized_sum = sum * facts.factor;
-    facts.normalized_peak = std::abs(peak * facts.factor);
-    return facts;
+    statistics.normalized_sum = sum * statistics.factor;
+    statistics.normalized_peak = std::abs(peak * statistics.factor);
+    return statistics;
 }
 
-// Samples of `box` of the kernel, normalized, in `type`. With `flip` the kernel is flipped on all
-// axes and conjugated first, and `box` refers to the flipped one. Throws BadData when `type` cannot
-// hold the kernel's peak.
-Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool flip, const Box3& box,
-                 PixelType type) {
+// Returns the samples of `box` of the kernel, normalized and converted to `type`. With `flip` the
+// kernel is first flipped along all axes and conjugated, and `box` refers to the flipped kernel.
+// Throws BadData if `type` cannot hold the peak of the kernel.
+Volume make_taps(const ConstImageView& kernel, const KernelStatistics& statistics, bool flip,
+                 const Box3& box, PixelType type) {
     const bool single = type == PixelType::float32 || type == PixelType::complex64;
-    if (single && (facts.normalized_peak > std::numeric_limits<float>::max() ||
-                   facts.normalized_peak < std::numeric_limits<float>::min()))
-        throw BadData(message("the kernel's peak is ", facts.normalized_peak,
+    if (single && (statistics.normalized_peak > std::numeric_limits<float>::max() ||
+                   statistics.normalized_peak < std::numeric_limits<float>::min()))
+        throw BadData(message("the kernel's peak is ", statistics.normalized_peak,
                               ", beyond what float32 holds: normalize it, or compute in float64"));
     Volume taps(box.shape(), type);
     const ConstImageView source = subview(flip ? reversed(kernel) : kernel, box);
@@ -112,7 +114,7 @@ Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool fl
             const Index3 strides = contiguous_strides(taps.shape());
             for_each_sample(source, [&](const auto& sample, const Index3& at) {
                 std::complex<double> value = as_complex(sample);
-                value *= facts.factor;
+                value *= statistics.factor;
                 if (flip) value = std::conj(value);
                 T& tap = elements[at.z * strides.z + at.y * strides.y + at.x];
                 if constexpr (std::is_floating_point_v<T>)
@@ -128,7 +130,7 @@ Volume make_taps(const ConstImageView& kernel, const KernelFacts& facts, bool fl
     return taps;
 }
 
-// Calls f(|sample|, {z, y, x}) for every sample.
+// Calls f(|sample|, {z, y, x}) for every sample of the kernel.
 template <class F>
 void for_each_magnitude(const ConstImageView& kernel, const F& f) {
     check_memory(kernel, "the kernel");
@@ -150,7 +152,8 @@ Index3 middle_of(const Shape3& shape) {
     return {shape.z / 2, shape.y / 2, shape.x / 2};
 }
 
-// Half-way goes up, as k/2 does, and rounding of the sums does not change that.
+// Rounds to the nearest index. Half-way positions are rounded up, as the middle k/2 is, also if
+// rounding errors have made them a little less.
 Index3 rounded(const std::array<double, 3>& position) {
     Index3 index;
     for (int a = 0; a < 3; ++a)
@@ -198,12 +201,12 @@ Volume unwrapped_kernel(const ConstImageView& kernel) {
     Volume unwrapped(kernel.shape, kernel.type);
     const Shape3& shape = kernel.shape;
     const Index3 middle = middle_of(shape);
-    // Along each axis, what follows the middle and what goes before it change places.
+    // Along each axis the two halves change places.
     for (int corner = 0; corner < 8; ++corner) {
         Box3 from, to;
         for (int a = 0; a < 3; ++a) {
             const bool upper = (corner >> a & 1) != 0;
-            const index_t first = shape[a] - middle[a];  // of the wrapped half
+            const index_t first = shape[a] - middle[a];  // first sample of the wrapped half
             from.begin[a] = upper ? first : 0;
             from.end[a] = upper ? shape[a] : first;
             to.begin[a] = upper ? 0 : middle[a];
@@ -234,7 +237,7 @@ Index3 center_index(const KernelCenter& center, const ConstImageView& kernel) {
 
 namespace {
 
-// Throws InvalidArgument for what no convolution can have.
+// Throws InvalidArgument for an empty image and for options with impossible values.
 void check_request(const Shape3& image, const Options& options) {
     if (options.expected_executions && *options.expected_executions < 1)
         throw InvalidArgument(message(*options.expected_executions,
@@ -266,7 +269,7 @@ void resolve_axis(int a, index_t image, index_t center, const Options& options,
             fold_sources(forward, image, kernel, options.boundary.kind);
 }
 
-// The taps that reach any output.
+// Returns the box of taps that can reach an output.
 Box3 used_taps(const ConvolutionProblem& problem) {
     Box3 used;
     for (int a = 0; a < 3; ++a) {
@@ -282,7 +285,7 @@ Box3 used_taps(const ConvolutionProblem& problem) {
 ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kernel,
                                 const Options& options, PixelType image_type,
                                 PixelType output_type) {
-    const KernelFacts facts = examine_kernel(kernel, options.normalization);
+    const KernelStatistics statistics = check_kernel(kernel, options.normalization);
     if (options.center.kind == KernelCenter::Kind::corner) {
         Options centered = options;
         centered.center = {};
@@ -296,7 +299,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
         for (int a = 0; a < 3; ++a) center[a] = kernel.shape[a] - 1 - center[a];
 
     ResolvedProblem resolved;
-    resolved.kernel_sum = facts.sum;
+    resolved.kernel_sum = statistics.sum;
     resolved.folds = adjoint && continues_outside(options.boundary.kind);
     ConvolutionProblem& problem = resolved.problem;
     problem.kernel = kernel.shape;
@@ -313,8 +316,8 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     problem.output_type = resolved.folds ? natural : output_type;
     resolved.taps = std::make_shared<const Volume>(make_taps(
-        kernel, facts, options.operation != Operation::convolve, used_taps(problem), natural));
-    // Beside the taps, which are kept for the engines.
+        kernel, statistics, options.operation != Operation::convolve, used_taps(problem), natural));
+    // The folded output, if the plan does not count it, and the taps, which are kept for engines.
     const index_t caller_bytes =
         resolved.folds && !options.streamed ? bytes_of(image, output_type) : 0;
     problem.other_host_bytes =
@@ -322,9 +325,10 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
 
     if (options.boundary.kind == BoundaryKind::constant && !adjoint &&
         options.mode != Mode::valid) {
-        // f - v has a zero boundary, and the convolution of v is v Σh everywhere.
+        // The image minus the boundary's value v has a zero boundary. The convolution of the
+        // constant v is v Σh everywhere.
         resolved.subtract = options.boundary.value;
-        const std::complex<double> sum = facts.normalized_sum;
+        const std::complex<double> sum = statistics.normalized_sum;
         resolved.add = options.boundary.value *
                        (options.operation == Operation::correlate ? std::conj(sum) : sum);
     }

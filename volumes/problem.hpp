@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From what a caller asks for to the plain convolution that is run. The kernel is checked,
-// normalized, flipped for correlations, and trimmed.
+// Turns a caller's image shape, kernel and options into the plain convolution that is run. The
+// kernel is checked, normalized, flipped for correlations and adjoints, and trimmed.
 
 #include <array>
 #include <complex>
@@ -14,53 +14,56 @@
 
 namespace convolume {
 
-/// The plain convolution of a plan; fixed while the plan lives. The operation is already resolved:
-/// the kernel here is the one of a plain convolution.
+/// The plain convolution that a plan is for, without correlations and adjoints. Does not change
+/// while the plan lives.
 struct ConvolutionProblem {
     Shape3 image;                                ///< extents of the image
     Shape3 kernel;                               ///< extents of the kernel
-    PixelType image_type = PixelType::float32;   ///< decides host bytes only
-    PixelType output_type = PixelType::float32;  ///< decides host bytes only
-    index_t other_host_bytes = 0;  ///< further memory of an execution, beyond image and output
+    PixelType image_type = PixelType::float32;   ///< only counts for bytes and transfers
+    PixelType output_type = PixelType::float32;  ///< only counts for bytes and transfers
+    index_t other_host_bytes = 0;  ///< bytes of an execution beside image, output and engines
     bool streamed = false;         ///< image and output are read and written box by box
-    /// Rates of a stream; 0: the engines' rates of files.
+    /// Rates of reading and writing a stream; 0 for the rates of files of the engines.
     double source_bytes_per_s = 0;
     double sink_bytes_per_s = 0;
-    index_t executions = 0;     ///< volumes to come; 0: many
-    double start_s = 0;         ///< that the engines took to start, whatever is chosen
-    bool complex_data = false;  ///< complex image or complex kernel
+    index_t executions = 0;     ///< number of volumes that are expected; 0 for many
+    double start_s = 0;         ///< time that the engines took to start, used or not
+    bool complex_data = false;  ///< whether image or kernel is complex
     bool complex_kernel = false;
     bool rank1_kernel = false;
     Precision precision = Precision::float32;
     BoundaryKind boundary = BoundaryKind::zero;
-    Box3 output;  ///< outputs wanted, in the coordinates of `full`
+    Box3 output;  ///< outputs wanted, in the coordinates of mode full
 
     AxisProblem axis(int a) const {
         return {image[a], kernel[a], boundary, output.begin[a], output.end[a]};
     }
 };
 
+/// A plain convolution with its kernel, and the steps before and after it.
 struct ResolvedProblem {
     ConvolutionProblem problem;
-    /// Ready for engines, trimmed as the problem's windows say.
+    /// Taps in the type that engines take, trimmed as the windows of the problem say.
     std::shared_ptr<const Volume> taps;
-    double kernel_sum = 0;  ///< real part, as given
-    Shape3 input_shape;     ///< what an execution takes
-    Shape3 output_shape;    ///< and gives
-    double subtract = 0;    ///< constant boundary: from the input, and added to the result
-    std::complex<double> add = 0;
-    /// An adjoint whose boundary continues the image: `problem` gives the continued image, which is
-    /// folded back (adjoint.hpp). Source of every sample of the continued image, along each axis.
+    double kernel_sum = 0;         ///< real part of the sum of the kernel, before it is normalized
+    Shape3 input_shape;            ///< shape of the input of an execution
+    Shape3 output_shape;           ///< shape of the output of an execution
+    double subtract = 0;           ///< is subtracted from the input, for a constant boundary
+    std::complex<double> add = 0;  ///< is added to the result, for a constant boundary
+    /// Whether the result of `problem` is a continued image that is folded (adjoint.hpp): for an
+    /// adjoint whose boundary continues the image.
     bool folds = false;
+    /// Source of every sample of the continued image, along each axis.
     std::array<std::vector<index_t>, 3> fold_sources;
 };
 
-/// Throws InvalidArgument and BadData as Convolver's constructor does.
+/// Resolves the problem that a Convolver is made of. Throws InvalidArgument and BadData as its
+/// constructor does.
 ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kernel,
                                 const Options& options, PixelType image_type,
                                 PixelType output_type);
 
-/// Throws InvalidArgument where a complex result is to be stored as a real type.
+/// Throws InvalidArgument for complex results that are to be stored as a real type.
 void check_result_type(bool complex_data, PixelType type);
 
 }  // namespace convolume

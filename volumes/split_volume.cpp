@@ -11,8 +11,8 @@ namespace convolume {
 PartStore::PartStore(const decompose::SplitLayout& layout, Precision precision, void* data) {
     for (int p = 0; p < layout.parts; ++p) {
         const ImageView view = layout.part(data, p, precision);
-        memory_.push_back(
-            std::unique_ptr<InMemory>(new InMemory{view, ViewSource(view), ViewSink(view)}));
+        memory_.push_back(std::unique_ptr<PartInMemory>(
+            new PartInMemory{view, ViewSource(view), ViewSink(view)}));
     }
 }
 
@@ -36,21 +36,21 @@ ImageSink& PartStore::sink(int part) const {
     return *files_[p];
 }
 
-ConnectPart PartStore::connection(const PartRows& rows) const {
+ConnectPart PartStore::connection(const PartBoxes& boxes) const {
     if (files_.empty())
-        return [&view = memory_[static_cast<std::size_t>(rows.part)]->view, rows](
+        return [&view = memory_[static_cast<std::size_t>(boxes.part)]->view, boxes](
                    BlockInput& input, BlockOutput& output) {
-            input.source = subview(view, rows.image);
-            output.target = subview(view, rows.kept);
+            input.source = subview(view, boxes.image);
+            output.target = subview(view, boxes.kept);
         };
-    return [&file = *files_[static_cast<std::size_t>(rows.part)], rows](BlockInput& input,
-                                                                        BlockOutput& output) {
+    return [&file = *files_[static_cast<std::size_t>(boxes.part)], boxes](BlockInput& input,
+                                                                          BlockOutput& output) {
         const PixelType type = file.format().type;
-        input.source = contiguous_view(nullptr, type, rows.image.shape());
+        input.source = contiguous_view(nullptr, type, boxes.image.shape());
         input.read = [&file](const Box3& box, const ImageView& target) {
             file.read_box(0, 0, box, target);
         };
-        output.target = contiguous_view(nullptr, type, rows.kept.shape());
+        output.target = contiguous_view(nullptr, type, boxes.kept.shape());
         output.write = [&file](const Box3& box, const ConstImageView& values) {
             file.write_box(0, 0, box, values);
         };
@@ -58,26 +58,26 @@ ConnectPart PartStore::connection(const PartRows& rows) const {
 }
 
 ExecutionReport LoadedParts::run(
-    const PartStore& store, const PartRows& rows,
+    const PartStore& store, const PartBoxes& boxes,
     const std::function<ExecutionReport(const ConnectPart&)>& convolve) {
-    const StackFormat format = store.source(rows.part).format();
+    const StackFormat format = store.source(boxes.part).format();
     const BufferPool::Lease part =
         parts_.take(bytes_of(format.shape, format.type), 1, "a part of the image");
     const ImageView view = contiguous_view(part.data(), format.type, format.shape);
-    store.source(rows.part).read_box(0, 0, rows.image, subview(view, rows.image));
+    store.source(boxes.part).read_box(0, 0, boxes.image, subview(view, boxes.image));
     std::unique_lock engine(engine_);
     const ExecutionReport report = convolve([&](BlockInput& input, BlockOutput& output) {
-        input.source = subview(view, rows.image);
-        output.target = subview(view, rows.kept);
+        input.source = subview(view, boxes.image);
+        output.target = subview(view, boxes.kept);
     });
     engine.unlock();
-    store.sink(rows.part).write_box(0, 0, rows.kept, subview(view, rows.kept));
+    store.sink(boxes.part).write_box(0, 0, boxes.kept, subview(view, boxes.kept));
     return report;
 }
 
 namespace {
 
-// Large enough to be read and written fast, small enough not to matter.
+// Bytes of a band: large enough to be read and written fast, and small beside the memory of a host.
 constexpr index_t band_bytes = index_t{64} << 20;
 
 }  // namespace
@@ -121,20 +121,20 @@ std::vector<index_t> range(index_t begin, index_t end) {
     return indices;
 }
 
-SplitLayout of_band(SplitLayout layout, const Band& band) {
+SplitLayout band_layout(SplitLayout layout, const Band& band) {
     layout.rows = band.row_end - band.row_begin;
     layout.stored = band.steps;
     return layout;
 }
 
-// Calls `use(z, plane, planes)` for the runs of planes that `steps` takes of `extent` ones: from z
-// on in all of them, from `plane` on among those of the band.
+// Calls use(z, plane, count) for every run of consecutive planes, of `extent` planes in all, that
+// `steps` need: `count` planes from z on, which are planes from `plane` on of the band.
 template <class Use>
-void for_each_run(const SplitLayout& layout, const decompose::StepRange& steps, index_t extent,
-                  const Use& use) {
-    const index_t all = decompose::split_steps(layout), planes = steps.end - steps.begin;
+void for_each_plane_run(const SplitLayout& layout, const decompose::StepRange& steps,
+                        index_t extent, const Use& use) {
+    const index_t all = decompose::split_steps(layout), count = steps.end - steps.begin;
     for (index_t run = 0; run * all < extent; ++run)
-        use(run * all + steps.begin, run * planes, planes);
+        use(run * all + steps.begin, run * count, count);
 }
 
 ImageView planes_of(const ImageView& view, index_t begin, index_t count, index_t columns) {
@@ -143,7 +143,7 @@ ImageView planes_of(const ImageView& view, index_t begin, index_t count, index_t
 
 }  // namespace
 
-StreamedVolume::StreamedVolume(const RunArguments& arguments, index_t t, index_t c,
+StreamedVolume::StreamedVolume(const ExecutionArguments& arguments, index_t t, index_t c,
                                const TaskPlan& plan, const PartStore& store, int threads)
     : arguments_(arguments),
       stream_(*arguments.stream),
@@ -160,11 +160,12 @@ index_t StreamedVolume::split(const Band& band, const ExecutionContext& context)
     const auto rows = range(band.row_begin, std::min(band.row_end, problem.image.y));
     if (rows.empty()) return 0;  // engines continue the image's rows
     std::vector<index_t> planes(planes_.size(), -1);
-    for_each_run(layout_, band.steps, static_cast<index_t>(planes.size()),
-                 [&](index_t z, index_t, index_t count) {
-                     for (; count > 0 && z < static_cast<index_t>(planes.size()); ++z, --count)
-                         planes[static_cast<std::size_t>(z)] = planes_[static_cast<std::size_t>(z)];
-                 });
+    for_each_plane_run(
+        layout_, band.steps, static_cast<index_t>(planes.size()),
+        [&](index_t z, index_t, index_t count) {
+            for (; count > 0 && z < static_cast<index_t>(planes.size()); ++z, --count)
+                planes[static_cast<std::size_t>(z)] = planes_[static_cast<std::size_t>(z)];
+        });
     const PackedBox packed({planes, rows, range(0, problem.image.x)});
     const StackFormat format = stream_.source->format();
     const index_t image_bytes = bytes_of(packed.shape(), format.type);
@@ -178,20 +179,20 @@ index_t StreamedVolume::split(const Band& band, const ExecutionContext& context)
     }
     if (arguments_.find_nonfinite && !arguments_.nonfinite_to_zero &&
         pixels::find_nonfinite(view, threads_))
-        throw FoundNonfinite{};
+        throw NonfiniteInStream{};
 
     const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, image_bytes);
-    const SplitLayout layout = of_band(layout_, band);
+    const SplitLayout layout = band_layout(layout_, band);
     const BufferPool::Lease parts = take_band(layout);
     const BlockInput input{view, packed.gathers(), arguments_.subtract,
                            arguments_.nonfinite_to_zero};
     const index_t replaced = visit_reals(problem.precision, parts.data(), [&](auto* reals) {
         return decompose::split(input, layout, reals, threads_, context);
     });
-    for_each_piece(band, parts.data(), static_cast<index_t>(rows.size()), problem.image.x,
-                   [&](int p, const Box3& box, const ImageView& piece) {
-                       store_.sink(p).write_box(0, 0, box, piece);
-                   });
+    for_each_box(band, parts.data(), static_cast<index_t>(rows.size()), problem.image.x,
+                 [&](int p, const Box3& box, const ImageView& samples) {
+                     store_.sink(p).write_box(0, 0, box, samples);
+                 });
     return replaced;
 }
 
@@ -200,23 +201,26 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
     const index_t row_end = std::min(band.row_end, output.y);
     const index_t first = plan_.windows[0].kept_begin();
     std::vector<index_t> scatter(static_cast<std::size_t>(first + output.z), -1);
-    struct Run {
-        index_t begin, end, at;  // planes of the output, and where they begin among those here
+    struct PlaneRun {
+        index_t begin, end;  // planes of the output
+        index_t at;          // the first of them among the planes of the band
     };
-    std::vector<Run> runs;
-    index_t here = 0;
-    for_each_run(layout_, band.steps, first + output.z, [&](index_t z, index_t, index_t count) {
-        const index_t begin = std::max(z - first, index_t{0});
-        const index_t end = std::min(z - first + count, output.z);
-        if (begin >= end) return;
-        runs.push_back({begin, end, here});
-        for (index_t i = begin; i < end; ++i) scatter[static_cast<std::size_t>(first + i)] = here++;
-    });
+    std::vector<PlaneRun> runs;
+    index_t band_planes = 0;
+    for_each_plane_run(layout_, band.steps, first + output.z,
+                       [&](index_t z, index_t, index_t count) {
+                           const index_t begin = std::max(z - first, index_t{0});
+                           const index_t end = std::min(z - first + count, output.z);
+                           if (begin >= end) return;
+                           runs.push_back({begin, end, band_planes});
+                           for (index_t i = begin; i < end; ++i)
+                               scatter[static_cast<std::size_t>(first + i)] = band_planes++;
+                       });
     if (band.row_begin >= row_end || runs.empty()) return {};
 
-    const SplitLayout layout = of_band(layout_, band);
+    const SplitLayout layout = band_layout(layout_, band);
     const PixelType type = stream_.sink->format().type;
-    const Shape3 shape{here, row_end - band.row_begin, output.x};
+    const Shape3 shape{band_planes, row_end - band.row_begin, output.x};
     const index_t bytes = bytes_of(shape, type);
     const BufferPool::Lease result = boxes_.take(bytes, threads_, "planes of the result");
     const ImageView view = contiguous_view(result.data(), type, shape);
@@ -224,16 +228,16 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
     {
         const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, bytes);
         const BufferPool::Lease parts = take_band(layout);
-        for_each_piece(band, parts.data(), shape.y, shape.x,
-                       [&](int p, const Box3& box, const ImageView& piece) {
-                           store_.source(p).read_box(0, 0, box, piece);
-                       });
+        for_each_box(band, parts.data(), shape.y, shape.x,
+                     [&](int p, const Box3& box, const ImageView& samples) {
+                         store_.source(p).read_box(0, 0, box, samples);
+                     });
         const BlockOutput target{view, arguments_.add};
         clamped = visit_reals(plan_.problem.precision, parts.data(), [&](const auto* reals) {
             return decompose::merge(reals, layout, scatter, target, threads_, context);
         });
     }
-    for (const Run& run : runs) {
+    for (const PlaneRun& run : runs) {
         const ImageView planes = planes_of(view, run.at, run.end - run.begin, output.x);
         const Box3 box{{run.begin, band.row_begin, 0}, {run.end, row_end, output.x}};
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, bytes);
@@ -250,16 +254,17 @@ BufferPool::Lease StreamedVolume::take_band(const SplitLayout& layout) {
 }
 
 template <class Use>
-void StreamedVolume::for_each_piece(const Band& band, void* data, index_t rows, index_t columns,
-                                    const Use& use) const {
-    const SplitLayout layout = of_band(layout_, band);
+void StreamedVolume::for_each_box(const Band& band, void* data, index_t rows, index_t columns,
+                                  const Use& use) const {
+    const SplitLayout layout = band_layout(layout_, band);
     for (int p = 0; p < layout.parts; ++p) {
         const ImageView part = layout.part(data, p, plan_.problem.precision);
         const index_t extent = store_.source(p).format().shape.z;
-        for_each_run(layout_, band.steps, extent, [&](index_t z, index_t plane, index_t count) {
-            const Box3 box{{z, band.row_begin, 0}, {z + count, band.row_begin + rows, columns}};
-            use(p, box, subview(part, {{plane, 0, 0}, {plane + count, rows, columns}}));
-        });
+        for_each_plane_run(
+            layout_, band.steps, extent, [&](index_t z, index_t plane, index_t count) {
+                const Box3 box{{z, band.row_begin, 0}, {z + count, band.row_begin + rows, columns}};
+                use(p, box, subview(part, {{plane, 0, 0}, {plane + count, rows, columns}}));
+            });
     }
 }
 

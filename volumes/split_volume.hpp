@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The split volume of a problem in parts: in memory or in scratch files, how engines get its parts,
-// and how it is made of a stream and merged into one, band by band.
+// The split volume of a problem in parts, in memory or in scratch files. Engines get its parts from
+// here. It is split from a stream and merged into a stream band by band.
 
 #include <functional>
 #include <memory>
@@ -18,60 +18,60 @@
 
 namespace convolume {
 
-/// The whole split volume of a plan in parts.
+/// Returns the layout of the whole split volume of a plan in parts.
 inline decompose::SplitLayout split_layout(const TaskPlan& plan) {
     return {plan.problem.complex_data, plan.chosen.parts, plan.scratch.z, plan.scratch.y,
             plan.scratch.x};
 }
 
-/// Calls `use` with `data` as float or double.
+/// Calls `use` with `data` as a pointer to float or double.
 template <class Use>
 decltype(auto) visit_reals(Precision precision, void* data, const Use& use) {
     return precision == Precision::float32 ? use(static_cast<float*>(data))
                                            : use(static_cast<double*>(data));
 }
 
-/// A part, the box of it that holds the image's samples, and the one its results take.
-struct PartRows {
+/// The boxes of part number `part` that hold samples of the image and, afterwards, its results.
+struct PartBoxes {
     int part;
     Box3 image, kept;
 };
 
-/// Gives a task of an engine its samples and a place for its results.
+/// Sets where a task of an engine gets its samples, and where it puts its results.
 using ConnectPart = std::function<void(BlockInput&, BlockOutput&)>;
 
-/// The parts of a split volume, and how engines get them.
+/// The parts of a split volume, each with a source and a sink of its boxes.
 class PartStore {
   public:
-    /// In memory, at `data`.
+    /// Keeps the parts in memory, at `data`.
     PartStore(const decompose::SplitLayout& layout, Precision precision, void* data);
-    /// In scratch files in `directory`.
+    /// Keeps the parts in scratch files in `directory`.
     PartStore(const decompose::SplitLayout& layout, Precision precision,
               const std::string& directory);
 
     ImageSource& source(int part) const;
     ImageSink& sink(int part) const;
-    ConnectPart connection(const PartRows& rows) const;
+    ConnectPart connection(const PartBoxes& boxes) const;
 
   private:
-    struct InMemory {
+    struct PartInMemory {
         ImageView view;
         ViewSource source;
         ViewSink sink;
     };
-    // One for each part.
-    std::vector<std::unique_ptr<InMemory>> memory_;
+    // One element for each part; one of the two lists is empty.
+    std::vector<std::unique_ptr<PartInMemory>> memory_;
     std::vector<std::unique_ptr<ScratchVolume>> files_;
 };
 
-/// Parts from scratch files for an engine that convolves in memory: one is convolved, in place,
-/// while another is read or written.
+/// Runs parts in scratch files on an engine that convolves in memory: one part is convolved in
+/// place while another is read or written.
 class LoadedParts {
   public:
     static constexpr int in_flight = 2;
 
-    /// `convolve` calls the engine. Thread-safe.
-    ExecutionReport run(const PartStore& store, const PartRows& rows,
+    /// Reads, convolves and writes a part; `convolve` calls the engine. Thread-safe.
+    ExecutionReport run(const PartStore& store, const PartBoxes& boxes,
                         const std::function<ExecutionReport(const ConnectPart&)>& convolve);
 
   private:
@@ -79,8 +79,8 @@ class LoadedParts {
     BufferPool parts_;
 };
 
-/// Rows of some steps of a split, which take a few planes from all over the image: what is split
-/// and merged at once if the image is not in memory.
+/// Rows of some steps of a split, which need a few planes all over the image. A band is split and
+/// merged at once if the image is not in memory.
 struct Band {
     decompose::StepRange steps;
     index_t row_begin, row_end;
@@ -91,50 +91,50 @@ class Bands {
   public:
     static constexpr int in_flight = 3;  ///< bands that keep reading, splitting and writing busy
 
-    /// `split`: the extents of the split volume, z the grid.
+    /// `split` has the extents of the split volume; z is the grid.
     Bands(const ConvolutionProblem& problem, int parts, const Shape3& split);
 
     index_t count() const { return checked_multiply(across_steps_, across_rows_); }
     Band operator[](index_t index) const;
-    /// Bytes of the bands in flight, with the planes of image and output that they meet.
+    /// Returns the bytes of the bands in flight, with their planes of image and output.
     index_t bytes() const;
 
   private:
-    index_t steps_, rows_;  ///< in all
-    index_t band_steps_, band_rows_;
-    index_t across_steps_, across_rows_;
-    index_t row_bytes_;  ///< of one row of one step, in all planes
+    index_t steps_, rows_;                ///< steps and rows of the split volume
+    index_t band_steps_, band_rows_;      ///< steps and rows of a band
+    index_t across_steps_, across_rows_;  ///< numbers of bands
+    index_t row_bytes_;                   ///< bytes of one row of one step, in all its planes
 };
 
-/// One volume of a stream on its way into the parts of a split volume and out of them. All
-/// arguments are kept by reference.
+/// Splits one volume of a stream into the parts of a split volume, and merges them. Keeps all
+/// arguments by reference.
 class StreamedVolume {
   public:
-    StreamedVolume(const RunArguments& arguments, index_t t, index_t c, const TaskPlan& plan,
+    StreamedVolume(const ExecutionArguments& arguments, index_t t, index_t c, const TaskPlan& plan,
                    const PartStore& store, int threads);
 
-    /// Reads and splits the band. Returns the number of samples that were read as 0 because they
-    /// are not finite.
+    /// Reads and splits a band. Returns the number of samples that were read as 0 because they are
+    /// not finite.
     index_t split(const Band& band, const ExecutionContext& context);
-    /// Merges and writes the band.
+    /// Merges and writes a band.
     ClampCount merge(const Band& band, const ExecutionContext& context);
 
   private:
     BufferPool::Lease take_band(const decompose::SplitLayout& layout);
-    /// Calls `use(part, box, piece)` for what a band at `data` holds of every part, up to that many
-    /// rows and columns: `piece` of the band is `box` of the part.
+    /// Calls use(part, box, view) for the samples of every part that a band at `data` holds, up to
+    /// `rows` rows and `columns` columns. The samples of `view` are those of `box` of the part.
     template <class Use>
-    void for_each_piece(const Band& band, void* data, index_t rows, index_t columns,
-                        const Use& use) const;
+    void for_each_box(const Band& band, void* data, index_t rows, index_t columns,
+                      const Use& use) const;
 
-    const RunArguments& arguments_;
+    const ExecutionArguments& arguments_;
     StreamedImage& stream_;
     index_t t_, c_;
     const TaskPlan& plan_;
     decompose::SplitLayout layout_;
     const PartStore& store_;
     int threads_;
-    std::vector<index_t> planes_;  ///< of the image, for each plane of the grid
+    std::vector<index_t> planes_;  ///< plane of the image for each plane of the grid, or -1
     BufferPool boxes_, bands_;
 };
 

@@ -10,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// One of the boxes that may be there at a time.
+// The right to have a box in memory: waits until one of a limited number is free.
 class Permit {
   public:
     explicit Permit(std::counting_semaphore<>& free) : free_(free) { free_.acquire(); }
@@ -22,11 +22,11 @@ class Permit {
     std::counting_semaphore<>& free_;
 };
 
-// A box in memory for as long as a task needs it.
-class HeldBox {
+// A box of samples or results in memory, for as long as a task needs it.
+class BufferedBox {
   public:
-    HeldBox(std::counting_semaphore<>& free, BufferPool& pool, const Shape3& shape, PixelType type,
-            int threads, const HeldTasks::Record& record)
+    BufferedBox(std::counting_semaphore<>& free, BufferPool& pool, const Shape3& shape,
+                PixelType type, int threads, const BufferedTasks::TaskRecord& record)
         : permit_(free),
           lease_([&] {
               const index_t bytes = bytes_of(shape, type);
@@ -77,7 +77,7 @@ void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, 
     };
 }
 
-index_t HeldTasks::bytes(const Block& block, const Shape3& image, index_t tasks) {
+index_t BufferedTasks::bytes(const Block& block, const Shape3& image, index_t tasks) {
     Shape3 read = block.loaded();
     for (int a = 0; a < 3; ++a) read[a] = std::min(read[a], image[a]);
     const index_t one =
@@ -86,8 +86,8 @@ index_t HeldTasks::bytes(const Block& block, const Shape3& image, index_t tasks)
     return checked_multiply(tasks == 1 ? 1 : boxes, one);
 }
 
-ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink, int threads,
-                               const Record& record, const Convolve& convolve) {
+ExecutionReport BufferedTasks::run(const BlockInput& source, const BlockOutput& sink, int threads,
+                                   const TaskRecord& record, const Convolve& convolve) {
     BlockInput input = source;
     BlockOutput output = sink;
     input.read = {};
@@ -95,8 +95,8 @@ ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink
     const PackedBox packed(source.gather);
     input.gather = packed.gathers();
 
-    std::optional<HeldBox> read(std::in_place, free_inputs_, inputs_, packed.shape(),
-                                source.source.type, threads, record);
+    std::optional<BufferedBox> read(std::in_place, free_inputs_, inputs_, packed.shape(),
+                                    source.source.type, threads, record);
     packed.read(source.read, read->view());
     input.source = read->view();
     index_t nonfinite = 0;
@@ -108,8 +108,8 @@ ExecutionReport HeldTasks::run(const BlockInput& source, const BlockOutput& sink
     if (nonfinite > 0 && !source.nonfinite_to_zero) return {.nonfinite_inputs = nonfinite};
 
     std::unique_lock engine(engine_);
-    const HeldBox result(free_outputs_, outputs_, sink.target.shape, sink.target.type, threads,
-                         record);
+    const BufferedBox result(free_outputs_, outputs_, sink.target.shape, sink.target.type, threads,
+                             record);
     output.target = result.view();
     ExecutionReport report = convolve(input, output);
     report.nonfinite_inputs = nonfinite;
@@ -126,18 +126,18 @@ std::array<std::vector<index_t>, 3> PackedBox::gathers() const {
     return {axes_[0].gather, axes_[1].gather, axes_[2].gather};
 }
 
-PackedBox::Axis PackedBox::pack(const std::vector<index_t>& gather) {
+PackedBox::PackedAxis PackedBox::pack(const std::vector<index_t>& gather) {
     std::vector<index_t> used;
     for (const index_t i : gather)
         if (i >= 0) used.push_back(i);
     std::sort(used.begin(), used.end());
     used.erase(std::unique(used.begin(), used.end()), used.end());
 
-    Axis axis;
+    PackedAxis axis;
     for (const index_t i : used) {
-        if (axis.runs.empty() || axis.runs.back().end != i)
-            axis.runs.push_back({i, i, axis.extent});
-        ++axis.runs.back().end;
+        if (axis.ranges.empty() || axis.ranges.back().end != i)
+            axis.ranges.push_back({i, i, axis.extent});
+        ++axis.ranges.back().end;
         ++axis.extent;
     }
     axis.gather.reserve(gather.size());
@@ -154,9 +154,9 @@ PackedBox::Axis PackedBox::pack(const std::vector<index_t>& gather) {
 
 void PackedBox::read(const std::function<void(const Box3&, const ImageView&)>& read_box,
                      const ImageView& target) const {
-    for (const Run& z : axes_[0].runs)
-        for (const Run& y : axes_[1].runs)
-            for (const Run& x : axes_[2].runs) {
+    for (const PackedRange& z : axes_[0].ranges)
+        for (const PackedRange& y : axes_[1].ranges)
+            for (const PackedRange& x : axes_[2].ranges) {
                 const Box3 from{{z.begin, y.begin, x.begin}, {z.end, y.end, x.end}};
                 const Index3 at{z.at, y.at, x.at};
                 const Shape3 shape = from.shape();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How tasks come by their samples when image and output are not in memory.
+// Tasks whose samples are read from a stream and whose results are written to it.
 
 #include <array>
 #include <atomic>
@@ -20,63 +20,67 @@ namespace convolume {
 struct StreamedImage {
     ImageSource* source;
     ImageSink* sink;
-    std::atomic<bool> written{false};  ///< the sink has been given something
+    std::atomic<bool> written{false};  ///< whether the sink has been written to
 };
 
-/// The data of one execution, and what comes with them.
-struct RunArguments {
+/// The data of one execution, and how samples are changed before and after the convolution.
+struct ExecutionArguments {
     ConstImageView input;
     ImageView output;
-    StreamedImage* stream = nullptr;  ///< in place of `input` and `output`: all its volumes
-    double subtract = 0;
-    std::complex<double> add = 0;
+    StreamedImage* stream = nullptr;  ///< all its volumes are convolved, `input` is not used
+    double subtract = 0;              ///< is subtracted from samples of the input
+    std::complex<double> add = 0;     ///< is added to results
     bool nonfinite_to_zero = false;
-    bool find_nonfinite = false;         ///< by GPU engines, and in streams
-    std::string scratch_directory = {};  ///< of the file of a split volume
+    bool find_nonfinite = false;         ///< whether GPU engines and streams look for NaN
+    std::string scratch_directory = {};  ///< folder of scratch files
 };
 
-/// A stream holds NaN or infinities that are not to be read as 0: where is still to be found.
-struct FoundNonfinite {};
+/// Thrown if a stream holds NaN or infinities that are not to be read as 0. The caller then looks
+/// for the first one.
+struct NonfiniteInStream {};
 
-/// Number of planes that are read or folded at a time: a multiple of `piece` that takes some 64
-/// MiB.
+/// Returns the number of planes that are read or folded at a time: a multiple of `piece` that takes
+/// some 64 MiB.
 index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece = 1);
 
-/// A task that computes `box` of the output of channel c at time t; `number` is its place in the
-/// plan.
+/// A task that computes `box` of the output of channel c at time t. Its index in the plan is
+/// `number`.
 struct StreamTask {
     index_t t, c;
     Box3 box;
     int number;
 };
 
-/// Makes `input` and `output` those of the task. They refer to `stream` and `timeline`.
+/// Makes `input` read the samples of the task and `output` write its results. They refer to
+/// `stream` and `timeline`.
 void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
              BlockOutput& output);
 
-/// Tasks of a stream on an engine that convolves in memory: their samples are read before and
-/// written after. Of the tasks that call run() at once, one is convolved, while the next is read
-/// and the last one written.
-class HeldTasks {
+/// Runs tasks of a stream on an engine that convolves in memory. Samples are read before a task and
+/// results written after it. If several threads call run(), one task is convolved while the next
+/// is read and the previous one is written.
+class BufferedTasks {
   public:
     static constexpr int in_flight = 3;  ///< tasks that keep reading, engine and writing busy
-    static constexpr int boxes = 2;  ///< of samples read, and of results, that are there at once
+    static constexpr int boxes = 2;  ///< boxes of samples, and boxes of results, in memory at once
 
-    /// Recorder of a task's times.
-    struct Record {
+    /// The timeline that a task is recorded in, and its number.
+    struct TaskRecord {
         Timeline* timeline;
         int task;
     };
     /// Convolves a task in memory.
     using Convolve = std::function<ExecutionReport(const BlockInput&, const BlockOutput&)>;
 
-    /// Bytes of the boxes of `tasks` tasks (0: many) of that block.
+    /// Returns the bytes of the boxes in memory. `tasks` is the number of tasks, 0 for many, and
+    /// `block` their block.
     static index_t bytes(const Block& block, const Shape3& image, index_t tasks);
 
-    /// Connected input and output. Where NaN or infinities are found that are not to be read as 0,
-    /// returns their report at once. Thread-safe.
+    /// Reads, convolves and writes a task, with `input` and `output` as connect() makes them. If it
+    /// finds NaN or infinities that are not to be read as 0, returns a report of their number
+    /// before it convolves. Thread-safe.
     ExecutionReport run(const BlockInput& input, const BlockOutput& output, int threads,
-                        const Record& record, const Convolve& convolve);
+                        const TaskRecord& record, const Convolve& convolve);
 
   private:
     std::mutex engine_;
@@ -84,32 +88,33 @@ class HeldTasks {
     BufferPool inputs_, outputs_;
 };
 
+/// The samples of an image that a block gathers, each once, packed into one box.
 class PackedBox {
   public:
-    /// `gathers`: as in BlockInput.
+    /// `gathers` are source indices of each axis, as in BlockInput.
     explicit PackedBox(const std::array<std::vector<index_t>, 3>& gathers);
 
     Shape3 shape() const { return {axes_[0].extent, axes_[1].extent, axes_[2].extent}; }
-    /// The gathers, as indices of the packed box.
+    /// Returns the gathers of the block, as indices of the packed box.
     std::array<std::vector<index_t>, 3> gathers() const;
 
-    /// Fills `target`, of shape(), by calls of `read_box(box of the image, view)`.
+    /// Fills `target`, which has shape(), by calls of read_box(box of the image, its view).
     void read(const std::function<void(const Box3&, const ImageView&)>& read_box,
               const ImageView& target) const;
 
   private:
-    /// Samples [begin, end) of the image lie from `at` on.
-    struct Run {
+    /// Consecutive indices [begin, end) of the image, which are packed from `at` on.
+    struct PackedRange {
         index_t begin, end, at;
     };
-    struct Axis {
-        std::vector<Run> runs;
+    struct PackedAxis {
+        std::vector<PackedRange> ranges;
         index_t extent = 0;
-        std::vector<index_t> gather;
+        std::vector<index_t> gather;  ///< indices of the packed box
     };
-    static Axis pack(const std::vector<index_t>& gather);
+    static PackedAxis pack(const std::vector<index_t>& gather);
 
-    std::array<Axis, 3> axes_;
+    std::array<PackedAxis, 3> axes_;
 };
 
 }  // namespace convolume

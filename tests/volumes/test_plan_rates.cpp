@@ -37,7 +37,7 @@ MachineRates half_as_fast() {
           &MachineRates::multiply_add_s, &MachineRates::complex_multiply_add_s,
           &MachineRates::kernel_row_s, &MachineRates::file_run_s, &MachineRates::process_s,
           &MachineRates::file_sync_s, &MachineRates::kernel_tap_s, &MachineRates::task_s,
-          &MachineRates::held_task_s})
+          &MachineRates::buffered_task_s})
         rates.*seconds *= 2;
     for (double MachineRates::*rate :
          {&MachineRates::memory_bytes_per_s, &MachineRates::first_touch_bytes_per_s,
