@@ -27,7 +27,8 @@ namespace convolume {
 
 namespace {
 
-/// Numbers of GPUs, "0,1" or "0+1"; none if the text is anything else or repeats one.
+/// Parses numbers of GPUs, "0,1" or "0+1". Returns none if the text is anything else, or if it
+/// repeats a number.
 std::vector<int> parse_gpus(std::string_view text) {
     std::vector<int> gpus;
     const char* at = text.data();
@@ -44,8 +45,8 @@ std::vector<int> parse_gpus(std::string_view text) {
     }
 }
 
-/// Engines of the GPUs that `choice` asks for, by that function of the CUDA part; none where the
-/// CPU is to do the work instead.
+/// Makes engines of the GPUs that `choice` names, by function `make` of the CUDA part. Returns none
+/// if the CPU is to be used instead.
 template <class List>
 List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const GpuOptions&),
                  const MachineRates& rates) {
@@ -61,11 +62,11 @@ List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const Gpu
     }
 }
 
-/// Returns the result of that function of the CUDA part; empty without the CUDA part.
-template <class Answer>
-Answer answer_of(Answer (*GpuBackend::*question)()) {
+/// Returns the result of `function` of the CUDA part; an empty one without the CUDA part.
+template <class Result>
+Result result_or_empty(Result (*GpuBackend::*function)()) {
     const GpuBackend* const backend = gpu_backend();
-    return backend ? (backend->*question)() : Answer();
+    return backend ? (backend->*function)() : Result();
 }
 
 Calibration describe(const MachineRates& rates) {
@@ -77,7 +78,7 @@ Calibration describe(const MachineRates& rates) {
     return calibration;
 }
 
-// Measures the start of GPUs if this process has not used one yet.
+// Measures how long GPUs take to start, if this process has not used one yet.
 void measure_gpu_start(MachineRates& rates) {
     const GpuBackend* const backend = gpu_backend();
     if (!backend || backend->started()) return;
@@ -94,21 +95,21 @@ void measure_gpu_start(MachineRates& rates) {
 constexpr index_t file_bytes = index_t{64} << 20;
 constexpr index_t call_bytes = index_t{4} << 20;
 constexpr int rounds = 5;
-constexpr int most_threads_at_files = 8;  // as image files are moved
+constexpr int most_file_threads = 8;  // as for image files
 
 using Clock = std::chrono::steady_clock;
 
-// Calls `move(offset)` for every section of the file; seconds since `begin`.
-template <class Move>
-double move_all(int threads, Clock::time_point begin, const Move& move) {
-    parallel_for(file_bytes / call_bytes, std::min(threads, most_threads_at_files),
-                 [&](index_t i, int) { move(i * call_bytes); });
+// Calls transfer(offset) for every section of the file. Returns the seconds since `begin`.
+template <class Transfer>
+double transfer_all(int threads, Clock::time_point begin, const Transfer& transfer) {
+    parallel_for(file_bytes / call_bytes, std::min(threads, most_file_threads),
+                 [&](index_t i, int) { transfer(i * call_bytes); });
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// Puts measured rates of writing and reading a file in `folder` in place of those in `rates`: of 64
-// MiB, written with its space taken first, brought to disk, and read while the system still caches
-// it. Throws IoError where the folder cannot be written.
+// Measures the rates of a file of 64 MiB in `folder` and puts them into `rates`. Space for the file
+// is allocated before it is written. It is then brought to disk, and read while it is in the
+// system's cache. Throws IoError if the folder cannot be written.
 void measure_file_rates(const std::filesystem::path& folder, int threads, MachineRates& rates) {
     Buffer memory(file_bytes, "a measurement");
     memory.touch(threads);
@@ -119,14 +120,14 @@ void measure_file_rates(const std::filesystem::path& folder, int threads, Machin
     for (int round = 0; round < rounds; ++round) {
         const auto begin = Clock::now();
         ScratchFile file(folder.string(), file_bytes);
-        // Threads would wait for each other: a file system lets one write to a file.
-        keep_least(write_s, move_all(1, begin, [&](index_t offset) {
+        // A file system lets one thread at a time write to a file.
+        keep_least(write_s, transfer_all(1, begin, [&](index_t offset) {
                        file.write(offset, memory.as<char>() + offset, call_bytes);
                    }));
         const auto written = Clock::now();
         file.sync();
         keep_least(sync_s, std::chrono::duration<double>(Clock::now() - written).count());
-        keep_least(read_s, move_all(threads, Clock::now(), [&](index_t offset) {
+        keep_least(read_s, transfer_all(threads, Clock::now(), [&](index_t offset) {
                        file.read(offset, memory.as<char>() + offset, call_bytes);
                    }));
     }
@@ -205,15 +206,15 @@ double gpu_start_seconds() {
 }
 
 std::vector<GpuDevice> gpu_devices() {
-    return answer_of(&GpuBackend::devices);
+    return result_or_empty(&GpuBackend::devices);
 }
 
 std::string cuda_driver_version() {
-    return answer_of(&GpuBackend::driver_version);
+    return result_or_empty(&GpuBackend::driver_version);
 }
 
 std::string cuda_runtime_version() {
-    return answer_of(&GpuBackend::runtime_version);
+    return result_or_empty(&GpuBackend::runtime_version);
 }
 
 GpuBandwidth measure_gpu_bandwidth(int device) {
@@ -259,7 +260,7 @@ Calibration current_calibration() {
 Calibration calibrate(const std::string& folder) {
     const auto file = rates_file();
     if (file.empty()) throw Unavailable("there is no cache folder: set HOME or XDG_CACHE_HOME");
-    std::error_code ignored;  // what cannot be created cannot be written, which is told
+    std::error_code ignored;  // write_rates() reports a missing folder
     std::filesystem::create_directories(file.parent_path(), ignored);
     const int threads = thread_count(0);
     MachineRates rates;

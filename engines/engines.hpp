@@ -8,11 +8,12 @@
 
 namespace convolume {
 
-/// Throws Unavailable when a GPU is demanded and there is none. With Device::automatic a GPU that
-/// cannot be used is left out; gpu_unavailable() says why.
+/// Makes engines for images. Throws Unavailable if only GPUs are allowed and none can be used. With
+/// Device::automatic, GPUs that cannot be used are left out, and gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});
 
-/// The same for filter banks; `choice.transfer_gate` and `cpu_engines` are not used.
+/// Makes engines for filter banks, otherwise like make_engines(). Of `choice`, transfer_gate and
+/// cpu_engines are not used.
 FilterEngineList make_filter_engines(const EngineChoice& choice = {});
 
 }  // namespace convolume

@@ -36,14 +36,14 @@ double fft_seconds(const Block& block, const MachineRates& rates, double size_fa
         (fft_cost_per_sample(layout.length_x) * rates.row_fft_s + 2 * rates.row_s);
     const double y_pass = planes * plane_samples * (rates.column_fft_s + 2 * rates.strided_s);
     const auto kernel_planes = static_cast<double>(std::min(z.kernel, z.grid));
-    // Two transforms forward, one back; the product costs a third of one.
+    // Two forward transforms, one inverse, and a product that takes a third of a transform.
     const double z_pass =
         plane_samples * (static_cast<double>(layout.planes) * (3 + 1.0 / 3) * rates.column_fft_s +
                          (planes + kernel_planes) * rates.strided_s);
     return (x_pass + y_pass + z_pass) * size_factor + rates.passes_s;
 }
 
-// The 2D spectra of the kernel's own planes.
+// Returns the time to compute the 2D spectra of the planes of a kernel.
 double fft_kernel_seconds(const Block& block, const MachineRates& rates, double size_factor) {
     const SpectrumLayout layout(block.grid(), block.complex_data);
     const auto planes = static_cast<double>(std::min(block.axes[0].kernel, block.axes[0].grid));
@@ -55,12 +55,13 @@ double fft_kernel_seconds(const Block& block, const MachineRates& rates, double 
                 (rates.column_fft_s + 2 * rates.strided_s));
 }
 
+// Returns the time of sums in space on one thread.
 double space_seconds(const Block& block, const MachineRates& rates, int threads,
                      double size_factor) {
     const auto kept = static_cast<double>(element_count(block.kept()));
     const Shape3 kernel = block.kernel();
     const StripLayout layout(block, threads);
-    // Strips load, and along x filter, what the kernel reaches beyond them again.
+    // Strips overlap by the extent of the kernel: rows there are loaded and filtered along x again.
     const double again = static_cast<double>(layout.strip_rows + kernel.y - 1) /
                          static_cast<double>(layout.strip_rows) *
                          static_cast<double>(layout.strip_planes + kernel.z - 1) /
@@ -73,7 +74,7 @@ double space_seconds(const Block& block, const MachineRates& rates, int threads,
                                   static_cast<double>(kernel.z)
                             : static_cast<double>(element_count(kernel));
     const double per_tap = block.complex_data ? rates.complex_multiply_add_s : rates.multiply_add_s;
-    // Each kernel row also costs its call, each sample its way in and out.
+    // Every row of the kernel costs a call, and every sample is loaded and stored.
     const double per_sample = 2 * rates.row_s * (1 + again) +
                               static_cast<double>(kernel.z + kernel.y) * rates.multiply_add_s;
     const double calls = block.algorithm == Algorithm::separable
@@ -117,7 +118,7 @@ BlockCost estimate_cost(const Block& block, int threads, const MachineRates& rat
         const index_t planes = std::min(block.axes[0].kernel, block.axes[0].grid);
         cost.kernel_bytes = Buffer::rounded_bytes(checked_multiply(
             checked_multiply(planes, layout.plane), sample_bytes(block.precision, true)));
-        // While a kernel is prepared, its part's taps are there beside the workspace.
+        // While a kernel is prepared, the taps of its part are in memory beside the workspace.
         cost.workspace_bytes = checked_add(
             cost.workspace_bytes,
             Buffer::rounded_bytes(checked_multiply(
@@ -160,8 +161,7 @@ using Columns = ColumnFft<float>;
 
 constexpr int rounds = 12;
 
-// The least seconds of some calls of `work`, the first one not counted. `begin` is called before
-// each.
+// Returns the least seconds of some calls of `work`, without the first. Calls `begin` before each.
 template <class Work, class Begin>
 double least_seconds(const Work& work, const Begin& begin) {
     double least = std::numeric_limits<double>::infinity();
@@ -175,8 +175,9 @@ double least_seconds(const Work& work, const Begin& begin) {
     return least;
 }
 
-// `work(memory)` in all threads at once, each in `samples` of its own: of each its least seconds,
-// of these the most. Work this short would be done by few threads of a team, before others wake up.
+// Calls work(memory) in all threads at once, each with memory for `samples`. Returns the greatest
+// of the threads' least seconds. The thread team is not used: a few of its threads would finish
+// work this short before the others wake up.
 template <class Work>
 double least_seconds_each(int threads, index_t samples, const Work& work) {
     std::barrier<> all_begin(threads);
@@ -204,7 +205,7 @@ double least_seconds_each(int threads, index_t samples, const Work& work) {
 double row_fft_s(int threads, index_t length) {
     constexpr index_t count = 16, repeats = 200;
     const index_t half = length / 2 + 1;
-    // Distances that no image has: its plans may be better than estimates.
+    // Rows at distances that no image has: FFTW would use measured plans of an image.
     const index_t row = round_up(length, 16) + 112, spectrum = half + 71;
     const index_t samples = count * (row / 2 + spectrum);
     Buffer planning(bytes_of<Sample>(samples), "a measurement");
@@ -218,7 +219,7 @@ double row_fft_s(int threads, index_t length) {
     return seconds / static_cast<double>(repeats * count * half) / fft_cost_per_sample(length);
 }
 
-// The mean over some lengths that images often have.
+// Returns the mean over some lengths that images often have.
 double row_fft_s(int threads) {
     constexpr index_t lengths[] = {288, 320, 512, 540, 1024};
     double sum = 0;
@@ -238,12 +239,12 @@ double column_fft_s(int threads) {
     return seconds / static_cast<double>(repeats * length * width);
 }
 
-// Samples of a thread: together more than a cache holds, but little of a large machine's memory.
+// Returns the samples of each thread that exceed all caches together, but take little memory.
 index_t samples_beyond_caches(int threads) {
     return threads > 8 ? 1 << 20 : 4 << 20;
 }
 
-// Columns along z of a block that no cache holds.
+// Measures the additional time per sample for columns along z of a block that exceeds the caches.
 double strided_s(int threads, double in_cache_s) {
     constexpr index_t length = 64, width = Columns::most_columns;
     const index_t stride = samples_beyond_caches(threads) / length + width;
@@ -278,7 +279,7 @@ double first_touch_bytes_per_s(int threads) {
     return static_cast<double>(bytes) / least / threads;
 }
 
-// Time of a block that the model leaves to products.
+// Measures direct sums of a block. Returns the time per tap that the rest of the model leaves over.
 double multiply_add_s(int threads, MachineRates rates) {
     constexpr index_t kernel = 7;
     constexpr Shape3 shape{32, 128, 128};

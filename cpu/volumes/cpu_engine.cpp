@@ -46,7 +46,7 @@ class CpuEngine : public Engine {
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override {
-        const auto* const prepared = dynamic_cast<const Kernel*>(&kernel);
+        const auto* const prepared = dynamic_cast<const CpuKernel*>(&kernel);
         if (!prepared) throw InternalError("a CPU engine was given another engine's kernel");
         throw_if_stopped(context);
         const index_t bytes = workspace_layout(block, info_.threads).total_bytes;
@@ -65,12 +65,12 @@ class CpuEngine : public Engine {
     template <class Real>
     std::shared_ptr<const EngineKernel> prepare_in(const Block& block, const PartId& part,
                                                    const ConstImageView& taps) {
-        // Parts of a real problem may be complex: the taps tell what the undivided data are.
+        // Parts of real data may be complex. Whether the undivided data are shows in the taps.
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const Volume part_kernel =
             decompose::split_kernel(taps, undivided_complex, part, block.precision);
-        // Planning and transforming use a workspace like the one that executing will take.
+        // Planning and transforming use a workspace, as executions do.
         const WorkspaceLayout memory = workspace_layout(block, info_.threads);
         const BufferPool::Lease workspace =
             workspaces_.take(memory.total_bytes, info_.threads, "a workspace");
@@ -80,17 +80,17 @@ class CpuEngine : public Engine {
             part_kernel, info_.threads, {scratch, memory.scratch_bytes});
     }
 
-    // Plans are shared by all kernels of the same grid, as long as one of them lives.
+    // Returns FFT plans, which all living kernels of the same grid share.
     template <class Real>
     std::shared_ptr<ImprovingFft<Real>> transforms(const Block& block,
                                                    const PlanningMemory<Real>& memory) {
         const std::lock_guard lock(plans_mutex_);
         auto& plans = std::get<PlanCache<Real>>(plans_);
         const Shape3 grid = block.grid();
-        auto& known = plans[{grid.z, grid.y, grid.x, block.complex_data}];
-        auto fft = known.lock();
+        auto& cached = plans[{grid.z, grid.y, grid.x, block.complex_data}];
+        auto fft = cached.lock();
         if (!fft)
-            known = fft =
+            cached = fft =
                 make_fft<Real>(grid, block.complex_data, estimate(block).compute_s, memory);
         return fft;
     }

@@ -11,22 +11,22 @@ namespace convolume {
 
 struct CpuEngineOptions {
     std::string name = "cpu";
-    int index = 0;  ///< on timelines
+    int index = 0;  ///< number of the engine on timelines
     int threads = 1;
-    /// Bytes that a plan may use on this engine, workspaces and kernels together; 0: no limit of
-    /// its own. Lets a host engine stand in for a small device.
+    /// Bytes that a plan may use on this engine for workspaces and kernels; 0 for no limit. Tests
+    /// limit it so that it resembles a small GPU.
     index_t memory_limit_bytes = 0;
     MachineRates rates = machine_rates();
 };
 
-/// Plans of FFTW are measured once and remembered in the user's cache folder
-/// ($XDG_CACHE_HOME/convolume or ~/.cache/convolume).
+/// Makes an engine. FFTW's plans are measured once and remembered in the user's cache folder,
+/// $XDG_CACHE_HOME/convolume or ~/.cache/convolume.
 std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options);
 
 namespace cpu {
 
-/// A kernel as the CPU engine keeps it, with what convolves a block by it.
-class Kernel : public EngineKernel {
+/// A kernel as the CPU engine keeps it, which convolves blocks.
+class CpuKernel : public EngineKernel {
   public:
     virtual ExecutionReport convolve(const Block& block, const BlockInput& input,
                                      const BlockOutput& output, char* workspace, int threads,

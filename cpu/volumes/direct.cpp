@@ -18,14 +18,14 @@ namespace convolume::cpu {
 
 namespace {
 
-// Upper bound for a strip's ring, which then stays in a core's own cache.
+// Upper bound for the ring of a strip, so that it stays in the cache of a core.
 constexpr index_t ring_bytes = 512 << 10;
 
-// Sums longer than this are divided into those of tap groups, which are then added up: the error of
-// a long float sum grows with its length.
+// Taps of the longest sum. Longer sums are divided into those of tap groups, which are then added
+// up, because the error of a float sum grows with its length.
 constexpr index_t longest_sum = 256;
 
-// Positions kept_begin - (kernel-1) … kept_begin + kept - 1, as source indices.
+// Returns the source indices of positions kept_begin - (kernel-1) … kept_begin + kept - 1.
 std::vector<index_t> widen(const std::vector<index_t>& gather, const BlockAxis& axis) {
     std::vector<index_t> wide(static_cast<std::size_t>(axis.kept + axis.kernel - 1), -1);
     for (std::size_t i = 0; i < wide.size(); ++i) {
@@ -47,7 +47,7 @@ StripLayout::StripLayout(const Block& block, int threads) {
     const index_t ring_rows = ring_bytes / (line * block.sample_bytes()) / z.kernel;
     strip_rows =
         std::clamp<index_t>(ring_rows - (y.kernel - 1), std::min<index_t>(16, y.kept), y.kept);
-    // Enough strips for every thread, along y first: cutting along z loads planes again.
+    // Every thread needs strips. The block is cut along y first: strips along z load planes twice.
     strip_rows = std::clamp<index_t>(ceil_div(y.kept, 4 * threads),
                                      std::min<index_t>(8, strip_rows), strip_rows);
     strips_y = ceil_div(y.kept, strip_rows);
@@ -57,8 +57,9 @@ StripLayout::StripLayout(const Block& block, int threads) {
 
 index_t StripLayout::scratch_bytes(const Block& block) const {
     const index_t wide_rows = strip_rows + block.axes[1].kernel - 1;
-    // Direct: a ring of loaded rows and one output row. Separable: a loaded row, the rows of one
-    // plane filtered along x, a ring of rows filtered along y too, and one output row.
+    // Direct sums need a ring of loaded rows and an output row. Separable sums need a loaded row,
+    // the rows of one plane after the filter along x, a ring of rows after the filter along y, and
+    // an output row.
     const index_t rows = block.algorithm == Algorithm::separable
                              ? 2 + wide_rows + block.axes[0].kernel * strip_rows
                              : 1 + block.axes[0].kernel * wide_rows;
@@ -67,27 +68,26 @@ index_t StripLayout::scratch_bytes(const Block& block) const {
 
 namespace {
 
-/// Rows of a block for sums in space: the gathers, widened by the samples that the kernel reaches
-/// beyond them.
-struct DirectInput {
+/// Input of a block for sums in space: its gathers are widened by the extent of the kernel.
+struct WidenedInput {
     ConstImageView source;
-    std::array<std::vector<index_t>, 2> gather;  ///< z, y
+    std::array<std::vector<index_t>, 2> gather;  ///< source planes and source rows
     pixels::RowGather row;
     pixels::LoadOptions options;
 
-    DirectInput(const Block& block, const BlockInput& input)
+    WidenedInput(const Block& block, const BlockInput& input)
         : source(input.source),
           gather{widen(input.gather[0], block.axes[0]), widen(input.gather[1], block.axes[1])},
           row(widen(input.gather[2], block.axes[2])),
           options{input.subtract, input.nonfinite_to_zero} {}
 };
 
-/// Taps in the order they are applied. Sample is Real or std::complex<Real>.
+/// A kernel for sums in space, with taps in the order in which they are applied.
 template <class Sample>
-class DirectKernel : public Kernel {
+class DirectSumsKernel : public CpuKernel {
   public:
-    /// `taps` as in Engine::prepare; `separable` kernels must be real and of rank 1.
-    DirectKernel(const ConstImageView& taps, Algorithm algorithm, Precision precision)
+    /// `taps` are as in make_direct_kernel().
+    DirectSumsKernel(const ConstImageView& taps, Algorithm algorithm, Precision precision)
         : shape_(taps.shape), separable_(algorithm == Algorithm::separable) {
         if (separable_) {
             using Real = real_of<Sample>;
@@ -114,7 +114,7 @@ class DirectKernel : public Kernel {
                              const ExecutionContext& context) const override {
         const StripLayout layout(block, threads);
         const index_t scratch_bytes = workspace_layout(block, threads).scratch_bytes;
-        const DirectInput wide(block, input);
+        const WidenedInput wide(block, input);
         ReportSum clamped;
         ParallelLoop(threads, context).run(layout.strips(), 0, 1, [&](index_t strip, int thread) {
             clamped.add(
@@ -125,7 +125,7 @@ class DirectKernel : public Kernel {
 
   private:
     /// Computes one strip of the layout.
-    ClampCount run(const Block& block, const StripLayout& layout, const DirectInput& input,
+    ClampCount run(const Block& block, const StripLayout& layout, const WidenedInput& input,
                    const BlockOutput& output, index_t strip, void* scratch) const {
         const index_t kept_x = block.axes[2].kept;
         const index_t first_row = strip % layout.strips_y * layout.strip_rows;
@@ -204,16 +204,17 @@ class DirectKernel : public Kernel {
 
     Shape3 shape_;
     bool separable_;
-    std::vector<Sample> taps_;                    ///< direct: flipped, z, y, x order
-    std::array<std::vector<Sample>, 3> factors_;  ///< separable: flipped
+    std::vector<Sample> taps_;                    ///< flipped taps in order z, y, x; if direct
+    std::array<std::vector<Sample>, 3> factors_;  ///< flipped factors along z, y, x; if separable
 };
 
 }  // namespace
 
-std::shared_ptr<const Kernel> make_direct_kernel(const ConstImageView& taps, const Block& block) {
-    const auto make = [&](auto zero) -> std::shared_ptr<const Kernel> {
-        return std::make_shared<DirectKernel<decltype(zero)>>(taps, block.algorithm,
-                                                              block.precision);
+std::shared_ptr<const CpuKernel> make_direct_kernel(const ConstImageView& taps,
+                                                    const Block& block) {
+    const auto make = [&](auto zero) -> std::shared_ptr<const CpuKernel> {
+        return std::make_shared<DirectSumsKernel<decltype(zero)>>(taps, block.algorithm,
+                                                                  block.precision);
     };
     const bool single = block.precision == Precision::float32;
     if (block.complex_data)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolution by sums in space. The outputs are cut into strips of rows and planes; each strip
-// advances along z with the last kernel.z planes in a ring that stays in cache:
-//   direct     ring of loaded rows, one sum over all kernel samples
-//   separable  rows are filtered along x as they are loaded, along y as they enter the ring, along
-//   z
-//              as they leave it
-// Samples outside the block's loaded range count as zero.
+// Convolution by sums in space. The outputs are cut into strips of rows and planes. Each strip
+// advances along z with the last kernel.z planes in a ring buffer that stays in cache:
+//   direct     the ring has loaded rows, and each result is one sum over all taps
+//   separable  rows are filtered along x when they are loaded, along y when they enter the ring,
+//              and along z when they leave it
+// Samples outside the loaded range of the block count as zero.
 
 #include <memory>
 
@@ -14,20 +13,21 @@
 
 namespace convolume::cpu {
 
-/// Sizes of the strips and of the memory a thread needs: arithmetic only.
+/// Sizes of the strips, and of the memory that a thread needs.
 struct StripLayout {
     index_t line;          ///< samples of a padded row: kept + kernel - 1, and room for vectors
     index_t strip_rows;    ///< output rows of a strip
-    index_t strip_planes;  ///< its output planes
+    index_t strip_planes;  ///< output planes of a strip
     index_t strips_y, strips_z;
 
     StripLayout(const Block& block, int threads);
     index_t strips() const { return strips_y * strips_z; }
-    /// Bytes of scratch memory of each thread.
+    /// Returns the bytes of scratch memory of each thread.
     index_t scratch_bytes(const Block& block) const;
 };
 
-/// `taps` as in Engine::prepare; `separable` ones must be real and of rank 1.
-std::shared_ptr<const Kernel> make_direct_kernel(const ConstImageView& taps, const Block& block);
+/// Makes a kernel. `taps` are as in Engine::prepare(), and real and of rank 1 for a separable
+/// block.
+std::shared_ptr<const CpuKernel> make_direct_kernel(const ConstImageView& taps, const Block& block);
 
 }  // namespace convolume::cpu

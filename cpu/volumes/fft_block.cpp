@@ -17,8 +17,8 @@ namespace convolume::cpu {
 
 namespace {
 
-constexpr index_t z_tile = SpectrumLayout::z_tile;
-static_assert(z_tile == ColumnFft<float>::most_columns &&
+constexpr index_t z_batch = SpectrumLayout::z_batch;
+static_assert(z_batch == ColumnFft<float>::most_columns &&
               SpectrumLayout::column_batch == ColumnFft<float>::most_columns &&
               SpectrumLayout::column_batch / 2 == ColumnFft<float>::column_multiple);
 
@@ -27,7 +27,7 @@ void clear(T* data, index_t count) {
     std::memset(static_cast<void*>(data), 0, static_cast<std::size_t>(count) * sizeof(T));
 }
 
-// Distance between rows in scratch: whole cache lines, so that every row is aligned.
+// Returns the distance between rows in scratch memory: whole cache lines, so that rows are aligned.
 template <class Sample>
 index_t row_distance(index_t length) {
     return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Sample)));
@@ -39,29 +39,28 @@ index_t scratch_bytes(const SpectrumLayout& layout, bool complex_data) {
                                      : row_distance<Real>(layout.length_x);
     const index_t rows = bytes_of<Real>(layout.row_batch * row);
     const index_t columns = ColumnFft<Real>::scratch_samples(layout.rows);
-    const index_t tiles =
-        2 * layout.planes * z_tile + ColumnFft<Real>::scratch_samples(layout.planes);
-    return round_up(std::max(rows, bytes_of<std::complex<Real>>(std::max(columns, tiles))),
+    const index_t z_columns =
+        2 * layout.planes * z_batch + ColumnFft<Real>::scratch_samples(layout.planes);
+    return round_up(std::max(rows, bytes_of<std::complex<Real>>(std::max(columns, z_columns))),
                     static_cast<index_t>(Buffer::alignment));
 }
 
 }  // namespace
 
-/// The transforms of one block.
+/// The transforms of a block: their FFT plans, and the work on batches of rows and columns.
 template <class Real>
 class FftBlock {
   public:
     using Complex = std::complex<Real>;
 
-    /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
-    /// concurrently.
+    /// Plans the transforms of `grid`. Several threads may call all other members.
     FftBlock(const Shape3& grid, bool complex_data, Effort effort,
              const PlanningMemory<Real>& memory)
         : layout_(grid, complex_data),
           complex_data_(complex_data),
           columns_(layout_.rows),
           z_(layout_.planes) {
-        // The memory may hold anything, and measuring on denormal numbers would mislead.
+        // FFT plans are measured in this memory, where denormal numbers would falsify the times.
         clear(memory.plane, layout_.plane);
         clear(static_cast<char*>(memory.scratch), scratch_bytes<Real>(layout_, complex_data));
         Complex* const spectrum = memory.plane;
@@ -86,7 +85,7 @@ class FftBlock {
 
     const SpectrumLayout& layout() const { return layout_; }
 
-    /// Loads and transforms rows [row_batch * batch, …) of plane `z` of the input along x.
+    /// Loads batch `batch` of the rows of plane `z` of the input, and transforms them along x.
     void forward_rows(const BlockInput& input, const pixels::RowGather& gather, index_t z,
                       index_t batch, Complex* plane, void* scratch) const {
         const index_t first_row = batch * layout_.row_batch;
@@ -101,8 +100,8 @@ class FftBlock {
         if (!any) {
             clear(spectrum, layout_.row_batch * layout_.pitch);
         } else {
-            // The other passes also transform the unused columns. Zeros keep denormal numbers and
-            // NaN out of them.
+            // The other passes also transform unused columns, which must hold no denormal numbers
+            // and no NaN.
             for (index_t i = 0; i < layout_.row_batch; ++i)
                 clear(spectrum + i * layout_.pitch + layout_.half_x,
                       layout_.pitch - layout_.half_x);
@@ -120,7 +119,7 @@ class FftBlock {
                 : columns_.forward(from, to, columns, own);
     }
 
-    /// Transforms a batch of rows back and stores those of the `kept` range (y and x).
+    /// Transforms a batch of rows back and stores the samples that are kept along y and x.
     ClampCount inverse_rows(Complex* plane, index_t z, index_t batch, const BlockAxis& kept_y,
                             const BlockAxis& kept_x, const BlockOutput& output,
                             void* scratch) const {
@@ -145,30 +144,30 @@ class FftBlock {
         return clamped;
     }
 
-    /// The fused pass along z for the columns [z_tile * tile, …): reads `loaded` planes of
-    /// `spectrum` and `kernel_planes` of `kernel`, writes planes kept_begin … as planes 0 … kept-1.
+    /// Convolves batch `batch` of the columns along z: reads z_axis.loaded planes of `spectrum` and
+    /// `kernel_planes` of `kernel`, and writes planes from kept_begin on to planes 0 … kept-1.
     void convolve_columns(Complex* spectrum, const BlockAxis& z_axis, const Complex* kernel,
-                          index_t kernel_planes, index_t tile, void* scratch) const {
-        Complex* const image_tile = static_cast<Complex*>(scratch);
-        Complex* const kernel_tile = image_tile + layout_.planes * z_tile;
-        Complex* const transform_scratch = kernel_tile + layout_.planes * z_tile;
-        const index_t first = tile * z_tile;
+                          index_t kernel_planes, index_t batch, void* scratch) const {
+        Complex* const image_columns = static_cast<Complex*>(scratch);
+        Complex* const kernel_columns = image_columns + layout_.planes * z_batch;
+        Complex* const transform_scratch = kernel_columns + layout_.planes * z_batch;
+        const index_t first = batch * z_batch;
         z_.forward({spectrum + first, layout_.plane, z_axis.loaded},
-                   {image_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
+                   {image_columns, z_batch, 0, layout_.planes}, z_batch, transform_scratch);
         z_.forward({kernel + first, layout_.plane, kernel_planes},
-                   {kernel_tile, z_tile, 0, layout_.planes}, z_tile, transform_scratch);
-        multiply(kernel_tile, image_tile, layout_.planes * z_tile);
-        z_.inverse({image_tile, z_tile, layout_.planes},
-                   {spectrum + first, layout_.plane, z_axis.kept_begin, z_axis.kept}, z_tile,
+                   {kernel_columns, z_batch, 0, layout_.planes}, z_batch, transform_scratch);
+        multiply(kernel_columns, image_columns, layout_.planes * z_batch);
+        z_.inverse({image_columns, z_batch, layout_.planes},
+                   {spectrum + first, layout_.plane, z_axis.kept_begin, z_axis.kept}, z_batch,
                    transform_scratch);
     }
 
     index_t row_batches() const { return layout_.rows / layout_.row_batch; }
     index_t column_batches() const { return ceil_div(layout_.pitch, SpectrumLayout::column_batch); }
-    index_t z_tiles() const { return layout_.plane / SpectrumLayout::z_tile; }
+    index_t z_batches() const { return layout_.plane / SpectrumLayout::z_batch; }
 
   private:
-    /// Whether any row of the batch holds data.
+    /// Loads a batch of rows. Returns whether any row of it holds samples of the image.
     template <class Sample>
     bool load_batch(const BlockInput& input, const pixels::RowGather& gather, index_t z,
                     index_t first_row, Sample* rows) const {
@@ -199,23 +198,24 @@ class FftBlock {
 };
 
 namespace {
-// Transforms longer than this take long to measure and are rare enough to go on estimates.
+// Length of the longest rows whose FFT plans are measured. Longer rows are rare, and measuring
+// takes long.
 constexpr index_t longest_measured = index_t{1} << 17;
 
 bool can_measure(const Shape3& grid) {
     return grid.x <= longest_measured;
 }
 
-// Measuring the two plans of rows takes some tenths of a second: it has paid soon after this.
+// Seconds of use from which FFT plans are measured, which takes some tenths of a second.
 constexpr double worth_measuring_s = 3;
 }  // namespace
 
-/// Transforms that pay for better plans as they go: estimated at first, so that a first execution
-/// does not wait, measured once the time spent in them shows that measuring will pay.
+/// Transforms whose FFT plans improve with use. They are estimated at first, so that a first
+/// execution does not wait, and measured when they have been used for some seconds.
 template <class Real>
 class ImprovingFft {
   public:
-    /// `expected_s`: what one use is predicted to take; long ones are measured at once.
+    /// `expected_s` is the predicted time of one block; plans for long blocks are measured at once.
     ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
                  const PlanningMemory<Real>& memory)
         : grid_(grid),
@@ -229,13 +229,13 @@ class ImprovingFft {
         return current_;
     }
 
-    /// Tells of a use that took `seconds`; may spend a fraction of a second on better plans.
-    void used(double seconds, const PlanningMemory<Real>& memory) {
+    /// Counts a use of `seconds`. May spend a fraction of a second on better FFT plans.
+    void count_use(double seconds, const PlanningMemory<Real>& memory) {
         {
             const std::lock_guard lock(mutex_);
             spent_s_ += seconds;
             if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
-            measured_ = true;  // others go on with the plans they have
+            measured_ = true;  // other threads go on with the plans they have
         }
         auto better =
             std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
@@ -254,11 +254,11 @@ class ImprovingFft {
 
 namespace {
 
-// Shares of a block's time, for its progress.
-constexpr double transformed = 0.35;
-constexpr double multiplied = 0.7;
+// Fractions of the progress of a block after its forward transforms, and after the pass along z.
+constexpr double progress_after_forward = 0.35;
+constexpr double progress_after_z = 0.7;
 
-BlockInput whole(const ConstImageView& view) {
+BlockInput whole_input(const ConstImageView& view) {
     return {view,
             {identity_indices(view.shape.z), identity_indices(view.shape.y),
              identity_indices(view.shape.x)},
@@ -266,13 +266,13 @@ BlockInput whole(const ConstImageView& view) {
             false};
 }
 
-/// A kernel kept as 2D spectra, and the run of one block through the transforms of FftBlock.
+/// A kernel that is kept as 2D spectra, and convolves blocks by the transforms of FftBlock.
 template <class Real>
-class FftKernel : public Kernel {
+class FftKernel : public CpuKernel {
   public:
     using Complex = std::complex<Real>;
 
-    /// `taps` are the block's own: of its part, real or complex as the block's data.
+    /// Transforms `taps`, which are as in make_fft_kernel().
     FftKernel(std::shared_ptr<ImprovingFft<Real>> fft, const Volume& taps, int threads,
               const ThreadScratch& scratch)
         : fft_(std::move(fft)), planes_(taps.shape().z) {
@@ -281,8 +281,9 @@ class FftKernel : public Kernel {
         const index_t samples = checked_multiply(planes_, layout.plane);
         spectra_ = Buffer(checked_multiply(samples, sizeof(Complex)), "a kernel's spectrum");
         spectra_.touch(threads);
-        transform(*transforms, whole(taps.view()), spectra_.as<Complex>(), scratch, threads, {}, 0);
-        // The inverse transforms are not normalized: the kernel carries the factor.
+        transform(*transforms, whole_input(taps.view()), spectra_.as<Complex>(), scratch, threads,
+                  {}, 0);
+        // Inverse transforms are not normalized, so that the kernel is.
         const auto scale =
             Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
                       static_cast<double>(layout.planes)));
@@ -300,25 +301,25 @@ class FftKernel : public Kernel {
         const WorkspaceLayout memory = workspace_layout(block, threads);
         Complex* const spectrum = reinterpret_cast<Complex*>(workspace);
         const ThreadScratch scratch{workspace + memory.spectrum_bytes, memory.scratch_bytes};
-        transform(*fft, input, spectrum, scratch, threads, context, transformed);
+        transform(*fft, input, spectrum, scratch, threads, context, progress_after_forward);
 
         const ParallelLoop loop(threads, context);
-        // A row of tiles at a time: fewer hand-outs than one tile each.
-        constexpr index_t tiles_at_once = 16;
-        const index_t tiles = fft->z_tiles();
-        loop.run(ceil_div(tiles, tiles_at_once), transformed, multiplied,
+        // Threads take several batches at a time, which is less overhead.
+        constexpr index_t batches_at_once = 16;
+        const index_t batches = fft->z_batches();
+        loop.run(ceil_div(batches, batches_at_once), progress_after_forward, progress_after_z,
                  [&](index_t group, int thread) {
-                     const index_t end = std::min(tiles, (group + 1) * tiles_at_once);
-                     for (index_t tile = group * tiles_at_once; tile < end; ++tile)
+                     const index_t end = std::min(batches, (group + 1) * batches_at_once);
+                     for (index_t batch = group * batches_at_once; batch < end; ++batch)
                          fft->convolve_columns(spectrum, block.axes[0], spectra_.as<Complex>(),
-                                               planes_, tile, scratch.of(thread));
+                                               planes_, batch, scratch.of(thread));
                  });
 
         ReportSum clamped;
         const auto plane = [&](index_t z) { return spectrum + z * fft->layout().plane; };
         const index_t plane_bytes = bytes_of<Complex>(fft->layout().plane);
         run_plane_steps(
-            loop, block.axes[0].kept, plane_bytes, threads, multiplied, 1,
+            loop, block.axes[0].kept, plane_bytes, threads, progress_after_z, 1,
             {{fft->column_batches(),
               [&](index_t z, index_t batch, int thread) {
                   fft->transform_columns(true, plane(z), batch, scratch.of(thread));
@@ -327,12 +328,13 @@ class FftKernel : public Kernel {
                   clamped.add(fft->inverse_rows(plane(z), z, batch, block.axes[1], block.axes[2],
                                                 output, scratch.of(thread)));
               }}});
-        fft_->used(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-                   {spectrum, scratch.data});
+        const std::chrono::duration<double> used = std::chrono::steady_clock::now() - start;
+        fft_->count_use(used.count(), {spectrum, scratch.data});
         return clamped.report();
     }
 
   private:
+    /// Loads the planes of `input` and transforms them in 2D.
     static void transform(const FftBlock<Real>& fft, const BlockInput& input, Complex* spectrum,
                           const ThreadScratch& scratch, int threads,
                           const ExecutionContext& context, double progress_end) {
@@ -372,16 +374,16 @@ std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_da
 }
 
 template <class Real>
-std::shared_ptr<const Kernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
-                                              const Volume& taps, int threads,
-                                              const ThreadScratch& scratch) {
+std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
+                                                 const Volume& taps, int threads,
+                                                 const ThreadScratch& scratch) {
     return std::make_shared<const FftKernel<Real>>(std::move(fft), taps, threads, scratch);
 }
 
 #define CONVOLUME_INSTANTIATE(Real)                                                     \
     template std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3&, bool, double,  \
                                                           const PlanningMemory<Real>&); \
-    template std::shared_ptr<const Kernel> make_fft_kernel(                             \
+    template std::shared_ptr<const CpuKernel> make_fft_kernel(                          \
         std::shared_ptr<ImprovingFft<Real>>, const Volume&, int, const ThreadScratch&);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

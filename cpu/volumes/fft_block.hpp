@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolution of one block by transforms: 2D planes forward, a fused pass along z (forward, times
-// the kernel, inverse), 2D planes inverse. Zero planes are neither stored nor transformed, and the
-// kernel is kept as the 2D spectra of its own planes: its transform along z is part of the fused
-// pass, so that the padded kernel never exists.
+// Convolution of one block by FFTs in three passes. Planes are transformed in 2D. A fused pass
+// along z transforms columns, multiplies them with the kernel and transforms them back. Planes are
+// then transformed back in 2D. Zero planes are neither stored nor transformed. The kernel is kept
+// as 2D spectra of its planes and transformed along z in the fused pass, so that it is never
+// padded.
 
 #include <algorithm>
 #include <complex>
@@ -15,18 +16,19 @@
 
 namespace convolume::cpu {
 
+/// Layout of the 2D spectra of planes in memory.
 struct SpectrumLayout {
     index_t length_x;   ///< samples of a row in space
-    index_t half_x;     ///< complex samples of a row's spectrum
+    index_t half_x;     ///< complex samples of the spectrum of a row
     index_t rows;       ///< grid length along y
     index_t planes;     ///< grid length along z
-    index_t row_batch;  ///< rows transformed at once: divides `rows`
-    index_t pitch;      ///< columns, a multiple of what a transform of columns takes
+    index_t row_batch;  ///< rows that are transformed at once, a divisor of `rows`
+    index_t pitch;      ///< complex samples from one row of a spectrum to the next
     index_t plane;      ///< complex samples from one plane to the next
 
-    /// Width of the tiles of the pass along z, in complex samples: two cache lines in float.
-    static constexpr index_t z_tile = 16;
-    /// Columns along y that are transformed at once; the last ones of a plane may be half as many.
+    /// Columns along z that are transformed at once: two cache lines in float.
+    static constexpr index_t z_batch = 16;
+    /// Columns along y that are transformed at once. The last batch of a plane may have half of it.
     static constexpr index_t column_batch = 16;
 
     SpectrumLayout(const Shape3& grid, bool complex_data)
@@ -38,41 +40,42 @@ struct SpectrumLayout {
         for (index_t batch = 2; batch <= std::min<index_t>(16, rows); ++batch)
             if (rows % batch == 0) row_batch = batch;
         pitch = round_up(half_x, column_batch / 2);
-        plane = round_up(rows * pitch, z_tile);
+        plane = round_up(rows * pitch, z_batch);
     }
 };
 
-/// Bytes of the scratch memory that a thread needs.
+/// Returns the bytes of scratch memory that a thread needs.
 index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, bool complex_data);
 
-/// Memory of one plane of spectra and of one thread's scratch: planning overwrites it.
+/// Memory that planning overwrites: one plane of spectra, and the scratch memory of one thread.
 template <class Real>
 struct PlanningMemory {
     std::complex<Real>* plane;
     void* scratch;
 };
 
-/// Each thread's own memory.
+/// Scratch memory of all threads, with `bytes` for each.
 struct ThreadScratch {
     char* data;
     index_t bytes;
     void* of(int thread) const { return data + thread * bytes; }
 };
 
-/// The plans of the transforms of a grid, which several kernels share.
+/// FFT plans of a grid, which several kernels share.
 template <class Real>
 class ImprovingFft;
 
-/// `expected_s`: what one use is predicted to take; plans of long ones are measured at once.
+/// Plans the transforms of a grid. `expected_s` is the predicted time of one block. FFT plans for
+/// long blocks are measured at once, others when they have been used for some seconds.
 template <class Real>
 std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
                                              double expected_s, const PlanningMemory<Real>& memory);
 
-/// A kernel kept as 2D spectra. `taps` are the block's own: of its part, real or complex as the
-/// block's data.
+/// Makes a kernel that is kept as 2D spectra. `taps` are those of the part that the block belongs
+/// to, real or complex as the data of the block are.
 template <class Real>
-std::shared_ptr<const Kernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
-                                              const Volume& taps, int threads,
-                                              const ThreadScratch& scratch);
+std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Real>> fft,
+                                                 const Volume& taps, int threads,
+                                                 const ThreadScratch& scratch);
 
 }  // namespace convolume::cpu

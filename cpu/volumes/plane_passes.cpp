@@ -25,45 +25,45 @@ PairAxes pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps
         const IndexRange used = axis.used_taps();
         axis.taps = used.count();
         axis.shift -= used.begin;
-        // Transforms of real rows are of even lengths.
+        // Transforms of real rows have even lengths.
         axis.grid = good_fft_size(axis.least_grid(), a == 2 ? 2 : 1);
     }
     return axes;
 }
 
-PlanePasses::Layout::Layout(const PairAxes& axes) {
+HostPlanePasses::PassLayout::PassLayout(const PairAxes& axes) {
     const auto& [z, y, x] = axes;
     pitch = round_up(x.grid / 2 + 1, PassColumns::column_multiple);
-    // Planes at an odd number of tiles do not compete for the same places in caches.
+    // With planes at an odd number of batches, equal columns do not share the same cache sets.
     plane = (ceil_div(checked_multiply(y.grid, pitch), pass_columns) | 1) * pass_columns;
-    tiles = ceil_div(y.grid * pitch, pass_columns);
+    z_batches = ceil_div(y.grid * pitch, pass_columns);
     constexpr auto aligned = static_cast<index_t>(Buffer::alignment);
     row_distance = round_up(x.grid, aligned / index_t{sizeof(float)});
     row_samples = RowFft::most_rows * row_distance / 2;
-    const index_t tile = 2 * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
+    const index_t batch = 2 * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
     const index_t rows = row_samples + RowFft::scratch_samples(x.grid);
-    scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), tile}),
+    scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), batch}),
                                aligned / complex_bytes);
 }
 
-PlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum) {
-    const Layout layout(axes);
+HostPlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum) {
+    const PassLayout layout(axes);
     const auto bytes = [](index_t samples) {
         return Buffer::rounded_bytes(checked_multiply(samples, complex_bytes));
     };
     const index_t planes = bytes(checked_multiply(axes[0].taps, layout.plane));
     const index_t kernel =
-        keep_spectrum
-            ? bytes(checked_multiply(layout.tiles, checked_multiply(axes[0].grid, pass_columns)))
-            : planes;
-    later =
+        keep_spectrum ? bytes(checked_multiply(layout.z_batches,
+                                               checked_multiply(axes[0].grid, pass_columns)))
+                      : planes;
+    afterwards =
         checked_add(bytes(checked_multiply(std::max(axes[0].object, axes[0].image), layout.plane)),
                     checked_add(kernel, bytes(checked_multiply(threads, layout.scratch_samples))));
-    at_first = checked_add(later, keep_spectrum ? planes : 0);
+    while_made = checked_add(afterwards, keep_spectrum ? planes : 0);
 }
 
-PlanePasses::PlanePasses(const PairAxes& axes, const ConstImageView& taps, int threads,
-                         bool keep_spectrum)
+HostPlanePasses::HostPlanePasses(const PairAxes& axes, const ConstImageView& taps, int threads,
+                                 bool keep_spectrum)
     : axes_(axes),
       layout_(axes),
       threads_(threads),
@@ -79,22 +79,22 @@ PlanePasses::PlanePasses(const PairAxes& axes, const ConstImageView& taps, int t
     prepare(taps);
 }
 
-PlanePasses::Scratch PlanePasses::scratch(int thread) const {
+HostPlanePasses::PassScratch HostPlanePasses::scratch(int thread) const {
     Complex* const own = scratch_.as<Complex>() + thread * layout_.scratch_samples;
     return {reinterpret_cast<float*>(own), own};
 }
 
-PlanePasses::Box PlanePasses::box(Side side) const {
+HostPlanePasses::SampleBox HostPlanePasses::box(PairSide side) const {
     const auto& [z, y, x] = axes_;
-    if (side == Side::object) return {z.object, 0, y.object, 0, x.object};
+    if (side == PairSide::object) return {z.object, 0, y.object, 0, x.object};
     return {z.image, y.shift, y.image, x.shift, x.image};
 }
 
-// The kernel's planes along x and y; then along z, tile after tile, where the spectrum is kept.
-// It carries the factor by which inverse transforms grow.
-void PlanePasses::prepare(const ConstImageView& taps) {
+// Transforms the planes of the kernel along x and y and, if the spectrum is kept, along z. Inverse
+// transforms are not normalized, so that the kernel is.
+void HostPlanePasses::prepare(const ConstImageView& taps) {
     const auto& [z, y, x] = axes_;
-    const Box all{z.taps, 0, y.taps, 0, x.taps};
+    const SampleBox all{z.taps, 0, y.taps, 0, x.taps};
     const double scale = 1 / (static_cast<double>(z.grid) * static_cast<double>(y.grid) *
                               static_cast<double>(x.grid));
     Buffer planes(z.taps * layout_.plane * complex_bytes, "a kernel's spectrum");
@@ -108,35 +108,36 @@ void PlanePasses::prepare(const ConstImageView& taps) {
     };
     Complex* const spectra = planes.as<Complex>();
     apply(z.taps, {},
-          {rows_step(&PlanePasses::fill_rows, all, spectra, 0, fill),
+          {rows_step(&HostPlanePasses::fill_rows, all, spectra, 0, fill),
            columns_step(false, all, spectra)});
     if (!keeps_spectrum_) {
         kernel_ = std::move(planes);
         return;
     }
-    const index_t tile = z.grid * pass_columns;
-    kernel_ = Buffer(layout_.tiles * tile * complex_bytes, "a kernel's spectrum");
+    const index_t batch = z.grid * pass_columns;
+    kernel_ = Buffer(layout_.z_batches * batch * complex_bytes, "a kernel's spectrum");
     kernel_.touch(threads_);
-    parallel_for(layout_.tiles, threads_, [&](index_t t, int thread) {
+    parallel_for(layout_.z_batches, threads_, [&](index_t t, int thread) {
         z_.forward({spectra + t * pass_columns, layout_.plane, axes_[0].taps},
-                   {kernel_.as<Complex>() + t * tile, pass_columns, 0, axes_[0].grid}, pass_columns,
-                   scratch(thread).work);
+                   {kernel_.as<Complex>() + t * batch, pass_columns, 0, axes_[0].grid},
+                   pass_columns, scratch(thread).work);
     });
 }
 
-PlanePasses::Rows PlanePasses::rows_of(const Box& box, index_t z, index_t batch,
-                                       const Scratch& scratch) const {
+HostPlanePasses::Rows HostPlanePasses::rows_of(const SampleBox& box, index_t z, index_t batch,
+                                               const PassScratch& scratch) const {
     const index_t first = batch * RowFft::most_rows;
     return {z, first, std::min(RowFft::most_rows, box.rows - first), scratch.rows + box.first_x,
             layout_.row_distance};
 }
 
-PlanePasses::Complex* PlanePasses::spectra_of(const Box& box, Complex* plane, index_t batch) const {
+HostPlanePasses::Complex* HostPlanePasses::spectra_of(const SampleBox& box, Complex* plane,
+                                                      index_t batch) const {
     return plane + (box.first_row + batch * RowFft::most_rows) * layout_.pitch;
 }
 
-// Zeros before and behind a side's samples.
-void PlanePasses::clear_around(const Box& box, const Rows& rows) const {
+// Puts zeros before and behind the samples of the rows.
+void HostPlanePasses::clear_around(const SampleBox& box, const Rows& rows) const {
     for (index_t i = 0; i < rows.count; ++i) {
         float* const row = rows.row(i) - box.first_x;
         std::fill_n(row, box.first_x, 0.0F);
@@ -144,43 +145,44 @@ void PlanePasses::clear_around(const Box& box, const Rows& rows) const {
     }
 }
 
-void PlanePasses::rows_forward(const Box& box, const Rows& rows, Complex* spectra,
-                               const Scratch& scratch) const {
+void HostPlanePasses::rows_forward(const SampleBox& box, const Rows& rows, Complex* spectra,
+                                   const PassScratch& scratch) const {
     clear_around(box, rows);
     x_.forward(scratch.rows, rows.distance, rows.count, spectra, layout_.pitch,
                scratch.work + layout_.row_samples);
 }
 
-void PlanePasses::fill_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                            const RowWork& fill, const Scratch& scratch) const {
+void HostPlanePasses::fill_rows(const SampleBox& box, Complex* plane, index_t z, index_t batch,
+                                const RowWork& fill, const PassScratch& scratch) const {
     const Rows rows = rows_of(box, z, batch, scratch);
     fill(rows);
     rows_forward(box, rows, spectra_of(box, plane, batch), scratch);
 }
 
-void PlanePasses::change_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                              const RowWork& work, const Scratch& scratch) const {
+void HostPlanePasses::change_rows(const SampleBox& box, Complex* plane, index_t z, index_t batch,
+                                  const RowWork& work, const PassScratch& scratch) const {
     take_rows(box, plane, z, batch, work, scratch);
     rows_forward(box, rows_of(box, z, batch, scratch), spectra_of(box, plane, batch), scratch);
 }
 
-void PlanePasses::take_rows(const Box& box, Complex* plane, index_t z, index_t batch,
-                            const RowWork& take, const Scratch& scratch) const {
+void HostPlanePasses::take_rows(const SampleBox& box, Complex* plane, index_t z, index_t batch,
+                                const RowWork& take, const PassScratch& scratch) const {
     const Rows rows = rows_of(box, z, batch, scratch);
     x_.inverse(spectra_of(box, plane, batch), layout_.pitch, rows.count, scratch.rows,
                rows.distance, scratch.work + layout_.row_samples);
     take(rows);
 }
 
-PlaneStep PlanePasses::rows_step(RowStep step, const Box& box, Complex* spectra, index_t first,
-                                 const RowWork& work) const {
+PlaneStep HostPlanePasses::rows_step(RowStep step, const SampleBox& box, Complex* spectra,
+                                     index_t first, const RowWork& work) const {
     return {box.row_batches(), [=, this, &work](index_t k, index_t batch, int thread) {
                 (this->*step)(box, spectra + k * layout_.plane, first + k, batch, work,
                               scratch(thread));
             }};
 }
 
-PlaneStep PlanePasses::columns_step(bool inverse, const Box& box, Complex* spectra) const {
+PlaneStep HostPlanePasses::columns_step(bool inverse, const SampleBox& box,
+                                        Complex* spectra) const {
     return {ceil_div(layout_.pitch, pass_columns), [=, this](index_t k, index_t batch, int thread) {
                 const index_t first = batch * pass_columns, pitch = layout_.pitch;
                 const index_t columns = std::min(pass_columns, pitch - first);
@@ -196,18 +198,18 @@ PlaneStep PlanePasses::columns_step(bool inverse, const Box& box, Complex* spect
             }};
 }
 
-void PlanePasses::apply(index_t planes, const ExecutionContext& context,
-                        std::initializer_list<PlaneStep> steps) const {
+void HostPlanePasses::apply(index_t planes, const ExecutionContext& context,
+                            std::initializer_list<PlaneStep> steps) const {
     const ParallelLoop loop(threads_, context);
     run_plane_steps(loop, planes, layout_.plane * complex_bytes, threads_, 0, 1, steps);
 }
 
-void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const {
+void HostPlanePasses::convolve_batch(bool adjoint, index_t batch, Complex* work) const {
     const PairAxis& z = axes_[0];
-    const index_t samples = z.grid * pass_columns, first = tile * pass_columns;
+    const index_t samples = z.grid * pass_columns, first = batch * pass_columns;
     Complex* const data = work;
     Complex* const transform_scratch = work + 2 * samples;
-    const Complex* kernel = kernel_.as<Complex>() + tile * samples;
+    const Complex* kernel = kernel_.as<Complex>() + batch * samples;
     if (!keeps_spectrum_) {
         z_.forward({kernel_.as<Complex>() + first, layout_.plane, z.taps},
                    {work + samples, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
@@ -229,41 +231,41 @@ void PlanePasses::convolve_tile(bool adjoint, index_t tile, Complex* work) const
     }
 }
 
-void PlanePasses::forward(Side side, const RowWork& fill, const ExecutionContext& context) {
-    const Box here = box(side);
+void HostPlanePasses::forward(PairSide side, const RowWork& fill, const ExecutionContext& context) {
+    const SampleBox here = box(side);
     Complex* const spectra = spectrum_.as<Complex>();
     apply(here.planes, context,
-          {rows_step(&PlanePasses::fill_rows, here, spectra, 0, fill),
+          {rows_step(&HostPlanePasses::fill_rows, here, spectra, 0, fill),
            columns_step(false, here, spectra)});
 }
 
-void PlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
-    // A row of tiles at a time: fewer hand-outs than one tile each.
-    constexpr index_t tiles_at_once = 16;
+void HostPlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
+    // Threads take several batches at a time, which is less overhead.
+    constexpr index_t batches_at_once = 16;
     const ParallelLoop loop(threads_, context);
-    loop.run(ceil_div(layout_.tiles, tiles_at_once), 0, 1, [&](index_t group, int thread) {
-        const index_t end = std::min(layout_.tiles, (group + 1) * tiles_at_once);
-        for (index_t tile = group * tiles_at_once; tile < end; ++tile)
-            convolve_tile(adjoint, tile, scratch(thread).work);
+    loop.run(ceil_div(layout_.z_batches, batches_at_once), 0, 1, [&](index_t group, int thread) {
+        const index_t end = std::min(layout_.z_batches, (group + 1) * batches_at_once);
+        for (index_t batch = group * batches_at_once; batch < end; ++batch)
+            convolve_batch(adjoint, batch, scratch(thread).work);
     });
 }
 
-void PlanePasses::change(Side side, const RowWork& work, const ExecutionContext& context) {
-    const Box here = box(side);
+void HostPlanePasses::change(PairSide side, const RowWork& work, const ExecutionContext& context) {
+    const SampleBox here = box(side);
     Complex* const spectra = spectrum_.as<Complex>();
     apply(here.planes, context,
           {columns_step(true, here, spectra),
-           rows_step(&PlanePasses::change_rows, here, spectra, 0, work),
+           rows_step(&HostPlanePasses::change_rows, here, spectra, 0, work),
            columns_step(false, here, spectra)});
 }
 
-void PlanePasses::inverse(Side side, const IndexRange& planes, const RowWork& take,
-                          const ExecutionContext& context) {
-    const Box here = box(side);
+void HostPlanePasses::inverse(PairSide side, const IndexRange& planes, const RowWork& take,
+                              const ExecutionContext& context) {
+    const SampleBox here = box(side);
     Complex* const spectra = spectrum_.as<Complex>() + planes.begin * layout_.plane;
     apply(planes.count(), context,
           {columns_step(true, here, spectra),
-           rows_step(&PlanePasses::take_rows, here, spectra, planes.begin, take)});
+           rows_step(&HostPlanePasses::take_rows, here, spectra, planes.begin, take)});
 }
 
 }  // namespace convolume::cpu

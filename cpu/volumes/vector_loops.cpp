@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/vector_loops.hpp"
 
-// Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between
-// others and gain nothing here.
+// Scalable vectors are left out, since vectors are kept in arrays here. The other targets that are
+// left out would be no faster than those before them.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -40,7 +40,7 @@ void multiply(const Real* HWY_RESTRICT kernel, Real* HWY_RESTRICT image, index_t
     }
 }
 
-// `vectors` vectors of results: enough sums in flight to hide the latency of an addition.
+// Computes `vectors` vectors of results. Several sums side by side hide the latency of additions.
 template <std::size_t vectors, class Real>
 HWY_INLINE void correlate_vectors(const Real* const* rows, index_t row_count, const Real* taps,
                                   index_t taps_per_row, bool accumulate, Real* out, index_t begin) {
@@ -136,8 +136,8 @@ void correlate_rows(const double* const* rows, index_t row_count, const double* 
 }
 
 namespace {
-// Complex sums in space are a rarity: left to the compiler. Products are written out, since
-// std::complex's own check every one for infinities.
+// Complex sums in space are rare, so that the compiler's code suffices. Products are written out,
+// since those of std::complex check for infinities.
 template <class Real>
 void correlate_complex(const std::complex<Real>* const* rows, index_t row_count,
                        const std::complex<Real>* taps, index_t taps_per_row, bool accumulate,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The vector loops of the CPU engine, dispatched at run time to the processor's best instructions.
+// Vector loops over samples of images, which use the best instruction set of the processor.
 
 #include <complex>
 
@@ -8,16 +8,17 @@
 
 namespace convolume::cpu {
 
-/// image[i] *= kernel[i]
+/// Computes image[i] *= kernel[i].
 void multiply(const std::complex<float>* kernel, std::complex<float>* image, index_t count);
 void multiply(const std::complex<double>* kernel, std::complex<double>* image, index_t count);
-/// image[i] *= conj(kernel[i])
+/// Computes image[i] *= conj(kernel[i]).
 void multiply_conjugate(const std::complex<float>* kernel, std::complex<float>* image,
                         index_t count);
 
-/// out[i] (+)= Σ_r Σ_j taps[r * taps_per_row + j] · rows[r][i + j], i < count; adds to `out` when
-/// `accumulate`. Reads up to row_padding samples beyond rows[r][count + taps_per_row - 1] and
-/// writes as many beyond out[count].
+/// Computes for i < count
+///     out[i] = Σ_r Σ_j taps[r * taps_per_row + j] · rows[r][i + j],
+/// or adds it to out[i] if `accumulate` is set. Reads up to row_padding samples beyond
+/// rows[r][count + taps_per_row - 1], and writes up to row_padding samples beyond out[count].
 void correlate_rows(const float* const* rows, index_t row_count, const float* taps,
                     index_t taps_per_row, bool accumulate, float* out, index_t count);
 void correlate_rows(const double* const* rows, index_t row_count, const double* taps,
@@ -32,7 +33,7 @@ void correlate_rows(const std::complex<double>* const* rows, index_t row_count,
 /// Samples of the widest vector of any target.
 inline constexpr index_t row_padding = 64;
 
-/// Name of the instruction set in use, e.g. "AVX2".
+/// Returns the name of the instruction set in use, e.g. "AVX2".
 const char* simd_target();
 
 }  // namespace convolume::cpu

@@ -75,11 +75,11 @@ index_t HostPassLayout::array_bytes() const {
 }
 
 index_t HostPassLayout::bytes() const {
-    const cpu::PlanePasses::Bytes passes(axes, threads, keep_spectrum);
+    const cpu::HostPlanePasses::Bytes passes(axes, threads, keep_spectrum);
     const index_t sums =
         std::max(object.z * object.y, image.z * image.y) * static_cast<index_t>(sizeof(SumPair));
-    return std::max(checked_add(passes.at_first, tap_bytes),
-                    checked_add(passes.later, checked_add(array_bytes(), sums)));
+    return std::max(checked_add(passes.while_made, tap_bytes),
+                    checked_add(passes.afterwards, checked_add(array_bytes(), sums)));
 }
 
 HostPassExecutor::HostPassExecutor(const HostPassLayout& layout, const Volume& psf)

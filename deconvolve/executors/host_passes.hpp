@@ -52,8 +52,8 @@ class HostPassExecutor final : public Executor {
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
 
   private:
-    using Side = cpu::PlanePasses::Side;
-    using Rows = cpu::PlanePasses::Rows;
+    using Side = cpu::HostPlanePasses::PairSide;
+    using Rows = cpu::HostPlanePasses::Rows;
 
     template <class Functor>
     void for_each(index_t count, const Functor& functor) const;
@@ -65,7 +65,7 @@ class HostPassExecutor final : public Executor {
     SumPair sum_of_rows(index_t rows) const;
 
     HostPassLayout layout_;
-    cpu::PlanePasses passes_;
+    cpu::HostPlanePasses passes_;
     Buffer newest_, before_, change_, data_, held_, weights_;
     std::vector<SumPair> sums_;  ///< of each row
     ExecutionContext context_;
