@@ -24,8 +24,8 @@ namespace convolume::cli {
 
 namespace {
 
-/// Environment variable in which programs of the Python package find the command's path.
-constexpr const char* own_path = "CONVOLUME_COMMAND";
+/// Environment variable in which programs of the Python package find the path of this command.
+constexpr const char* path_variable = "CONVOLUME_COMMAND";
 
 std::string names_of_subcommands(const CLI::App& app) {
     std::string names;
@@ -34,7 +34,8 @@ std::string names_of_subcommands(const CLI::App& app) {
     return names;
 }
 
-// The parser would count it and all that follows as superfluous.
+// Throws InvalidArgument for an unknown subcommand. The parser would only say that it and
+// everything after it is superfluous.
 void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
     const std::string_view first = argc > 1 ? argv[1] : "-";
     if (first.starts_with('-')) return;
@@ -47,12 +48,13 @@ void refuse_unknown_command(const CLI::App& app, int argc, const char* const* ar
 bool names_zarr(std::string_view argument) {
     while (argument.ends_with('/')) argument.remove_suffix(1);
     const std::size_t end = argument.rfind(".zarr");
-    // "a.zarr" or its level, "a.zarr/1".
+    // "a.zarr", or "a.zarr/1" for one of its resolution levels.
     return end != std::string_view::npos &&
            argument.substr(end + 5).find_first_not_of("/0123456789") == std::string_view::npos;
 }
 
-// Files are read by the library; OME-Zarr is a folder of many, which the Python package reads.
+// Throws InvalidArgument for OME-Zarr, which only `process` takes. The library reads files;
+// OME-Zarr is a folder with many, which the Python package reads.
 void refuse_zarr(int argc, const char* const* argv) {
     if (argc < 2 || std::string_view(argv[1]) == "process") return;
     for (int i = 2; i < argc; ++i)
@@ -65,10 +67,11 @@ void refuse_zarr(int argc, const char* const* argv) {
 
 /// Whether a program of the Python package started this process.
 bool started_by_python_program() {
-    return std::getenv(own_path) != nullptr;
+    return std::getenv(path_variable) != nullptr;
 }
 
-// Commands that the Python package gives copies of such images.
+// Runs a program of the Python package instead if an argument names OME-Zarr. The program calls
+// this command with copies of the images as files.
 void hand_over_zarr(int argc, const char* const* argv) {
     constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
                                              "preview"};
@@ -86,18 +89,18 @@ const char* const version = CONVOLUME_VERSION;
 void run_python_program(std::string name, std::vector<std::string> arguments) {
     std::error_code unknown;
     const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", unknown);
-    if (!unknown) setenv(own_path, self.c_str(), 1);
+    if (!unknown) setenv(path_variable, self.c_str(), 1);
     std::vector<char*> argv{name.data()};
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
     execvp(name.c_str(), argv.data());
-    const int why = errno;
-    unsetenv(own_path);
-    if (why == ENOENT)
+    const int error = errno;
+    unsetenv(path_variable);
+    if (error == ENOENT)
         throw Unavailable(message(name,
                                   " is not on the PATH; it comes with the Python package: pip "
                                   "install 'convolume[zarr]'"));
-    throw Unavailable(message(name, " cannot be started: ", std::strerror(why)));
+    throw Unavailable(message(name, " cannot be started: ", std::strerror(error)));
 }
 
 std::string software_name() {
@@ -150,7 +153,7 @@ int run_command(int argc, const char* const* argv) {
     } catch (const std::bad_alloc&) {
         throw;
     } catch (const PipeClosed&) {
-        // The reader closed the pipe; as other commands do, this one ends without a message.
+        // The reader closed the pipe. Like other commands, this one then ends without a message.
         return static_cast<int>(ExitCode::pipe_closed);
     } catch (const std::exception& error) {
         console.error(sentence_of(error, has_option));
@@ -161,14 +164,14 @@ int run_command(int argc, const char* const* argv) {
 }  // namespace
 
 int run(int argc, const char* const* argv) {
-    // A file size limit or a closed pipe then is a failed write with its own message.
+    // With these signals ignored, a file size limit or a closed pipe is a failed write.
     signal(SIGXFSZ, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     end_on_interrupts();
     io::contain_damage(true);
     install_out_of_memory_handler();
 
-    // Asked by scripts before every use: the subcommands need not be set up for it.
+    // Scripts call this before every use. It does not need the subcommands, which take time to add.
     if (argc == 2 && std::string_view(argv[1]) == "--version") {
         std::cout << software_name() << '\n' << std::flush;
         return static_cast<int>(std::cout ? ExitCode::ok : ExitCode::io_error);
@@ -177,7 +180,7 @@ int run(int argc, const char* const* argv) {
     try {
         return run_command(argc, argv);
     } catch (const std::bad_alloc&) {
-        // Also where there was no memory for the sentence of another error.
+        // Comes here too if there was no memory for the message of another error.
         end_without_memory();
     }
 }

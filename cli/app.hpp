@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The command: its version and its subcommands.
+// The command `convolume`: its version and its subcommands.
 
 #include <functional>
 #include <string>
@@ -30,27 +30,28 @@ namespace convolume::cli {
 
 extern const char* const version;
 
-/// "convolume 1.2.3", as --version prints it and outputs record it.
+/// Returns a text like "convolume 1.2.3", which --version prints and outputs record.
 std::string software_name();
 
-/// Runs the command line; returns the exit code of run/errors.hpp.
+/// Runs the command line. Returns an exit code of run/errors.hpp.
 int run(int argc, const char* const* argv);
 
-/// What the chosen subcommand does; set while the command line is parsed, run afterwards.
+/// The function of the chosen subcommand. It is set while the command line is parsed, and called
+/// afterwards.
 using Action = std::function<void()>;
 
 #define CONVOLUME_DECLARE(name) void add_##name##_command(CLI::App& app, Action& action);
 CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
 #undef CONVOLUME_DECLARE
 
-/// Becomes the program of that name on the PATH, which finds this one's path in CONVOLUME_COMMAND.
-/// Returns only by an exception: Unavailable, with what to install.
+/// Replaces this process by the program `name` on the PATH, which gets the path of this command in
+/// CONVOLUME_COMMAND. If that fails, throws Unavailable, which says what to install.
 [[noreturn]] void run_python_program(std::string name, std::vector<std::string> arguments);
 
-/// Adds the subcommands to `app`; parsing sets `action` to what the chosen one does.
+/// Adds the subcommands to `app`. Parsing sets `action` to the function of the chosen one.
 void add_commands(CLI::App& app, Action& action);
 
-/// Parses, and runs nothing. Throws CLI::ParseError or InvalidArgument.
+/// Parses the command line without running it. Throws CLI::ParseError or InvalidArgument.
 void parse_command_line(CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace convolume::cli

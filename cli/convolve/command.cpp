@@ -24,7 +24,7 @@ const char* normalization_words(KernelNormalization normalization) {
                                                      : "normalized to peak 1";
 }
 
-void add_meaning(CLI::App& app, ConvolveRequest& request) {
+void add_problem_options(CLI::App& app, ConvolveRequest& request) {
     Options& options = request.options;
     const char* group = "What is computed";
     add_options(app, group, options, {"mode", "boundary", "operation"});
@@ -34,7 +34,7 @@ void add_meaning(CLI::App& app, ConvolveRequest& request) {
     add_selection_options(app, group, request.selection);
 }
 
-void add_output(CLI::App& app, ConvolveRequest& request) {
+void add_output_options(CLI::App& app, ConvolveRequest& request) {
     const char* group = "What is written";
     add_image_output_options(app, group, request.output, request.output_type, request.create,
                              "the precision's type");
@@ -69,7 +69,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     }
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& kernel) {
-        // The full result has the kernel's planes.
+        // With mode full, the result has the planes of the kernel too.
         if (request_.options.mode != Mode::full)
             warn_of_one_plane(kernel.file, input_, kernel.file.warnings);
         const index_t share = kernels_.share_of(limit);
@@ -113,7 +113,7 @@ Work ConvolveSteps::work() const {
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     auto [writer, nonfinite] = write_result(
         request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
-            executed_ = with_places_of_file(
+            executed_ = with_places_in_file(
                 *reader_, [&] { return convolve_channels(kernels_, *reader_, sink, context); });
             reader_->check_unchanged();
         });
@@ -188,9 +188,9 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
-    add_meaning(*command, *request);
+    add_problem_options(*command, *request);
     add_convolution_options(*command, "How it is computed", request->options, request->engines);
-    add_output(*command, *request);
+    add_output_options(*command, *request);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         divide_arguments(*command, *request, *many);

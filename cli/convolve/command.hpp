@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume convolve` as the steps of a run: every channel and time point is convolved by the
-// Convolver of its kernel.
+// The subcommand `convolve`: its options, the steps of a run and the report. Every channel at every
+// time is convolved by the Convolver of its kernel.
 
 #include <memory>
 #include <string>
@@ -15,19 +15,20 @@
 
 namespace convolume::cli {
 
-/// The request of the command line.
+/// The request of a command line.
 struct ConvolveRequest : ImageRequest {
     ConvolveRequest() { options.normalization = KernelNormalization::sum; }
 
     Options options;
-    std::string output_type;  ///< a type's name, "same", or empty for the natural type
+    std::string output_type;  ///< name of a type, "same", or empty for the natural type
     bool scale_output = false;
 };
 
-/// Shape of the image that a Convolver is planned for, given the file's shape: they differ for the
-/// adjoint, whose input is what a convolution would have put out.
+/// Returns the shape of the image that a Convolver is planned for. It differs from that of the
+/// file, `input`, for an adjoint: its input is the output of a convolution.
 Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Options& options);
 
+/// The steps of a run of `convolve`.
 class ConvolveSteps : public ImageSteps {
   public:
     using Kernels = ChannelKernels<Convolver>;
@@ -50,8 +51,8 @@ class ConvolveSteps : public ImageSteps {
 
     const ConvolveRequest request_;
     Kernels kernels_;
-    ResultPlan result_;
-    ExecutionReport executed_;  ///< of all channels and frames
+    ResultStorage result_;
+    ExecutionReport executed_;  ///< report on all channels and times
 };
 
 }  // namespace convolume::cli

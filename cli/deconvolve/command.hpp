@@ -105,7 +105,7 @@ class DeconvolveSteps : public ImageSteps {
     Volume start_;                                   ///< of --start, one volume
     std::vector<Volume> last_results_;               ///< of --warm-start, each channel's
     Kernels kernels_;
-    ResultPlan result_;
+    ResultStorage result_;
     bool overlapped_ = false;  ///< memory holds the next volume and the last one too
     std::optional<PixelCheck> pixels_;
     std::optional<EstimateFiles> estimates_;  ///< of --dump-every

@@ -30,14 +30,16 @@ KernelBackground parse_kernel_background(std::string_view option, const std::str
     return {false, parse_number(option, text)};
 }
 
+/// Voxel sizes of kernel and image along the axes on which they differ; 1 along the others.
 struct VoxelSizes {
     VoxelSize kernel;
-    VoxelSize image;  ///< the kernel's where the image does not know better
+    VoxelSize image;
 
     bool differ() const { return !(kernel == image); }
 };
 
-// A kernel one sample thick has no extent to adapt, and files round what they store.
+// Returns the voxel sizes. They do not count as different along axes on which the kernel has one
+// sample, and if they differ as little as files round them.
 VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& kernel) {
     std::array<double, 3> of_kernel{1, 1, 1}, of_image{1, 1, 1};
     for (int axis = 0; axis < 3; ++axis) {
@@ -51,8 +53,9 @@ VoxelSizes voxel_sizes(const io::ImageMetadata& image, const io::ImageMetadata& 
     return {{of_kernel[0], of_kernel[1], of_kernel[2]}, {of_image[0], of_image[1], of_image[2]}};
 }
 
-/// `sizes` says how voxel sizes differ; empty if they do not.
-void check_room(const KernelFile& kernel, index_t bytes, const std::string& sizes = {}) {
+/// Throws OutOfMemory if the kernel takes more bytes than its options allow. `sizes` says how voxel
+/// sizes differ; it is empty if they do not.
+void check_kernel_memory(const KernelFile& kernel, index_t bytes, const std::string& sizes = {}) {
     if (bytes > kernel.options.most_bytes)
         throw OutOfMemory(sentence(
             "the kernel", kernel.path.empty() ? "" : " \"" + kernel.path + '"', " takes ",
@@ -82,11 +85,11 @@ void adapt_voxels(KernelFile& kernel, const io::ImageMetadata& image) {
     const std::string doubt = check_resampling(
         {shape, resampled_shape(shape, kernel.file_center, sizes.kernel, sizes.image), difference});
     if (!doubt.empty()) kernel.warnings.push_back(doubt);
-    check_room(kernel,
-               resampling_bytes(shape, kernel.values.type(), kernel.file_center, sizes.kernel,
-                                sizes.image) +
-                   kernel.values.bytes(),
-               difference);
+    check_kernel_memory(kernel,
+                        resampling_bytes(shape, kernel.values.type(), kernel.file_center,
+                                         sizes.kernel, sizes.image) +
+                            kernel.values.bytes(),
+                        difference);
     ResampledKernel resampled =
         resample_kernel(kernel.values.view(), kernel.file_center, sizes.kernel, sizes.image);
     kernel.values = std::move(resampled.values);
@@ -106,9 +109,9 @@ bool is_corner(const KernelOptions& options) {
     return options.center.kind == KernelCenter::Kind::corner;
 }
 
-/// Brings a file's samples into natural order where that was asked for, and warns where it was not
-/// but should have been, or the other way round.
-void put_in_order(KernelFile& kernel) {
+/// Brings samples in FFT order into natural order if the options ask for it. Warns if the samples
+/// are in FFT order and the options do not, and the other way round.
+void apply_fft_order(KernelFile& kernel) {
     const Shape3& shape = kernel.values.shape();
     const WrappedAxes found = find_wrapped_axes(kernel.values.view());
     if (!is_corner(kernel.options)) {
@@ -117,7 +120,7 @@ void put_in_order(KernelFile& kernel) {
         kernel.warnings.push_back(message(
             "the kernel \"", kernel.path, "\" is in FFT order along ", found.names(),
             ": its light is around sample 0 and goes on at the other end; ",
-            found.all_of(shape)
+            found.all_wrapped(shape)
                 ? "add --kernel-center corner, or save it in natural order (numpy.fft.fftshift)"
                 : "save it in natural order (numpy.fft.fftshift, along " + found.names() +
                       " only)"));
@@ -128,14 +131,14 @@ void put_in_order(KernelFile& kernel) {
         kernel.warnings.push_back(
             message("--kernel-center corner reads the kernel \"", kernel.path,
                     "\" in FFT order, but along ", now.names(), " its light is around the middle; ",
-                    now.all_of(shape)
+                    now.all_wrapped(shape)
                         ? "leave the option out"
                         : "save it in natural order (numpy.fft.fftshift, along the other axes "
                           "only) and leave the option out"));
 }
 
-/// Prepares values in natural order, wherever they come from.
-void make_ready(KernelFile& kernel, const io::ImageMetadata& image) {
+/// Subtracts the background, finds the center, and resamples values to the image's voxels.
+void prepare_values(KernelFile& kernel, const io::ImageMetadata& image) {
     kernel.background = subtract_background(kernel.values, kernel.options.background);
     kernel.file_center = center_index(
         is_corner(kernel.options) ? KernelCenter{} : kernel.options.center, kernel.values.view());
@@ -145,8 +148,8 @@ void make_ready(KernelFile& kernel, const io::ImageMetadata& image) {
     kernel.shape = kernel.values.shape();
 }
 
-/// Names the option that makes planes of what the file takes for channels or times.
-std::string cure_of_several(const io::ImageMetadata& kernel) {
+/// Returns the cure for a file of several channels or times: an option that makes planes of them.
+std::string cure_for_several_stacks(const io::ImageMetadata& kernel) {
     std::string axes = kernel.axes;
     const char several = kernel.channels > 1 ? 'C' : 'T';
     const auto at = axes.find(several);
@@ -201,8 +204,8 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
     if (kernel.metadata.channels != 1 || kernel.metadata.frames != 1)
         throw BadData(message("a kernel is one 3D stack, but \"", path, "\" has ",
                               kernel.metadata.channels, " channels and ", kernel.metadata.frames,
-                              " frames; ", cure_of_several(kernel.metadata)));
-    check_room(kernel, kernel.metadata.bytes());
+                              " frames; ", cure_for_several_stacks(kernel.metadata)));
+    check_kernel_memory(kernel, kernel.metadata.bytes());
     kernel.values = Volume(kernel.metadata.shape, kernel.metadata.type);
     {
         const PhaseTimer timer(&timeline, Phase::read, -1, -1, kernel.values.bytes());
@@ -210,8 +213,8 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
         reader->check_unchanged();
     }
     check_finite_kernel(path, kernel.values.view());
-    put_in_order(kernel);
-    make_ready(kernel, image);
+    apply_fft_order(kernel);
+    prepare_values(kernel, image);
     return kernel;
 }
 
@@ -229,7 +232,7 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
     kernel.options = options;
     {
         const PhaseTimer timer(context.timeline, Phase::prepare);
-        ExecutionContext silent;  // progress is that of the image
+        ExecutionContext silent;  // progress is only reported for the image
         silent.stop = context.stop;
         kernel.values = make_psf(psf, silent).values;
     }
@@ -237,7 +240,7 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
     kernel.metadata.type = PixelType::float32;
     kernel.metadata.voxel_size_um = {psf.voxel.z_um, psf.voxel.y_um, psf.voxel.x_um};
     kernel.made = std::move(psf);
-    make_ready(kernel, image);
+    prepare_values(kernel, image);
     return kernel;
 }
 
@@ -305,8 +308,8 @@ void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
 }
 
 std::string check_resampling(const Resampling& resampling) {
-    constexpr index_t most = 100, many = 10;  // times as many samples
-    constexpr index_t few = 3;                // samples that are left across
+    constexpr index_t most = 100, many = 10;  // factors by which an extent may change
+    constexpr index_t few = 3;                // samples across a kernel that is not a line
     const auto [before, after, sizes] = resampling;
     const std::string cure =
         message(", and resampling would make z,y,x ", to_string(after), " samples of the kernel's ",

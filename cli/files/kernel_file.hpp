@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Kernels from files, or PSFs that are made: read, brought to the image's voxel size, centered.
-// Every subcommand that takes a PSF uses these.
+// Kernels from files, and PSFs that are computed. They are centered and resampled to the voxels of
+// the image. Every subcommand that takes a PSF uses these functions.
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -19,84 +19,87 @@
 
 namespace convolume::cli {
 
-/// What to do where image and kernel both know their voxel sizes and these differ.
+/// What to do if the voxel sizes of image and kernel are known and differ.
 enum class PsfResample {
     automatic,  ///< resample the kernel
-    never,      ///< refuse
-    ignore,     ///< voxel by voxel, with a warning
+    never,      ///< throw an error
+    ignore,     ///< use the kernel voxel by voxel, with a warning
 };
 
+/// Options for reading and preparing a kernel.
 struct KernelOptions {
-    std::string axes;   ///< of the file, see io::OpenOptions
-    std::string image;  ///< the same
+    std::string axes;   ///< io::OpenOptions::axes for the file
+    std::string image;  ///< io::OpenOptions::image for the file
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
-    index_t most_bytes = INT64_MAX;  ///< of memory, for reading and resampling
+    index_t most_bytes = INT64_MAX;  ///< bytes that reading and resampling may take
 };
 
-/// --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
+/// Adds --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
 void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options);
 
+/// A kernel that is ready to use. "The file" also means the samples of a computed PSF.
 struct KernelFile {
-    std::string path;                ///< empty where it was made
-    std::optional<PsfOptions> made;  ///< of what; nothing for files
-    std::string optics;              ///< which parameters the image's metadata gave, and others
-    io::ImageMetadata metadata;      ///< as the file says
+    std::string path;                ///< empty for a computed PSF
+    std::optional<PsfOptions> made;  ///< options of a computed PSF; nothing for files
+    std::string optics;              ///< sentence on the parameters of a computed PSF
+    io::ImageMetadata metadata;      ///< metadata of the file
     KernelOptions options;
-    Volume values;          ///< on the image's voxels; may be emptied once a plan has its own copy
-    Shape3 shape;           ///< of `values`
-    Index3 center;          ///< of `values`
-    Index3 file_center;     ///< of the file's samples, in natural order
-    Index3 file_peak;       ///< largest magnitude of the file's samples, in natural order
+    Volume values;          ///< samples on the image's voxels; empty once a solver has a copy
+    Shape3 shape;           ///< shape of `values`, also when they are gone
+    Index3 center;          ///< center of `values`
+    Index3 file_center;     ///< center of the file's samples, in natural order
+    Index3 file_peak;       ///< place of the file's largest magnitude, in natural order
     WrappedAxes wrapped;    ///< axes in FFT order that are used as they are
-    double background = 0;  ///< that was subtracted
-    index_t negative_samples = 0;  ///< that were set to 0, where a subcommand does so itself
+    double background = 0;  ///< value that was subtracted
+    index_t negative_samples = 0;  ///< samples that a subcommand has set to 0
     bool resampled = false;
     std::vector<std::string> warnings;
 
-    /// How `values` is to be used: nothing is left to choose.
+    /// Returns the center of `values` as an option.
     KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
 };
 
-/// Opens a kernel's file as the options say.
+/// Opens the file of a kernel with the axes and the image of the options.
 std::unique_ptr<io::ImageReader> open_kernel(const std::string& path, const KernelOptions& options);
 
-/// Reads the stack `path` for images like `image`. Throws what io::open_image() does, OutOfMemory
-/// (more than options.most_bytes), BadData (several channels or frames, NaN), InvalidArgument (a
-/// center outside, PsfResample::never, voxel sizes that leave nothing of the kernel, a background
-/// of complex kernels or of stacks without faces).
+/// Reads and prepares the stack `path` for images like `image`. Throws as io::open_image(). Throws
+/// OutOfMemory if it takes more than options.most_bytes, and BadData for several channels or
+/// frames and for NaN. Throws InvalidArgument for a center outside, for PsfResample::never, for
+/// voxel sizes that leave nothing of the kernel, and for a background of complex kernels or of
+/// stacks without outer faces.
 KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
 
-/// Makes the PSF of `psf` for images like `image`: of its voxels and, where psf.size is {0, 0, 0},
-/// of the size that size_for() finds. Throws what make_psf() does.
+/// Computes and prepares a PSF for images like `image`. If psf.size is {0, 0, 0}, the size is that
+/// of size_for(). Throws as make_psf() does.
 KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
                        const KernelOptions& options, const ExecutionContext& context);
 
-/// The file, what was resampled, where the center is and what that moves. `more` ends the first
+/// Reports the kernel: its file, warnings, background, resampling and center. `more` ends the first
 /// line.
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more);
 
-/// The "kernel" of --json.
+/// Returns the object "kernel" of --json.
 nlohmann::ordered_json to_json(const KernelFile& kernel);
 
-/// "the PSF" or "the PSF "a.tif""
+/// Returns the name of a kernel in messages: "the PSF" or "the PSF "a.tif"".
 std::string name_of(const KernelFile& kernel);
 
-/// Adds a warning of a kernel of several planes for an image of one.
+/// Adds a warning if the image has one plane and the kernel has several.
 void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
                        std::vector<std::string>& warnings);
 
-/// Extents of a kernel before and after resampling, and the voxel sizes that these follow from.
+/// Extents of a kernel before and after resampling, and the voxel sizes that make the difference.
 struct Resampling {
     Shape3 before;
     Shape3 after;
-    std::string sizes;  ///< how both voxel sizes differ, the begin of a sentence
+    std::string sizes;  ///< begin of a sentence that says how voxel sizes differ
 };
 
 /// Throws InvalidArgument if resampling leaves one sample across or multiplies an extent by more
-/// than 100, as wrong units do. Returns a warning if it comes near to that; empty if not.
+/// than 100, which wrong units cause. Returns a warning for changes by more than 10, else nothing.
 std::string check_resampling(const Resampling& resampling);
 
 }  // namespace convolume::cli

@@ -14,12 +14,13 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr index_t least_extent = 3;  ///< of an axis that can tell
+constexpr index_t least_extent = 3;  ///< least extent of an axis that shows FFT order
 
 using Profile = std::vector<double>;
 
-/// Sums of squares of all samples with the same index along an axis, above the least magnitude.
-/// Squares favor focused light: the planes of a widefield PSF have equal sums.
+/// Returns for each axis the sums of squares of all samples with the same index, after the least
+/// magnitude is subtracted. Squares favor focused light: the planes of a widefield PSF have equal
+/// sums.
 std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
     double least = std::numeric_limits<double>::infinity();
     for_each_magnitude(kernel,
@@ -35,7 +36,8 @@ std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
     return profiles;
 }
 
-/// Mean square distance of light from index 0, around which the axis wraps, over that from k/2.
+/// Returns the mean square distance of light from index 0, around which the axis wraps, divided by
+/// that from the middle.
 double distance_from_end(const Profile& profile) {
     const auto extent = static_cast<index_t>(profile.size());
     double from_end = 0, from_middle = 0;
@@ -49,10 +51,10 @@ double distance_from_end(const Profile& profile) {
     return from_middle > 0 ? from_end / from_middle : 1;
 }
 
-/// Whether light goes on at the other end, as it does on the peak's other side: not if a kernel is
-/// merely off its center.
-bool goes_on_at_other_end(const Profile& profile, index_t peak) {
-    constexpr double least_share = 0.2;  // of the brighter side
+/// Whether light beyond the end near the peak continues at the other end, as bright as on the other
+/// side of the peak. That is not the case if a kernel is only off center.
+bool continues_at_other_end(const Profile& profile, index_t peak) {
+    constexpr double least_share = 0.2;  // least light of the darker side, relative to the brighter
     const auto extent = static_cast<index_t>(profile.size());
     const bool at_lower_end = peak < extent / 2;
     const index_t step = at_lower_end ? -1 : 1;  // towards the end
@@ -64,13 +66,13 @@ bool goes_on_at_other_end(const Profile& profile, index_t peak) {
     return std::min(beyond, opposite) > least_share * std::max(beyond, opposite);
 }
 
-/// Measured and computed peaks may be a little off.
+/// Whether the peak is at an end, or nearly so: measured peaks may be a little off.
 bool is_at_end(index_t peak, index_t extent) {
     const index_t allowed = extent < 5 ? 0 : std::max<index_t>(1, extent / 16);
     return std::min(peak, extent - peak) <= allowed;
 }
 
-Volume in_floats(const ConstImageView& kernel) {
+Volume to_floats(const ConstImageView& kernel) {
     if (is_complex(kernel.type))
         throw InvalidArgument(
             "--psf-background does not apply to complex kernels; give the PSF's intensity");
@@ -96,8 +98,8 @@ double take_median(std::vector<double>& values) {
     return *middle;
 }
 
-// Three standard deviations above the middle of what the outer faces hold: the middle by the
-// median, the deviation by that of distances from it, since some light gets that far.
+// Returns the median of the outer faces and three standard deviations. The deviation comes from the
+// median distance to the median, since some light reaches the faces.
 template <class T>
 double background_of_faces(const T* values, const Shape3& shape) {
     std::vector<double> outer;
@@ -122,7 +124,7 @@ double background_of_faces(const T* values, const Shape3& shape) {
 
 }  // namespace
 
-bool WrappedAxes::all_of(const Shape3& shape) const {
+bool WrappedAxes::all_wrapped(const Shape3& shape) const {
     for (int a = 0; a < 3; ++a)
         if (shape[a] >= least_extent && !wrapped[static_cast<std::size_t>(a)]) return false;
     return true;
@@ -153,13 +155,13 @@ WrappedAxes find_wrapped_axes(const ConstImageView& kernel) {
     for (std::size_t a = 0; a < 3; ++a) {
         if (profiles[a].size() < least_extent) continue;
         distance[a] = distance_from_end(profiles[a]);
-        // A ring has light at the ends, but not in the corner.
+        // Light at the ends without a peak there is a ring.
         if (distance[a] < 0.5 && !at_end[a]) return {};
-        at_end[a] = at_end[a] && goes_on_at_other_end(profiles[a], peak[static_cast<int>(a)]);
+        at_end[a] = at_end[a] && continues_at_other_end(profiles[a], peak[static_cast<int>(a)]);
     }
     const auto is_certain = [&](std::size_t a) { return at_end[a] && distance[a] < 0.5; };
     if (!is_certain(0) && !is_certain(1) && !is_certain(2)) return found;
-    // One axis says what the others mean, along which light may be almost even.
+    // One certain axis suffices: along the others, light may be almost even.
     for (std::size_t a = 0; a < 3; ++a) found.wrapped[a] = at_end[a] && distance[a] < 1;
     return found;
 }
@@ -172,21 +174,21 @@ void check_finite_kernel(const std::string& path, const ConstImageView& kernel) 
     });
 }
 
-double subtract_background(Volume& kernel, const KernelBackground& asked) {
-    if (!asked.automatic && asked.value == 0) return 0;
-    kernel = in_floats(kernel.view());
-    double background = asked.value;
+double subtract_background(Volume& kernel, const KernelBackground& background) {
+    if (!background.automatic && background.value == 0) return 0;
+    kernel = to_floats(kernel.view());
+    double level = background.value;
     visit_floats(kernel, [&](auto* values) {
         using T = std::remove_pointer_t<decltype(values)>;
-        if (asked.automatic) background = background_of_faces(values, kernel.shape());
+        if (background.automatic) level = background_of_faces(values, kernel.shape());
         for (index_t i = 0; i < element_count(kernel.shape()); ++i)
-            values[i] = std::max(T{0}, values[i] - static_cast<T>(background));
+            values[i] = std::max(T{0}, values[i] - static_cast<T>(level));
     });
-    return background;
+    return level;
 }
 
 index_t clip_negative(Volume& kernel) {
-    Volume values = in_floats(kernel.view());
+    Volume values = to_floats(kernel.view());
     index_t count = 0;
     visit_floats(values, [&](auto* elements) {
         for (index_t i = 0; i < element_count(values.shape()); ++i)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What is found in a kernel's samples, and changed in them, before it is used: FFT order, a
-// background, negative samples, NaN.
+// Checks and corrections of the samples of a kernel before it is used: FFT order, background,
+// negative samples and NaN.
 
 #include <array>
 #include <string>
@@ -16,31 +16,31 @@ struct WrappedAxes {
     std::array<bool, 3> wrapped{};
 
     bool any() const { return wrapped[0] || wrapped[1] || wrapped[2]; }
-    /// Whether all axes are, but for those too short to tell.
-    bool all_of(const Shape3& shape) const;
-    /// "z, y and x"
+    /// Whether all axes are in FFT order, except for axes that are too short to tell.
+    bool all_wrapped(const Shape3& shape) const;
+    /// Returns the names of the axes in FFT order, such as "z, y and x".
     std::string names() const;
 };
 
-/// Finds the axes along which the largest sample is at the lower or upper end and the light around
-/// it continues at the other end. None for kernels that may as well be as they are: flat ones,
-/// rings, light on one side of the end only.
+/// Finds the axes along which the largest sample is at an end and its light continues at the other
+/// end. Finds none in kernels for which that is not certain: flat kernels, rings, and kernels with
+/// light on one side of the end only.
 WrappedAxes find_wrapped_axes(const ConstImageView& kernel);
 
-/// Throws BadData that names the first sample of the kernel `path` that is NaN or infinite, before
-/// steps that would move or hide it.
+/// Throws BadData that names the first NaN or infinity of the kernel `path`. It is called before
+/// steps that move or change samples.
 void check_finite_kernel(const std::string& path, const ConstImageView& kernel);
 
-/// What a measured PSF shows where there is no light.
+/// The background of a measured PSF: its value without light.
 struct KernelBackground {
-    bool automatic = false;  ///< found on the stack's outer faces
-    double value = 0;        ///< otherwise
+    bool automatic = false;  ///< whether it is found on the outer faces of the stack
+    double value = 0;        ///< value if it is not automatic
 };
 
-/// Subtracts the background; what is left below 0 becomes 0. Returns what was subtracted; 0 leaves
-/// `kernel` as it is, else it becomes float32 or float64. Throws InvalidArgument for complex
-/// kernels, and for automatic ones of fewer than three samples along every axis.
-double subtract_background(Volume& kernel, const KernelBackground& asked);
+/// Subtracts the background and sets negative results to 0. Returns the value that was subtracted.
+/// `kernel` becomes float32 or float64, unless the background is 0. Throws InvalidArgument for
+/// complex kernels, and for an automatic background of fewer than three samples along every axis.
+double subtract_background(Volume& kernel, const KernelBackground& background);
 
 /// Sets negative samples of a real kernel to 0; returns their number.
 index_t clip_negative(Volume& kernel);

@@ -10,11 +10,12 @@
 namespace convolume::cli {
 
 nlohmann::ordered_json shape_json(const Shape3& shape);
-/// {"scale", "offset"}, or null where stored samples are the values.
+/// Returns {"scale", "offset"}, or null if the stored samples are the values.
 nlohmann::ordered_json scaling_json(const io::ImageMetadata& metadata);
+/// Returns the metadata of an image, with the path `file`.
 nlohmann::ordered_json to_json(const std::string& file, const io::ImageMetadata& metadata);
 
-/// Text of a whole answer; bytes that are no UTF-8, as in old files, are replaced.
+/// Returns the text of an object of --json. Bytes that are no UTF-8 are replaced.
 std::string dump(const nlohmann::ordered_json& json);
 
 }  // namespace convolume::cli

@@ -25,12 +25,13 @@ namespace convolume::cli {
 
 namespace {
 
-struct ValueRange {
+/// Range of the values of a result.
+struct ResultRange {
     double least = std::numeric_limits<double>::infinity();
     double most = -std::numeric_limits<double>::infinity();
     bool finite = true;
 
-    void add(const ValueRange& other) {
+    void add(const ResultRange& other) {
         least = std::min(least, other.least);
         most = std::max(most, other.most);
         finite = finite && other.finite;
@@ -38,7 +39,7 @@ struct ValueRange {
 };
 
 template <class T>
-ValueRange range_of(const ConstImageView& image) {
+ResultRange range_of(const ConstImageView& image) {
     T least = std::numeric_limits<T>::infinity(), most = -least;
     int strange = 0;  // NaN or infinite
     for_each_row<T>(image, [&](const T* row) {
@@ -52,35 +53,35 @@ ValueRange range_of(const ConstImageView& image) {
     return {static_cast<double>(least), static_cast<double>(most), strange == 0};
 }
 
-/// Collects a result and its range.
-class RangedImage : public ImageSink {
+/// A sink that stores a result in a scratch image and finds its range.
+class RangeSink : public ImageSink {
   public:
-    explicit RangedImage(ScratchImage& image) : image_(image) {}
+    explicit RangeSink(ScratchImage& image) : image_(image) {}
 
     StackFormat format() const override { return image_.format(); }
     void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
         image_.write_box(t, c, box, source);
-        const ValueRange range =
+        const ResultRange range =
             source.type == PixelType::float64 ? range_of<double>(source) : range_of<float>(source);
         const std::lock_guard lock(mutex_);
         range_.add(range);
     }
-    const ValueRange& range() const { return range_; }
+    const ResultRange& range() const { return range_; }
 
   private:
     ScratchImage& image_;
     std::mutex mutex_;
-    ValueRange range_;
+    ResultRange range_;
 };
 
-/// Samples that fill the range of T, rounded to the nearest.
+/// Scales samples to integers of type T, rounded to the nearest.
 template <class T, class Real>
 void scale(const Real* from, index_t count, const io::ValueScaling& scaling, T* to) {
     constexpr int low = std::numeric_limits<T>::min(), high = std::numeric_limits<T>::max();
     const double factor = 1 / scaling.scale;
     for (index_t i = 0; i < count; ++i) {
         const double stored = (static_cast<double>(from[i]) - scaling.offset) * factor;
-        // From 0 up, where the conversion to int rounds down.
+        // Shifted to at least 0, where the conversion to int rounds down.
         const int above_low = static_cast<int>(stored - low + 0.5);
         to[i] = static_cast<T>(std::clamp(above_low + low, low, high));
     }
@@ -100,17 +101,17 @@ void scale(const ConstImageView& from, const io::ValueScaling& scaling, const Im
     });
 }
 
-/// Counts the non-finite samples that are written.
-class CheckedImage : public ImageSink {
+/// A sink that counts NaN and infinities, and passes samples on to another sink.
+class NonfiniteCountingSink : public ImageSink {
   public:
-    explicit CheckedImage(ImageSink& sink) : sink_(sink) {}
+    explicit NonfiniteCountingSink(ImageSink& sink) : sink_(sink) {}
     StackFormat format() const override { return sink_.format(); }
     void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
         nonfinite_ += visit_pixel_type(source.type, [&](auto tag) {
             using T = typename decltype(tag)::type;
             index_t count = 0;
             for_each_row<T>(source, [&](const T* row) {
-                // The difference of what is no number, or too large for one, and itself is NaN.
+                // NaN or infinity minus itself is NaN.
                 for (index_t x = 0; x < source.shape.x; ++x) {
                     const T value = row[x * source.strides.x], difference = value - value;
                     count += difference != difference;
@@ -127,10 +128,10 @@ class CheckedImage : public ImageSink {
     std::atomic<index_t> nonfinite_{0};
 };
 
-/// Boxes of about so many bytes that divide the volumes of a file: rows of a plane, or whole
-/// planes. Of the file they are whole pieces, if those are not larger.
-struct Boxes {
-    Boxes(const StackFormat& file, index_t sample_bytes, index_t bytes) : format(file) {
+/// Boxes of about `bytes` bytes that divide the volumes of a file: rows of a plane, or whole
+/// planes. They consist of whole pieces of the file, unless a piece is larger.
+struct ScalingBoxes {
+    ScalingBoxes(const StackFormat& file, index_t sample_bytes, index_t bytes) : format(file) {
         const index_t row = checked_multiply(file.shape.x, sample_bytes);
         const auto fitting = [](index_t most, index_t piece, index_t extent) {
             return std::min(std::max<index_t>(most / piece, 1) * piece, extent);
@@ -143,14 +144,14 @@ struct Boxes {
         if (shape.y == file.shape.y)
             shape.z = fitting(bytes / checked_multiply(row, shape.y), piece.z, file.shape.z);
         along_y = ceil_div(file.shape.y, shape.y);
-        of_volume = along_y * ceil_div(file.shape.z, shape.z);
+        per_volume = along_y * ceil_div(file.shape.z, shape.z);
     }
 
-    index_t count() const { return of_volume * format.volumes(); }
-    index_t t(index_t box) const { return box / of_volume / format.channels; }
-    index_t c(index_t box) const { return box / of_volume % format.channels; }
+    index_t count() const { return per_volume * format.volumes(); }
+    index_t t(index_t box) const { return box / per_volume / format.channels; }
+    index_t c(index_t box) const { return box / per_volume % format.channels; }
     Box3 at(index_t box) const {
-        const index_t z = box % of_volume / along_y * shape.z, y = box % along_y * shape.y;
+        const index_t z = box % per_volume / along_y * shape.z, y = box % along_y * shape.y;
         return {{z, y, 0},
                 {std::min(z + shape.z, format.shape.z), std::min(y + shape.y, format.shape.y),
                  shape.x}};
@@ -158,14 +159,14 @@ struct Boxes {
 
     StackFormat format;
     Shape3 shape;
-    index_t along_y, of_volume;
+    index_t along_y, per_volume;
 };
 
 void write_scaled(ScratchImage& result, const io::ValueScaling& scaling, index_t box_bytes,
                   const ExecutionContext& context, io::ImageWriter& writer) {
     const PixelType computed = result.format().type;
     const StackFormat file = writer.format();
-    const Boxes boxes(file, static_cast<index_t>(size_of(computed)), box_bytes);
+    const ScalingBoxes boxes(file, static_cast<index_t>(size_of(computed)), box_bytes);
     std::vector<Volume> values, stored;
     for (int slot = 0; slot < 2; ++slot) {
         values.emplace_back(boxes.shape, computed);
@@ -192,7 +193,7 @@ void write_scaled(ScratchImage& result, const io::ValueScaling& scaling, index_t
             element_count(view.shape) * static_cast<index_t>(size_of(view.type)));
         writer.write_box(boxes.t(item), boxes.c(item), boxes.at(item), view);
     };
-    take_through(boxes.count(), true, steps);
+    run_item_steps(boxes.count(), true, steps);
 }
 
 }  // namespace
@@ -289,15 +290,15 @@ std::string scaled_output_type(const std::string& name, PixelType image) {
 io::ValueScaling scaling_of(double least, double most, PixelType type) {
     const bool has_signs = type == PixelType::int8 || type == PixelType::int16;
     const double levels =
-        std::ldexp(1, static_cast<int>(8 * size_of(type)) - (has_signs ? 1 : 0)) - 1;  // above 0
+        std::ldexp(1, static_cast<int>(8 * size_of(type)) - (has_signs ? 1 : 0)) - 1;
     io::ValueScaling scaling;
     if (has_signs)
         scaling.scale = std::max(std::abs(least), std::abs(most)) / levels;
-    else if (least >= -most / levels / 2)  // what rounding leaves below 0 is stored as 0
+    else if (least >= -most / levels / 2)  // values a little below 0 are rounded to 0
         scaling.scale = most / levels;
     else
         scaling = {(most - least) / levels, least};
-    if (!(scaling.scale > 0)) scaling.scale = 1;  // all values are one
+    if (!(scaling.scale > 0)) scaling.scale = 1;  // all values are equal
     return scaling;
 }
 
@@ -306,7 +307,7 @@ index_t scaled_box_bytes(index_t host_limit_bytes) {
     return std::clamp<index_t>(host_limit_bytes / 16, index_t{64} << 10, index_t{8} << 20);
 }
 
-WrittenResult write_result(const std::string& path, const ResultPlan& plan,
+WrittenResult write_result(const std::string& path, const ResultStorage& storage,
                            const io::CreateOptions& create, io::ImageMetadata& metadata,
                            const ExecutionContext& context,
                            const std::function<void(ImageSink&)>& compute) {
@@ -314,12 +315,12 @@ WrittenResult write_result(const std::string& path, const ResultPlan& plan,
         const PhaseTimer timer(context.timeline, Phase::open);
         return io::create_image(path, metadata, create);
     };
-    if (!plan.scaled) {
+    if (!storage.scaled) {
         WrittenResult result{create_writer()};
         if (is_integer(metadata.type)) {
             compute(*result.writer);
         } else {
-            CheckedImage sink(*result.writer);
+            NonfiniteCountingSink sink(*result.writer);
             compute(sink);
             result.nonfinite = sink.nonfinite();
         }
@@ -327,9 +328,9 @@ WrittenResult write_result(const std::string& path, const ResultPlan& plan,
     }
     metadata.scaling.emplace();
     static_cast<void>(io::create_image(path, metadata, create));
-    ScratchImage result({metadata.shape, plan.computed, metadata.frames, metadata.channels},
-                        plan.place, folder_of(path));
-    RangedImage sink(result);
+    ScratchImage result({metadata.shape, storage.computed, metadata.frames, metadata.channels},
+                        storage.place, folder_of(path));
+    RangeSink sink(result);
     compute(sink);
     if (!sink.range().finite)
         throw BadData(
@@ -337,7 +338,7 @@ WrittenResult write_result(const std::string& path, const ResultPlan& plan,
             "--scale-output");
     metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
     auto writer = create_writer();
-    write_scaled(result, *metadata.scaling, plan.box_bytes, context, *writer);
+    write_scaled(result, *metadata.scaling, storage.box_bytes, context, *writer);
     return {std::move(writer)};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Results that subcommands write: their options, their types, where they lie until their range is
-// known, and how they are written and reported.
+// Results that subcommands write: their options and types, the scratch image that holds a result
+// until its range is known, and writing and reporting.
 
 #include <CLI/CLI.hpp>
 #include <functional>
@@ -20,69 +20,71 @@
 
 namespace convolume::cli {
 
-/// -o, --output-type ("same", a type's name or empty), --compression and --overwrite of an image.
+/// Adds -o, --output-type ("same", the name of a type, or empty), --compression and --overwrite.
 void add_image_output_options(CLI::App& app, const char* group, std::string& output,
                               std::string& output_type, io::CreateOptions& create,
                               const std::string& usual_type);
 void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
                             const char* help);
 
-/// The type of the pixels written for a request's `output_type`; natural: complex where an input
-/// is, floating point of the given precision.
+/// Returns the type for the --output-type `name`. If it is empty, the type is floating point of the
+/// given precision, and complex if image or kernel is.
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision);
 
-/// Prints where the image is, its shape and its type, and warns of a compression that common
-/// programs do not open.
+/// Reports path, shape and type of the image, and warns of a compression that common programs do
+/// not open.
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
                    io::Compression compression);
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
                             PixelType type);
-/// The "output" of --json; `path` may be empty.
+/// Returns the object "output" of --json; `path` may be empty.
 nlohmann::ordered_json output_json(const std::string& path, const io::ImageMetadata& image);
 
 void add_scale_output_option(CLI::App& app, const char* group, bool& scale_output);
 
-/// --output-type of a scaled result: uint16 where none is named. Throws InvalidArgument for types
-/// that are not integers of 8 or 16 bits.
+/// Returns the type of a scaled result for the --output-type `name`: uint16 if it is empty. Throws
+/// InvalidArgument for types that are not integers of 8 or 16 bits.
 std::string scaled_output_type(const std::string& name, PixelType image);
 
-/// How values from `least` to `most` fill the range of `type`. 0 stays 0 where the type has signs
-/// and where no value is below 0 by more than half a step: then there is only a factor.
+/// Returns the scaling by which values from `least` to `most` fill the range of `type`. There is
+/// only a factor, so that 0 stays 0, if the type has signs or no value is below 0 by more than half
+/// a step.
 io::ValueScaling scaling_of(double least, double most, PixelType type);
 
-/// Where the result of a run goes. Its range is known at the end only: until then it lies in a
-/// scratch image.
-struct ResultPlan {
+/// How the result of a run is stored. A scaled result is first kept in a scratch image, since its
+/// range is known only at the end.
+struct ResultStorage {
     bool scaled = false;
-    PixelType computed = PixelType::float32;  ///< type of what is computed
+    PixelType computed = PixelType::float32;  ///< type in which the result is computed
     ScratchImage::Place place = ScratchImage::Place::file;
-    index_t box_bytes = 0;  ///< that are scaled at a time
+    index_t box_bytes = 0;  ///< bytes that are scaled at a time
 };
 
-/// Bytes to scale at a time, of a run with that memory limit.
+/// Returns the bytes to scale at a time, for a memory limit of the run.
 index_t scaled_box_bytes(index_t host_limit_bytes);
 
 /// A file that is complete, but not yet committed.
 struct WrittenResult {
     std::unique_ptr<io::ImageWriter> writer;
-    index_t nonfinite = 0;  ///< samples that are NaN or infinite
+    index_t nonfinite = 0;  ///< number of samples that are NaN or infinite
 };
 
-/// Has `compute` give a result to a sink of type `plan.computed`, and writes it to `path`. The file
-/// is created first, or where the result is scaled, tried first, so that what is wrong with it is
-/// said at once. `metadata` gets the scaling.
-WrittenResult write_result(const std::string& path, const ResultPlan& plan,
+/// Calls `compute` with a sink of type storage.computed, and writes the result to `path`. The file
+/// is created before, or tried out if the result is scaled, so that errors are reported at once.
+/// Sets metadata.scaling.
+WrittenResult write_result(const std::string& path, const ResultStorage& storage,
                            const io::CreateOptions& create, io::ImageMetadata& metadata,
                            const ExecutionContext& context,
                            const std::function<void(ImageSink&)>& compute);
 
-/// Numbers that are too large for the result's type become infinities: says so.
+/// Warns of NaN and infinities in a result: numbers that are too large for its type become
+/// infinite.
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);
 
-/// Plans by `plan(limit)` for a run that may also hold an image between two steps: with three
-/// quarters of the limit, or with all of it where no plan makes do with that. Returns whether a
-/// quarter is left. Throws what `plan` throws.
+/// Calls plan(bytes) for a run that may also keep an intermediate image: with three quarters of the
+/// limit, and with the whole limit if no plan fits that. Returns whether a quarter is left. Throws
+/// what `plan` throws.
 template <class Plan>
 bool plan_beside_intermediate(index_t limit, Plan&& plan) {
     try {
@@ -94,7 +96,8 @@ bool plan_beside_intermediate(index_t limit, Plan&& plan) {
     }
 }
 
-/// Where that image goes: to memory if it fits the quarter that is left, else to a file.
+/// Returns the place of an intermediate image: memory if it fits the quarter that is left, else a
+/// file.
 ScratchImage::Place place_of_intermediate(index_t bytes, index_t limit, bool intermediate_fits);
 
 }  // namespace convolume::cli

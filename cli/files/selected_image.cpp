@@ -13,7 +13,7 @@ namespace convolume::cli {
 
 namespace {
 
-struct Range {
+struct SelectedRange {
     index_t begin;
     index_t end;
 };
@@ -49,14 +49,14 @@ std::vector<index_t> parse_channels(const std::string& text) {
     return channels;
 }
 
-/// "3:10", "3:", ":10" or ":" within [0, extent).
-Range parse_range(const char* option, std::string_view all, std::string_view text, index_t extent,
-                  const std::string& what, const char* cure) {
+/// Parses "3:10", "3:", ":10" or ":" within [0, extent).
+SelectedRange parse_range(const char* option, std::string_view all, std::string_view text,
+                          index_t extent, const std::string& what, const char* cure) {
     const auto colon = text.find(':');
     if (colon == std::string_view::npos) refuse(option, all, cure);
     const std::string_view from = text.substr(0, colon), to = text.substr(colon + 1);
-    const Range range{from.empty() ? 0 : parse_index(option, all, from, cure),
-                      to.empty() ? extent : parse_index(option, all, to, cure)};
+    const SelectedRange range{from.empty() ? 0 : parse_index(option, all, from, cure),
+                              to.empty() ? extent : parse_index(option, all, to, cure)};
     if (range.begin >= range.end || range.end > extent)
         throw InvalidArgument(message(option, " asks for ", what, " ", range.begin, ":", range.end,
                                       " of an image that has ", extent,
@@ -114,22 +114,22 @@ void SelectedImage::choose_channels(const std::string& text) {
             throw InvalidArgument(message("--channel asks for channel ", c,
                                           " of an image that has ", metadata_.channels,
                                           "; the first is 0"));
-    const auto keep = [this](auto& of_channels) {
-        const auto all = std::exchange(of_channels, {});
+    const auto keep = [this](auto& list) {
+        const auto all = std::exchange(list, {});
         if (all.empty()) return;
-        for (const index_t c : channels_) of_channels.push_back(all[static_cast<std::size_t>(c)]);
+        for (const index_t c : channels_) list.push_back(all[static_cast<std::size_t>(c)]);
     };
     keep(metadata_.channel_names);
     keep(metadata_.channel_colors);
     keep(metadata_.microscope.channels);
     metadata_.channels = static_cast<index_t>(channels_.size());
     io::keep_lookup_tables(metadata_, channels_);
-    forget_descriptions();
+    drop_descriptions();
 }
 
 void SelectedImage::choose_frames(const std::string& text) {
     constexpr const char* cure = "give a frame from 0, or the first and the end, as in 0:10";
-    Range range;
+    SelectedRange range;
     if (text.find(':') == std::string::npos) {
         const index_t frame = parse_index("--frame", text, text, cure);
         range = parse_range("--frame", text, message(frame, ":", frame + 1), metadata_.frames,
@@ -139,7 +139,7 @@ void SelectedImage::choose_frames(const std::string& text) {
     }
     first_frame_ = range.begin;
     metadata_.frames = range.end - range.begin;
-    forget_descriptions();
+    drop_descriptions();
 }
 
 void SelectedImage::crop(const std::string& text) {
@@ -147,16 +147,16 @@ void SelectedImage::crop(const std::string& text) {
     const auto parts = split(text, ',');
     if (parts.size() != 3) refuse("--crop", text, cure);
     for (int a = 0; a < 3; ++a) {
-        const Range range =
+        const SelectedRange range =
             parse_range("--crop", text, parts[static_cast<std::size_t>(a)], metadata_.shape[a],
                         message("samples along ", axis_name(a)), cure);
         origin_[a] = range.begin;
         metadata_.shape[a] = range.end - range.begin;
     }
-    forget_descriptions();
+    drop_descriptions();
 }
 
-void SelectedImage::forget_descriptions() {
+void SelectedImage::drop_descriptions() {
     metadata_.ome_xml.clear();
     metadata_.imagej_description.clear();
     std::vector<index_t> all(static_cast<std::size_t>(metadata_.channels));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A part of an image file: some channels, some times, a box; and what the file does not say.
+// A part of an image file: some channels, some times, a box. Options also give axes and voxel sizes
+// that the file does not have.
 
 #include <CLI/CLI.hpp>
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace convolume::cli {
 
-/// As typed; empty: all, or what the file says.
+/// The options for a part of an image, as typed. Empty ones mean all, or what the file says.
 struct ImageSelection {
     std::string axes;      ///< "TYX"
     std::string image;     ///< "1" or "Position 2"
@@ -22,14 +23,13 @@ struct ImageSelection {
     std::string voxel;     ///< "200,65,65nm"
 };
 
-/// --axes, --image, --channel, --frame, --crop and --voxel.
+/// Adds --axes, --image, --channel, --frame, --crop and --voxel.
 void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection);
 
-/// A part of an image file. Its metadata are those of the part; a voxel size that is hardly meant
-/// is one of their notes.
+/// A part of an image file, with the metadata of the part. A note warns of an unlikely voxel size.
 class SelectedImage : public io::ImageReader {
   public:
-    /// Throws InvalidArgument where `whole` has no such part.
+    /// Selects a part of `whole`. Throws InvalidArgument if `whole` does not have it.
     SelectedImage(std::unique_ptr<io::ImageReader> whole, const ImageSelection& selection);
 
     const io::ImageMetadata& metadata() const override { return metadata_; }
@@ -44,25 +44,26 @@ class SelectedImage : public io::ImageReader {
     void choose_channels(const std::string& text);
     void choose_frames(const std::string& text);
     void crop(const std::string& text);
-    /// Labels and regions of the whole image do not fit a part of it. What the metadata say of the
-    /// part is written anew.
-    void forget_descriptions();
+    /// Removes descriptions whose labels and regions are for the whole image. Writers make new ones
+    /// from the metadata of the part.
+    void drop_descriptions();
 
     std::unique_ptr<io::ImageReader> whole_;
     io::ImageMetadata metadata_;
-    std::vector<index_t> channels_;  ///< numbers in the file
+    std::vector<index_t> channels_;  ///< number in the file of each channel
     index_t first_frame_ = 0;
     Index3 origin_{0, 0, 0};
 };
 
-/// Opens what is selected of an image file. Throws as io::open_image(), and InvalidArgument where
-/// the file has no such part.
+/// Opens the selected part of an image file. Throws as io::open_image(), and InvalidArgument if the
+/// file does not have it.
 std::unique_ptr<SelectedImage> open_selected(const std::string& path,
                                              const ImageSelection& selection);
 
-/// Calls `run`, which works on `image`: what it throws of samples names their place in the file.
+/// Calls `run`, which works on `image`. If it throws NonfiniteSample, the error gets the place of
+/// the sample in the file.
 template <class Run>
-auto with_places_of_file(const SelectedImage& image, const Run& run) {
+auto with_places_in_file(const SelectedImage& image, const Run& run) {
     try {
         return run();
     } catch (const NonfiniteSample& error) {
@@ -70,7 +71,7 @@ auto with_places_of_file(const SelectedImage& image, const Run& run) {
     }
 }
 
-/// Numbers in the file, from 0, of the `channels` channels that are selected of it.
+/// Returns the numbers in the file, from 0, of the selected channels. `channels` is their number.
 std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels);
 
 }  // namespace convolume::cli

@@ -13,20 +13,21 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr index_t in_flight = 2;  // items between two steps
+constexpr index_t in_flight = 2;  // items that wait between two steps, at most
 
 enum Step { read_step, compute_step, write_step };
 
-class Overlap {
+/// Runs the steps of items in three threads.
+class OverlappedSteps {
   public:
-    Overlap(index_t count, const ItemSteps& steps) : count_(count), steps_(steps) {}
+    OverlappedSteps(index_t count, const ItemSteps& steps) : count_(count), steps_(steps) {}
 
     void run() {
         {
-            const std::jthread reader([this] { take_all(read_step, steps_.read); });
+            const std::jthread reader([this] { run_step(read_step, steps_.read); });
             try {
-                const std::jthread writer([this] { take_all(write_step, steps_.write); });
-                take_all(compute_step, steps_.compute);
+                const std::jthread writer([this] { run_step(write_step, steps_.write); });
+                run_step(compute_step, steps_.compute);
             } catch (const std::system_error&) {  // no thread for the writer
                 fail(-1, std::current_exception());
             }
@@ -35,10 +36,10 @@ class Overlap {
     }
 
   private:
-    /// The place of a step where there is one item at a time.
-    static index_t place(index_t item, Step step) { return 3 * item + step; }
+    /// Returns the number of a step when one item is processed after the other.
+    static index_t sequence_number(index_t item, Step step) { return 3 * item + step; }
 
-    /// Whether all that the step uses is there, and where its result goes is free.
+    /// Whether the input of the step is ready and the place of its result is free.
     bool is_ready(index_t item, Step step) const {
         switch (step) {
             case read_step:
@@ -51,19 +52,21 @@ class Overlap {
         return item < done_[compute_step];
     }
 
-    void take_all(Step step, const std::function<void(index_t)>& take) {
+    /// Calls `work`, which is one of the steps, for every item.
+    void run_step(Step step, const std::function<void(index_t)>& work) {
         for (index_t item = 0; item < count_; ++item) {
             {
-                // What a step waits for comes before it, so that it is done or has failed.
+                // A step waits only for earlier ones, which end or fail.
                 std::unique_lock lock(mutex_);
-                changed_.wait(lock,
-                              [&] { return place(item, step) > failed_ || is_ready(item, step); });
-                if (place(item, step) > failed_) return;
+                changed_.wait(lock, [&] {
+                    return sequence_number(item, step) > failed_ || is_ready(item, step);
+                });
+                if (sequence_number(item, step) > failed_) return;
             }
             try {
-                if (take) take(item);
+                if (work) work(item);
             } catch (...) {
-                fail(place(item, step), std::current_exception());
+                fail(sequence_number(item, step), std::current_exception());
                 return;
             }
             {
@@ -87,18 +90,18 @@ class Overlap {
 
     index_t count_;
     const ItemSteps& steps_;
-    std::mutex mutex_;  // of what follows
+    std::mutex mutex_;  // guards the members below
     std::condition_variable changed_;
-    index_t done_[3] = {0, 0, 0};                           // items that each step has done
-    index_t failed_ = std::numeric_limits<index_t>::max();  // the first step that failed
+    index_t done_[3] = {0, 0, 0};  // number of items that each step has done
+    index_t failed_ = std::numeric_limits<index_t>::max();  // number of the first step that failed
     std::exception_ptr error_;
 };
 
 }  // namespace
 
-void take_through(index_t count, bool overlapped, const ItemSteps& steps) {
+void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps) {
     if (overlapped && count > 1) {
-        Overlap(count, steps).run();
+        OverlappedSteps(count, steps).run();
         return;
     }
     for (index_t item = 0; item < count; ++item)

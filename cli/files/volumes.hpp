@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Going through an image volume by volume, or a few planes at a time, with reading and writing
-// beside the computation.
+// Loops over the volumes of an image, or over groups of planes. Reading and writing can overlap
+// with the computation.
 
 #include <algorithm>
 #include <functional>
@@ -17,23 +17,23 @@
 
 namespace convolume::cli {
 
-/// Each is called for item 0, 1, 2, … in this order; an empty one is not called.
+/// The steps of items: each is called for item 0, 1, 2, … in this order. Empty ones are left out.
 struct ItemSteps {
     std::function<void(index_t item)> read;
     std::function<void(index_t item)> compute;
     std::function<void(index_t item)> write;
 };
 
-/// Takes `count` items through their steps. compute is called by the calling thread.
-/// With `overlapped`, item i + 1 is read and item i - 1 is written by other threads while item i is
-/// computed. At most two items then are read and not computed, and two computed and not written:
-/// item i may use the input and output i % 2. Otherwise there is one item at a time.
+/// Runs the steps of `count` items. The calling thread calls `compute`. With `overlapped`, other
+/// threads read item i + 1 and write item i - 1 while item i is computed. At most two items are
+/// then read and not computed, and two computed and not written, so that item i may use input and
+/// output i % 2. Without it, one item is read, computed and written after the other.
 ///
-/// What a step throws reaches the caller. It is the same with and without `overlapped`: steps that
-/// come earlier in the order of one item at a time are finished first, no later ones are begun.
-void take_through(index_t count, bool overlapped, const ItemSteps& steps);
+/// Rethrows the exception of a step, the same one with and without `overlapped`. Steps that come
+/// earlier without overlap are completed before, and later ones are not begun.
+void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps);
 
-/// Throws `error` again; of a file with several volumes the message names the one at fault.
+/// Throws `error` again. If the file has several volumes, the message names frame and channel.
 [[noreturn]] inline void throw_with_place(const BadData& error,
                                           const NonfiniteSample::Place& in_file) {
     if (!in_file.of_several) throw BadData(error);
@@ -41,10 +41,10 @@ void take_through(index_t count, bool overlapped, const ItemSteps& steps);
                           " (from 0): ", error.what()));
 }
 
-/// Reads every volume, calls `compute(input, output, context)` and writes the output. What it
-/// throws as BadData names the volume at fault and the sample's place in the file. With
-/// `overlapped`, two inputs and two outputs are in memory, and the next volume is read and the last
-/// one written while one is computed; otherwise one of each.
+/// Reads every volume, calls compute(input, output, context) and writes the output. If `compute`
+/// throws BadData, the error gets the volume and the place of the sample in the file. With
+/// `overlapped`, two inputs and two outputs are in memory, and the next volume is read and the
+/// previous one is written while one is computed. Without it, one input and one output are.
 template <class Compute>
 void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
                      const ExecutionContext& context, Compute&& compute) {
@@ -57,20 +57,20 @@ void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
         inputs.emplace_back(read.shape, read.type);
         outputs.emplace_back(written.shape, written.type);
     }
-    const auto of = [&](std::vector<Volume>& volumes, index_t item) -> Volume& {
+    const auto slot_of = [&](std::vector<Volume>& volumes, index_t item) -> Volume& {
         return volumes[static_cast<std::size_t>(item % slots)];
     };
     ItemSteps steps;
     steps.read = [&](index_t item) {
         throw_if_stopped(context);
-        Volume& input = of(inputs, item);
+        Volume& input = slot_of(inputs, item);
         const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
         reader.read(item / read.channels, item % read.channels, input.view());
     };
     steps.compute = [&](index_t item) {
         throw_if_stopped(context);
         try {
-            compute(ConstImageView(of(inputs, item).view()), of(outputs, item).view(),
+            compute(ConstImageView(slot_of(inputs, item).view()), slot_of(outputs, item).view(),
                     part_of(context, item, count));
         } catch (const NonfiniteSample& error) {
             throw error.at(reader.place_in_file(
@@ -81,23 +81,24 @@ void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
         }
     };
     steps.write = [&](index_t item) {
-        const Volume& output = of(outputs, item);
+        const Volume& output = slot_of(outputs, item);
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
         sink.write_box(item / read.channels, item % read.channels, {{0, 0, 0}, written.shape},
                        output.view());
     };
-    take_through(count, overlapped, steps);
+    run_item_steps(count, overlapped, steps);
     reader.check_unchanged();
 }
 
-/// Calls `use(row)` with the first sample of every row, of type T; the others are strides.x apart.
+/// Calls use(row) for every row with a pointer to its first sample, of type T. Further samples
+/// follow at distances of image.strides.x.
 template <class T, class Use>
 void for_each_row(const ConstImageView& image, Use&& use) {
     for (index_t z = 0; z < image.shape.z; ++z)
         for (index_t y = 0; y < image.shape.y; ++y) use(static_cast<const T*>(image.at(z, y, 0)));
 }
 
-/// Calls `use(planes, z_begin)` for consecutive groups of planes of channel c at time t.
+/// Calls use(planes, z_begin) for all groups of planes of channel c at time t, in order.
 template <class Use>
 void for_each_plane_group(io::ImageReader& reader, index_t t, index_t c, Use&& use) {
     constexpr index_t plane_group_bytes = index_t{64} << 20;

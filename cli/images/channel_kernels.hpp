@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernels of an image's channels, ready to use: each is loaded and planned with once, and kept
-// for the images after it that are alike.
+// The kernels of the channels of an image, with their solvers: Convolvers or Deconvolvers. Each
+// kernel is loaded and planned once, and kept for later images that need the same.
 
 #include <algorithm>
 #include <map>
@@ -26,20 +26,21 @@ namespace convolume::cli {
 /// A kernel, and the Convolver or Deconvolver that is made of it.
 template <class Solver>
 struct ReadyKernel {
-    KernelFile file;    ///< its values are gone once the solver has its own
-    index_t volumes{};  ///< that are expected
+    KernelFile file;    ///< without values once the solver has its own
+    index_t volumes{};  ///< number of volumes that are expected
     std::optional<Solver> solver;
-    /// A quarter of the memory limit is left beside the solver, for an image between two steps.
+    /// Whether a quarter of the memory limit is left beside the solver, for an intermediate image.
     bool intermediate_fits = true;
 };
 
-/// Kernels of the image at hand, by problem. Used by one thread.
+/// Kernels of the current image, by solver_key(). One thread uses a cache.
 template <class Solver>
 struct KernelCache {
-    ExpectedVolumes expected;  ///< of all images; empty where there is one image
+    ExpectedVolumes expected;  ///< volumes of all images; empty for one image
     std::map<std::string, std::shared_ptr<ReadyKernel<Solver>>> ready;
 };
 
+/// The kernels of an image, by its channels.
 template <class Solver>
 class ChannelKernels {
   public:
@@ -48,26 +49,27 @@ class ChannelKernels {
 
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
-    /// Loads what the cache does not have, after it has let go what `image` does not need. All
+    /// Loads the kernels for `image` that are not in the cache, and removes the others from it. All
     /// kernels together take at most `most_bytes`.
     void load(const ImageRequest& request, const io::ImageMetadata& image, index_t most_bytes,
               const ExecutionContext& context) {
         const std::vector<KernelSource> sources = kernel_of_each_channel(request, image);
         ExpectedVolumes here;
-        expect_volumes(here, sources, image);
+        add_expected_volumes(here, sources, image);
         std::erase_if(cache_->ready,
                       [&](const auto& entry) { return !here.contains(entry.first); });
         numbers_ = selected_channels(request.selection, image.channels);
-        named_ = !request.channel_kernels.empty() || (request.made_psf.asked && image.channels > 1);
+        named_ =
+            !request.channel_kernels.empty() || (request.made_psf.is_needed && image.channels > 1);
         for (const KernelSource& source : sources) {
-            const std::string problem = problem_of(source, image);
-            auto& ready = cache_->ready[problem];
+            const std::string key = solver_key(source, image);
+            auto& ready = cache_->ready[key];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
                 loaded->file = load(request, source, image, most_bytes, context);
                 most_bytes -= loaded->file.values.bytes();
-                const auto all = cache_->expected.find(problem);
-                loaded->volumes = all != cache_->expected.end() ? all->second : here.at(problem);
+                const auto all = cache_->expected.find(key);
+                loaded->volumes = all != cache_->expected.end() ? all->second : here.at(key);
                 ready = std::move(loaded);
             }
             of_channel_.push_back(ready);
@@ -75,7 +77,7 @@ class ChannelKernels {
         }
     }
 
-    /// Gives `make(ready)` every kernel that has no solver yet; it returns the solver.
+    /// Sets the solver of every kernel that has none to the result of `make(ready)`.
     template <class Make>
     void plan(const Make& make) {
         for (const auto& ready : all_) {
@@ -85,14 +87,14 @@ class ChannelKernels {
         }
     }
 
-    /// Each kernel once, in the order of the channels.
+    /// Returns each kernel once, in the order of the channels.
     const std::vector<std::shared_ptr<Ready>>& all() const { return all_; }
     const Ready& of(index_t channel) const {
         return *of_channel_[static_cast<std::size_t>(channel)];
     }
     const Solver& solver(index_t channel) const { return *of(channel).solver; }
 
-    /// What each solver may take of a memory limit: they keep what they take.
+    /// Returns the bytes that each solver may take of a memory limit: solvers keep their memory.
     index_t share_of(index_t bytes) const { return bytes / static_cast<index_t>(all_.size()); }
 
     /// Whether a quarter of the memory limit is left beside every solver.
@@ -101,14 +103,14 @@ class ChannelKernels {
                            [](const auto& ready) { return ready->intermediate_fits; });
     }
 
-    /// A complex kernel's type where there is one, else any kernel's.
+    /// Returns the type of a complex kernel if there is one, else that of any kernel.
     PixelType type() const {
         for (const auto& ready : all_)
             if (is_complex(ready->file.metadata.type)) return ready->file.metadata.type;
         return all_.front()->file.metadata.type;
     }
 
-    /// Calls `report(ready)` for each, after the channels that it is for where these differ.
+    /// Calls `report(ready)` for each kernel. If there are several, first reports its channels.
     template <class Report>
     void report_each(const Console& console, const Report& report) const {
         for (const auto& ready : all_) {
@@ -117,7 +119,7 @@ class ChannelKernels {
         }
     }
 
-    /// `json(ready)` of the only kernel, or with --psf-for an array of those of all.
+    /// Returns json(ready) of the only kernel, or with --psf-for an array of those of all kernels.
     template <class Json>
     nlohmann::ordered_json json_of_each(const Json& json) const {
         if (!named_) return json(*all_.front());
@@ -126,14 +128,14 @@ class ChannelKernels {
         return each;
     }
 
-    /// The file's channels that use a kernel, where they were chosen by --psf-for.
+    /// Adds the channels of the file that use a kernel, if they were chosen by --psf-for.
     void add_channels(nlohmann::ordered_json& json, const Ready& ready) const {
         if (!named_) return;
         for (std::size_t c = 0; c < numbers_.size(); ++c)
             if (of_channel_[c].get() == &ready) json["for_channels"].push_back(numbers_[c]);
     }
 
-    /// The file's number of a channel of the image.
+    /// Returns the number in the file of a channel of the image.
     index_t number(index_t channel) const { return numbers_[static_cast<std::size_t>(channel)]; }
 
   private:
@@ -161,14 +163,14 @@ class ChannelKernels {
     }
 
     std::shared_ptr<Cache> cache_;
-    bool named_ = false;  ///< by --psf-for
-    std::vector<index_t> numbers_;
-    std::vector<std::shared_ptr<Ready>> of_channel_;
-    std::vector<std::shared_ptr<Ready>> all_;
+    bool named_ = false;            ///< whether reports name channels, because kernels may differ
+    std::vector<index_t> numbers_;  ///< number in the file of each channel
+    std::vector<std::shared_ptr<Ready>> of_channel_;  ///< kernel of each channel
+    std::vector<std::shared_ptr<Ready>> all_;         ///< each kernel once
 };
 
-/// Throws as Convolver::execute() does; of several kernels, BadData names the channel of the file,
-/// NonfiniteSample that of `source`.
+/// Convolves every channel with its kernel. Throws as Convolver::execute() does. With several
+/// kernels, BadData names the channel of the file, and NonfiniteSample that of `source`.
 inline ExecutionReport convolve_channels(const ChannelKernels<Convolver>& kernels,
                                          ImageSource& source, ImageSink& sink,
                                          const ExecutionContext& context) {

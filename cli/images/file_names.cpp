@@ -31,7 +31,7 @@ std::string_view without_blanks(std::string_view line) {
     return line.substr(begin, line.find_last_not_of(blanks) + 1 - begin);
 }
 
-/// Removes the quotes around a path, unless a file has them in its name.
+/// Removes the quotes around a path, unless there is a file with them in its name.
 std::string_view unquoted(std::string_view path) {
     const bool quoted = path.size() > 2 && path.front() == path.back() &&
                         (path.front() == '"' || path.front() == '\'');
@@ -72,21 +72,22 @@ std::vector<std::string> paths_of(std::istream& lines, const std::string& name) 
     return paths;
 }
 
-/// What io::create_image() takes; the longest that fits a name is its extension.
+/// Extensions that io::create_image() takes. The first one that ends a name is its extension.
 constexpr std::array<std::string_view, 13> extensions{
     ".ome.tiff", ".ome.tif", ".ome.tf2", ".ome.tf8", ".ome.btf", ".tiff", ".tif",
     ".tf2",      ".tf8",     ".btf",     ".hdf5",    ".h5",      ".npy"};
 
-struct NameParts {
+/// Values of the fields of an output name.
+struct OutputNameFields {
     std::string name;
     std::string stem;
-    std::string extension;  ///< of the result
+    std::string extension;  ///< extension of the result, if the pattern has none
     std::string dataset;
 };
 
-NameParts parts_of(const std::string& image) {
+OutputNameFields fields_of(const std::string& image) {
     const io::PathSpec spec = io::parse_path(image);
-    NameParts parts;
+    OutputNameFields parts;
     parts.name = std::filesystem::path(spec.file).filename().string();
     parts.dataset = spec.dataset;
     parts.dataset.erase(0, parts.dataset.find_first_not_of('/'));
@@ -105,9 +106,9 @@ NameParts parts_of(const std::string& image) {
     return parts;
 }
 
-/// `pattern` with every {field} replaced by `value(field)`.
+/// Returns `pattern` with every {field} replaced by value(field).
 template <class Value>
-std::string filled(std::string_view pattern, const Value& value) {
+std::string fill_pattern(std::string_view pattern, const Value& value) {
     std::string text;
     while (true) {
         const auto open = pattern.find('{');
@@ -168,19 +169,19 @@ void check_kernel_path(const std::string& path) {
         throw InvalidArgument(message("the kernel \"", path, "\" is a folder; name a file in it"));
 }
 
-std::string output_name(std::string_view pattern, const NamedFile& file) {
-    const NameParts parts = parts_of(file.image);
+std::string output_name(std::string_view pattern, const NumberedImage& file) {
+    const OutputNameFields parts = fields_of(file.image);
     std::string index = std::to_string(file.index);
     index.insert(0, std::to_string(file.count - 1).size() - index.size(), '0');
-    const std::string fixed = filled(pattern, [](std::string_view) { return ""; });
+    const std::string fixed = fill_pattern(pattern, [](std::string_view) { return ""; });
     const bool extended = fixed.find('.') != std::string::npos || pattern.ends_with("{name}");
-    return filled(pattern,
-                  [&](std::string_view field) {
-                      if (field == "stem") return parts.stem;
-                      if (field == "name") return parts.name;
-                      if (field == "index") return index;
-                      return parts.dataset;
-                  }) +
+    return fill_pattern(pattern,
+                        [&](std::string_view field) {
+                            if (field == "stem") return parts.stem;
+                            if (field == "name") return parts.name;
+                            if (field == "index") return index;
+                            return parts.dataset;
+                        }) +
            (extended ? "" : parts.extension);
 }
 
@@ -197,7 +198,7 @@ std::string marked_name(const std::string& path, std::string_view mark) {
 std::string parse_output_name(std::string_view option, const std::string& text) {
     constexpr const char* cure = "the fields are {stem}, {name}, {index} and {dataset}";
     if (text.empty()) throw InvalidArgument(message(option, " is empty; ", cure));
-    const std::string rest = filled(text, [&](std::string_view field) {
+    const std::string rest = fill_pattern(text, [&](std::string_view field) {
         for (const char* known : {"stem", "name", "index", "dataset"})
             if (field == known) return "";
         throw InvalidArgument(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Names of the files of a run over many: patterns and lists of images, names of results.
+// Names of the files of a run over many images: patterns and lists of images, names of results.
 
 #include <string>
 #include <string_view>
@@ -10,38 +10,38 @@
 
 namespace convolume::cli {
 
-/// Whether `path` has one of * ? [ and is not the name of a file itself.
+/// Whether `path` has one of * ? [ and is not the name of an existing file.
 bool is_pattern(const std::string& path);
 
-/// The files that a pattern stands for, sorted by name; any other path as it is. The pattern may
-/// end in ":/dataset". Throws InputNotFound where there is no such file.
+/// Returns the files that match a pattern, sorted by name, and any other path as it is. The pattern
+/// may end in ":/dataset". Throws InputNotFound if no file matches.
 std::vector<std::string> matching_files(const std::string& path);
 
-/// Reads a file of one path a line, "-" for standard input. Blank lines and those that begin with
-/// # are skipped. Throws InputNotFound, IoError, BadData (no text).
+/// Reads a file with one path a line, "-" for standard input. Skips blank lines and lines that
+/// begin with #. Throws InputNotFound, IoError, and BadData if the file is no text in UTF-8.
 std::vector<std::string> read_file_list(const std::string& path);
 
-/// Throws InvalidArgument where a kernel is a pattern or a folder.
+/// Throws InvalidArgument if the path of a kernel is a pattern or a folder.
 void check_kernel_path(const std::string& path);
 
-/// One of the files of a run.
-struct NamedFile {
-    std::string image;  ///< its path
-    index_t index = 0;  ///< from 0
-    index_t count = 1;  ///< of files
+/// One of the images of a run.
+struct NumberedImage {
+    std::string image;  ///< path
+    index_t index = 0;  ///< number of the image, from 0
+    index_t count = 1;  ///< number of images
 };
 
 /// Fills in {stem}, {name}, {index} and {dataset}. A name without an extension gets that of the
-/// image, or .tif or .h5 where none can be written of that name. For "a/b.ome.tif": {stem} is b,
-/// {name} b.ome.tif. For "a/b.h5:/c/d": {stem} is b, {dataset} c_d. {index} has as many digits as
-/// the last one.
-std::string output_name(std::string_view pattern, const NamedFile& file);
+/// image, or .tif or .h5 if images with its extension cannot be written. For "a/b.ome.tif", {stem}
+/// is b and {name} b.ome.tif. For "a/b.h5:/c/d", {stem} is b and {dataset} c_d. Every {index} has
+/// as many digits as the last.
+std::string output_name(std::string_view pattern, const NumberedImage& file);
 
-/// `path`, a name that io::create_image() takes, with `mark` before its extension: "a/b.c.ome.tif"
-/// and "a/b.c.h5:/d" for "a/b.ome.tif" and "a/b.h5:/d" and the mark ".c".
+/// Returns `path`, a name that io::create_image() takes, with `mark` before its extension. The mark
+/// ".c" makes "a/b.c.ome.tif" of "a/b.ome.tif", and "a/b.c.h5:/d" of "a/b.h5:/d".
 std::string marked_name(const std::string& path, std::string_view mark);
 
-/// `text` as a pattern for `option`. Throws InvalidArgument where it has other fields.
+/// Returns `text` if it is a pattern for `option`. Throws InvalidArgument if it has other fields.
 std::string parse_output_name(std::string_view option, const std::string& text);
 
 }  // namespace convolume::cli

@@ -25,7 +25,8 @@ void add_once(std::vector<std::string>& paths, const std::string& path) {
         paths.push_back(path);
 }
 
-/// "12=name" into channel and name; false where `text` does not begin with a number and "=".
+/// Splits "12=name" into channel and name. Returns false if `text` does not begin with a number and
+/// "=".
 bool split_channel(std::string_view text, ChannelKernel& kernel) {
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), kernel.channel);
@@ -63,22 +64,22 @@ double wavelength_of(const std::vector<double>& typed, const ImageChannel& image
 
 void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
     std::vector<std::string>& words = many.images;
-    const std::size_t images = many.list.empty() ? 1 : 0;  // that there must be
+    const std::size_t images = many.list.empty() ? 1 : 0;  // images that must be named
     if (words.size() < images)
         throw InvalidArgument(
             message(many.image_name, " is missing; give one or several, then ", many.kernel_name));
     MadePsfRequest& made = request.made_psf;
-    if (made.offered && made.any_typed()) {
+    if (made.is_offered && made.any_typed()) {
         if (words.size() == 2 && many.list.empty() && !request.output.empty())
             throw InvalidArgument(message("a ", many.kernel_name, " was named, \"", words.back(),
                                           "\", and options of one that is to be made were given; "
                                           "leave out the one or the other"));
-        made.asked = true;
+        made.is_needed = true;
     } else if (words.size() > images) {
         request.kernel = words.back();
         words.pop_back();
-    } else if (made.offered && request.channel_kernels.empty()) {
-        made.asked = true;
+    } else if (made.is_offered && request.channel_kernels.empty()) {
+        made.is_needed = true;
     } else if (request.channel_kernels.empty()) {
         throw InvalidArgument(message(many.kernel_name,
                                       " is missing; name its file after the last ", many.image_name,
@@ -143,7 +144,7 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
         if (split_channel(piece, kernel))
             kernels.push_back(kernel);
         else if (!kernels.empty())
-            kernels.back().path += "," + piece;  // a comma of the name
+            kernels.back().path += "," + piece;  // the comma belongs to the name
         else
             throw InvalidArgument(message(option, " is \"", text, "\"", cure));
     }
@@ -184,7 +185,7 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
         if (!kernels[c].path.empty()) continue;
         kernels[c].path = request.kernel;
         if (!request.kernel.empty()) continue;
-        if (!request.made_psf.asked)
+        if (!request.made_psf.is_needed)
             throw InvalidArgument(
                 message("there is no kernel for channel ", numbers[c], " of \"", request.image,
                         "\"; name it in --psf-for, or give a kernel that serves the channels that "
@@ -195,7 +196,7 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
     return kernels;
 }
 
-std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& image) {
+std::string solver_key(const KernelSource& kernel, const io::ImageMetadata& image) {
     TextStream text;
     text << std::setprecision(17) << to_string(image.shape) << ' ' << to_string(image.type);
     for (const auto& size : image.voxel_size_um) {
@@ -209,14 +210,14 @@ std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& imag
     return text.str();
 }
 
-void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
-                    const io::ImageMetadata& image) {
-    for (const KernelSource& kernel : kernels) expected[problem_of(kernel, image)] += image.frames;
+void add_expected_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
+                          const io::ImageMetadata& image) {
+    for (const KernelSource& kernel : kernels) expected[solver_key(kernel, image)] += image.frames;
 }
 
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
     const char* group = "The PSF, if no file is given";
-    request.offered = true;
+    request.is_offered = true;
     add_microscope_options(app, group, request.typed);
     add_parsed(app, "--wavelength", request.wavelengths_um, parse_wavelengths_um, "LENGTH,…",
                "Emission wavelength in vacuum: one for all channels, or one for each, e.g. "
@@ -261,8 +262,8 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
 
 void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
                          const ArgumentHelp& kernel) {
-    // Options may stand anywhere between the arguments, so that only the end of the line tells
-    // which one is the last: all go to the first of the two, the second is there for --help.
+    // The last argument is the kernel, and options may stand between the arguments. All arguments
+    // are therefore collected as images; the second argument only appears in --help.
     many.image_name = image.name;
     many.kernel_name = kernel.name;
     app.add_option(image.name, many.images, image.help)->type_name("")->expected(0, -1);
@@ -298,12 +299,12 @@ void add_many_files_options(CLI::App& app, ManyFilesRequest& many) {
 
 void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many) {
     take_kernel(request, many);
-    many.asked = !many.list.empty() || !many.output_folder.empty() || many.images.size() != 1 ||
-                 is_pattern(many.images.front());
+    many.is_many = !many.list.empty() || !many.output_folder.empty() || many.images.size() != 1 ||
+                   is_pattern(many.images.front());
     many.has_option = [&app](std::string_view name) {
         return app.get_option_no_throw(std::string(name)) != nullptr;
     };
-    if (many.asked) {
+    if (many.is_many) {
         check_many(request, many);
         return;
     }

@@ -23,35 +23,38 @@
 
 namespace convolume::cli {
 
+/// Options of a PSF that is computed because no file is named.
 struct MadePsfRequest {
-    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see psf/parameters.hpp
-    std::vector<double> wavelengths_um;  ///< of emission: none, one, or one for each channel
-    std::optional<double> capture;       ///< typed
-    bool offered = false;                ///< by the subcommand
-    bool asked = false;                  ///< there is no file
+    /// Parameters that were typed, by the names in psf/parameters.hpp.
+    nlohmann::ordered_json typed = nlohmann::ordered_json::object();
+    std::vector<double> wavelengths_um;  ///< emission: none, one, or one for each channel
+    std::optional<double> capture;       ///< share of light to contain, if typed
+    bool is_offered = false;             ///< whether the subcommand has these options
+    bool is_needed = false;              ///< whether a PSF is computed
 
     bool any_typed() const { return !typed.empty() || !wavelengths_um.empty() || capture; }
 };
 
-/// The options of the microscope, in a group of their own.
+/// Adds the options of the microscope, in a group of their own.
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request);
 
-/// A channel of an image; metadata are those of what is selected of it.
+/// A channel of an image.
 struct ImageChannel {
     const std::string& path;
-    const io::ImageMetadata& metadata;
-    index_t channel;  ///< of those that are selected
+    const io::ImageMetadata& metadata;  ///< metadata of the selected part of the image
+    index_t channel;                    ///< number among the selected channels
 };
 
+/// Options of the PSF for a channel.
 struct MadePsf {
     PsfOptions options;
-    std::string optics;  ///< what the image's metadata gave and left to assume; may be empty
+    std::string optics;  ///< sentence on what metadata gave and what was assumed; may be empty
     std::vector<std::string> warnings;
 };
 
-/// The PSF of a channel, of the image's voxels. What was not typed is taken from the image's
-/// metadata. Its size is {0, 0, 0} where none was typed. Throws InvalidArgument where something is
-/// missing or does not fit.
+/// Returns the PSF for a channel, with the image's voxels. Parameters that were not typed come from
+/// the image's metadata. The size is {0, 0, 0} if none was typed. Throws InvalidArgument if a
+/// parameter is missing or does not fit.
 MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
 /// A kernel for one channel of the file, counted from 0.
@@ -60,81 +63,84 @@ struct ChannelKernel {
     std::string path;
 };
 
-/// Where the kernel of a channel comes from.
+/// The source of a channel's kernel: a file, or a PSF that is computed.
 struct KernelSource {
-    std::string path;                    ///< a file; empty for a PSF that is made
+    std::string path;                    ///< path of the file; empty for a PSF
     std::shared_ptr<const MadePsf> psf;  ///< null for a file
 
-    /// The same for kernels that are the same.
+    /// Returns a name that equal kernels have in common.
     std::string name() const;
 };
 
+/// A request to make one image of another with a kernel.
 struct ImageRequest {
     std::string image;
-    std::string kernel;  ///< of the channels that `channel_kernels` does not name; may be empty
+    std::string kernel;  ///< kernel of channels that `channel_kernels` does not name; may be empty
     std::vector<ChannelKernel> channel_kernels;
-    MadePsfRequest made_psf;   ///< of the same channels, where it is asked for
+    MadePsfRequest made_psf;   ///< PSF of channels without a kernel, if it is needed
     std::string output;        ///< may be empty in a dry run
-    ImageSelection selection;  ///< of the image
+    ImageSelection selection;  ///< selected part of the image
     KernelOptions kernel_options;
     EngineChoice engines;
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
 
-    /// Paths of all kernels that are files, each once.
+    /// Returns the paths of all kernels that are files, each once.
     std::vector<std::string> kernels() const;
+    /// Returns the paths of the image and of all kernels.
     std::vector<std::string> inputs() const;
     RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
 };
 
-/// "0=a.tif,1=b.tif"; commas in names are kept. Throws InvalidArgument.
+/// Parses "0=a.tif,1=b.tif". Names may have commas. Throws InvalidArgument.
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text);
 
-/// The kernel for each channel that is selected of an image. Throws InvalidArgument where a channel
-/// has none, or where one is named that the selection does not have, and as made_psf() does.
+/// Returns the kernel for each selected channel of an image. Throws InvalidArgument if a channel
+/// has no kernel, and if a named channel is not selected. Throws as made_psf() does.
 std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
                                                  const io::ImageMetadata& selected);
 
-/// What a kernel that is ready to use depends on within a run: images of the same text can share
-/// it.
-std::string problem_of(const KernelSource& kernel, const io::ImageMetadata& image);
+/// Returns a text of all that a solver depends on within a run: the kernel, and shape, type and
+/// voxels of the image. Images with equal texts share a solver.
+std::string solver_key(const KernelSource& kernel, const io::ImageMetadata& image);
 
-/// How many volumes there are of each problem.
+/// Number of volumes that each solver will compute, by solver_key().
 using ExpectedVolumes = std::map<std::string, index_t>;
 
-/// Adds the volumes of an image.
-void expect_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
-                    const io::ImageMetadata& image);
+/// Adds the volumes of an image to `expected`.
+void add_expected_volumes(ExpectedVolumes& expected, const std::vector<KernelSource>& kernels,
+                          const io::ImageMetadata& image);
 
+/// The images of a request that may name many.
 struct ManyFilesRequest {
     std::vector<std::string> images;  ///< paths and patterns
-    std::string list;                 ///< a file of paths, "-" for standard input; empty: none
+    std::string list;                 ///< file with paths, "-" for standard input; may be empty
     std::string output_folder;        ///< may be empty in a dry run
     std::string output_name = "{stem}";
     bool resume = false;
-    std::string image_name, kernel_name;  ///< of the arguments in --help
-    HasOption has_option;                 ///< of the subcommand
-    bool asked = false;                   ///< else there is one image and one output
+    std::string image_name, kernel_name;  ///< names of the arguments in --help
+    HasOption has_option;                 ///< whether the subcommand has an option
+    bool is_many = false;                 ///< false: there are one image and one output
 };
 
-/// An argument in --help: "IMAGE" and what it is.
+/// Name and description of an argument in --help.
 struct ArgumentHelp {
     const char* name;
     const char* help;
 };
 
-/// IMAGE… KERNEL; what is typed is kept in `many` until divide_arguments().
+/// Adds the arguments IMAGE… KERNEL. What is typed is kept in `many` until divide_arguments().
 void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
                          const ArgumentHelp& kernel);
 
-/// --psf-for, a kernel for each channel.
+/// Adds --psf-for, which names a kernel for each channel.
 void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request);
 
-/// --list, --output-dir, --output-name and --resume.
+/// Adds --list, --output-dir, --output-name and --resume.
 void add_many_files_options(CLI::App& app, ManyFilesRequest& many);
 
-/// Says which argument is the kernel, and whether there are many images. Throws InvalidArgument
-/// where an argument is missing or options do not go together.
+/// Decides which argument is the kernel, and whether there are many images. Throws InvalidArgument
+/// if an argument is missing or options contradict each other.
 void divide_arguments(const CLI::App& app, ImageRequest& request, ManyFilesRequest& many);
 
 }  // namespace convolume::cli

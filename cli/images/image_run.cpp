@@ -22,34 +22,34 @@ namespace convolume::cli {
 
 namespace {
 
-/// The queue of files, and what else the workers share: progress and what is printed. Files are
-/// independent; the rest is guarded.
+/// What workers share: the queue of files, the progress, and the console. One worker at a time uses
+/// a file; mutexes guard everything else.
 class FileQueue {
   public:
-    FileQueue(const ImageRequest& request, const ManyFilesRequest& many, Survey& survey,
+    FileQueue(const ImageRequest& request, const ManyFilesRequest& many, FileList& list,
               const Console& console, std::stop_token stop)
         : request_(request),
           many_(many),
-          survey_(survey),
+          list_(list),
           console_(console),
           stop_(std::move(stop)),
-          whole_(survey.voxels),
+          whole_(list.voxels),
           meter_(console.out(),
                  request.run.dry_run ? ProgressMeter::Style::none : progress_style(console),
-                 survey.voxels, steady_clock_s) {}
+                 list.voxels, steady_clock_s) {}
 
     const ImageRequest& request() const { return request_; }
-    const ExpectedVolumes& expected() const { return survey_.expected; }
+    const ExpectedVolumes& expected() const { return list_.expected; }
     std::stop_token stop() const { return stop_; }
     bool resume() const { return many_.resume; }
     ProgressMeter& meter() { return meter_; }
     const Console& console() const { return console_; }
 
-    /// The next file; null where there is none or the run is to stop.
+    /// Returns the next file; null if there is none or a stop was requested.
     ListedFile* next() {
         const std::lock_guard lock(mutex_);
-        if (stop_.stop_requested() || next_ == survey_.order.size()) return nullptr;
-        return &survey_.files[survey_.order[next_++]];
+        if (stop_.stop_requested() || next_ == list_.order.size()) return nullptr;
+        return &list_.files[list_.order[next_++]];
     }
 
     /// Calls `print` while no other thread prints.
@@ -60,7 +60,7 @@ class FileQueue {
         print();
     }
 
-    /// Reports the plan of a file whose problem is new, and of others what reading them left out.
+    /// Reports the plan of a file unless an earlier file has it. Then only warns of its input.
     void report_plan(const ListedFile& file, const ImageSteps& steps, const EngineChoice& engines);
     /// Reports a file that is done, skipped or planned.
     void report(const ListedFile& file);
@@ -76,7 +76,7 @@ class FileQueue {
         }
         meter_.update(fraction);
     }
-    /// Leaves out the work of a file, of which nothing was or will be needed.
+    /// Takes a file out of the total of the progress, because it is skipped or has failed.
     void leave_out(const ListedFile& file) {
         const std::lock_guard lock(mutex_);
         whole_ -= file.voxels;
@@ -86,31 +86,31 @@ class FileQueue {
     void fail(ListedFile& file, const std::exception& error) {
         file.fail(error, many_.has_option);
         leave_out(file);
-        if (file.outcome == Outcome::failed)
+        if (file.status == FileStatus::failed)
             print([&] { console_.about(file.image).error(file.reason); });
     }
-    /// Fails what is left in the queue, for the same reason.
+    /// Gives all files that are left in the queue the status of a failure.
     void fail_rest(const std::exception& error) {
         while (ListedFile* const file = next()) file->fail(error, many_.has_option);
     }
 
   private:
-    /// "3 of 20"
+    /// Returns the number of a file, such as "3 of 20".
     std::string place_of(const ListedFile& file) const {
-        return message(file.number, " of ", survey_.files.size());
+        return message(file.number, " of ", list_.files.size());
     }
 
     const ImageRequest& request_;
     const ManyFilesRequest& many_;
-    Survey& survey_;
+    FileList& list_;
     const Console& console_;
     std::stop_token stop_;
-    std::mutex mutex_;        ///< of the queue and the progress
-    std::mutex print_mutex_;  ///< of what is printed
-    std::size_t next_ = 0;
-    double done_ = 0;  ///< voxels, of `whole_`
-    double whole_;
-    std::set<std::string> reported_;  ///< problems
+    std::mutex mutex_;                ///< guards the queue and the progress
+    std::mutex print_mutex_;          ///< guards the console
+    std::size_t next_ = 0;            ///< place of the next file in the order
+    double done_ = 0;                 ///< voxels that are done
+    double whole_;                    ///< voxels of all files
+    std::set<std::string> reported_;  ///< solver keys of files whose plan was reported
     ProgressMeter meter_;
 };
 
@@ -118,64 +118,65 @@ void FileQueue::report_plan(const ListedFile& file, const ImageSteps& steps,
                             const EngineChoice& engines) {
     print([&] {
         if (reported_.empty()) warn_of_idle_gpu(console_, engines);
-        if (!reported_.insert(file.problem).second)
+        if (!reported_.insert(file.solver_keys).second)
             return warn_of_input(console_, file.image, steps.input());
         index_t alike = 0;
-        for (const std::size_t i : survey_.order)
-            if (survey_.files[i].problem == file.problem) ++alike;
+        for (const std::size_t i : list_.order)
+            if (list_.files[i].solver_keys == file.solver_keys) ++alike;
         steps.report_plan(console_);
-        console_.fact("files", message(alike, " of ", survey_.files.size(), " have this plan"));
+        console_.fact("files", message(alike, " of ", list_.files.size(), " have this plan"));
     });
 }
 
 void FileQueue::report(const ListedFile& file) {
     print([&] {
-        const std::string result =
-            file.outcome == Outcome::done ? format_duration(file.seconds) : to_string(file.outcome);
+        const std::string result = file.status == FileStatus::done ? format_duration(file.seconds)
+                                                                   : to_string(file.status);
         console_.fact("file",
                       message(place_of(file), ": ", file.image, " → ", file.output, ", ", result));
     });
 }
 
-/// Takes files from the queue and carries them out. While one is computed, the result of the one
-/// before it is brought to disk.
+/// Takes files from the queue and runs them. While a file is computed, the result of the previous
+/// file is brought to disk.
 class Worker {
   public:
-    Worker(FileQueue& queue, const MakeWorker& make_worker, const WorkerChoice& choice)
+    Worker(FileQueue& queue, const WorkerFactory& worker_factory, const WorkerResources& resources)
         : queue_(queue),
-          make_worker_(make_worker),
-          choice_(choice),
-          make_steps_(make_worker(choice, queue.expected())) {}
+          worker_factory_(worker_factory),
+          resources_(resources),
+          steps_factory_(worker_factory(resources, queue.expected())) {}
     ~Worker() { finish_pending(); }
 
-    /// Until the queue is empty, the run is to stop, or the demanded device has failed.
+    /// Runs files until the queue is empty, a stop is requested, or a device has failed that may
+    /// not be replaced by the CPU.
     void run() {
         while (ListedFile* const file = device_failure_ ? nullptr : queue_.next()) carry_out(*file);
         finish_pending();
     }
-    /// The failure of the device; null if there was none.
+    /// Returns the failure of the device; null if there was none.
     std::exception_ptr device_failure() const { return device_failure_; }
 
   private:
     struct FileRun;
 
     void carry_out(ListedFile& file);
-    /// Null where there is nothing to commit.
+    /// Plans and computes a file. Returns null if there is nothing to commit.
     std::unique_ptr<FileRun> compute(ListedFile& file);
     void commit(FileRun& run);
     void finish_pending();
 
     FileQueue& queue_;
-    const MakeWorker& make_worker_;
-    WorkerChoice choice_;
-    MakeSteps make_steps_;
-    std::string problem_;  ///< of the file before
-    std::unique_ptr<FileRun> pending_;
-    std::thread committing_;  ///< commits `pending_`
+    const WorkerFactory& worker_factory_;
+    WorkerResources resources_;
+    StepsFactory steps_factory_;
+    std::string solver_keys_;           ///< solver keys of the previous file
+    std::unique_ptr<FileRun> pending_;  ///< file whose result is brought to disk
+    std::thread committing_;            ///< commits `pending_`
     std::exception_ptr device_failure_;
 };
 
-/// A file on its way from its header to its result.
+/// The run of one file.
 struct Worker::FileRun {
     FileRun(ListedFile& its_file, std::unique_ptr<ImageSteps> its_steps, const FileQueue& queue)
         : file(its_file),
@@ -192,16 +193,16 @@ struct Worker::FileRun {
 };
 
 void Worker::carry_out(ListedFile& file) {
-    // The memory of another plan is given back before one is made.
-    if (file.problem != problem_) finish_pending();
-    problem_ = file.problem;
+    // The memory of the previous plan is freed before another plan is made.
+    if (file.solver_keys != solver_keys_) finish_pending();
+    solver_keys_ = file.solver_keys;
     const double begin_s = steady_clock_s();
     try {
         std::unique_ptr<FileRun> run;
-        run_with_fallback(queue_.console(), choice_, [&](const WorkerChoice& chosen) {
-            if (&chosen != &choice_) {  // a GPU has failed, and the files to come go without it too
-                make_steps_ = make_worker_(chosen, queue_.expected());
-                choice_ = chosen;
+        run_with_fallback(queue_.console(), resources_, [&](const WorkerResources& used) {
+            if (&used != &resources_) {  // a GPU has failed; later files do not use it either
+                steps_factory_ = worker_factory_(used, queue_.expected());
+                resources_ = used;
             }
             run = compute(file);
         });
@@ -220,7 +221,7 @@ void Worker::carry_out(ListedFile& file) {
 }
 
 std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
-    auto file_run = std::make_unique<FileRun>(file, make_steps_(file), queue_);
+    auto file_run = std::make_unique<FileRun>(file, steps_factory_(file), queue_);
     const RunOptions& options = queue_.request().run;
     StagedRun& run = file_run->run;
     run.plan();
@@ -228,16 +229,16 @@ std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
         std::vector<std::string> inputs = queue_.request().kernels();
         inputs.push_back(file.image);
         if (is_complete(file, inputs, file_run->steps->output())) {
-            file.outcome = Outcome::skipped;
+            file.status = FileStatus::skipped;
             queue_.leave_out(file);
             queue_.report(file);
             return nullptr;
         }
     }
-    queue_.report_plan(file, *file_run->steps, choice_.engines);
+    queue_.report_plan(file, *file_run->steps, resources_.engines);
     if (options.dry_run) {
         if (options.json) file_run->keep_json(nullptr);
-        file.outcome = Outcome::planned;
+        file.status = FileStatus::planned;
         return nullptr;
     }
     queue_.title(file);
@@ -261,7 +262,7 @@ void Worker::commit(FileRun& run) {
         run.run.commit();
         const RunTimes times = run.run.times();
         file.seconds = times.timeline.now_s();
-        file.outcome = Outcome::done;
+        file.status = FileStatus::done;
         queue_.print([&] { run.steps->report_result(run.console, times); });
         if (queue_.request().run.json) run.keep_json(&times);
         queue_.report(file);
@@ -276,8 +277,9 @@ void Worker::finish_pending() {
     pending_.reset();
 }
 
-/// One worker for each GPU where there are several, else one for all engines.
-std::vector<WorkerChoice> choices_of_workers(const ImageRequest& request, std::size_t files) {
+/// Returns the resources of one worker for each GPU, or of one worker for all engines if there are
+/// not several GPUs.
+std::vector<WorkerResources> resources_of_workers(const ImageRequest& request, std::size_t files) {
     const EngineChoice& engines = request.engines;
     std::vector<int> gpus = engines.gpus;
     if (engines.device == EngineChoice::Device::cpu || files < 2) return {{engines}};
@@ -286,18 +288,18 @@ std::vector<WorkerChoice> choices_of_workers(const ImageRequest& request, std::s
             if (gpu.usable) gpus.push_back(gpu.number);
     gpus.resize(std::min(gpus.size(), files));
     if (gpus.size() < 2) return {{engines}};
-    std::vector<WorkerChoice> choices;
+    std::vector<WorkerResources> all;
     for (const int gpu : gpus) {
-        choices.push_back({engines, static_cast<index_t>(gpus.size())});
-        choices.back().engines.gpus = {gpu};
+        all.push_back({engines, static_cast<index_t>(gpus.size())});
+        all.back().engines.gpus = {gpu};
     }
-    return choices;
+    return all;
 }
 
-void work(FileQueue& queue, std::size_t files, const MakeWorker& make_worker) {
+void run_workers(FileQueue& queue, std::size_t files, const WorkerFactory& worker_factory) {
     std::list<Worker> workers;
-    for (const WorkerChoice& choice : choices_of_workers(queue.request(), files))
-        workers.emplace_back(queue, make_worker, choice);
+    for (const WorkerResources& resources : resources_of_workers(queue.request(), files))
+        workers.emplace_back(queue, worker_factory, resources);
     {
         std::vector<std::jthread> others;
         for (auto worker = std::next(workers.begin()); worker != workers.end(); ++worker)
@@ -317,20 +319,20 @@ void work(FileQueue& queue, std::size_t files, const MakeWorker& make_worker) {
 }  // namespace
 
 void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const MakeWorker& make_worker) {
+                    const std::string& truth, const WorkerFactory& worker_factory) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
-    Survey survey = survey_files(request, many, truth, interrupt.stop());
-    for (const ListedFile& file : survey.files)
-        if (file.outcome == Outcome::failed) console.about(file.image).error(file.reason);
-    if (!survey.order.empty()) {
-        FileQueue queue(request, many, survey, console, interrupt.stop());
-        work(queue, survey.order.size(), make_worker);
+    FileList list = list_files(request, many, truth, interrupt.stop());
+    for (const ListedFile& file : list.files)
+        if (file.status == FileStatus::failed) console.about(file.image).error(file.reason);
+    if (!list.order.empty()) {
+        FileQueue queue(request, many, list, console, interrupt.stop());
+        run_workers(queue, list.order.size(), worker_factory);
     }
-    console.text(results_table(survey.files));
-    console.fact("files", results_line(survey.files));
-    if (request.run.json) write_stdout(dump(results_json(survey.files)));
-    throw_result(survey.files, request.run.dry_run);
+    console.text(results_table(list.files));
+    console.fact("files", results_line(list.files));
+    if (request.run.json) write_stdout(dump(results_json(list.files)));
+    throw_result(list.files, request.run.dry_run);
 }
 
 }  // namespace convolume::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs that make one image of another, for one image or many. Of many, workers take files from one
-// queue, each worker with engines and ready kernels of its own.
+// Runs that make one image of another, for one image or many. If there are many, workers take files
+// from one queue. Each worker has its own engines and its own cache of kernels.
 
 #include <cstdint>
 #include <functional>
@@ -20,9 +20,9 @@ namespace convolume::cli {
 /// Steps of a run that makes one image of another.
 class ImageSteps : public RunSteps {
   public:
-    /// Image that is read; known after open().
+    /// Returns the metadata of the image that is read; valid after open().
     const io::ImageMetadata& input() const { return input_; }
-    /// What is written; known after plan().
+    /// Returns the metadata of the image that is written; valid after plan().
     const io::ImageMetadata& output() const { return output_; }
     void commit() override { writer_->commit(); }
 
@@ -31,56 +31,58 @@ class ImageSteps : public RunSteps {
 
     std::unique_ptr<SelectedImage> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
-    index_t nonfinite_ = 0;  ///< samples of the result
+    index_t nonfinite_ = 0;  ///< number of NaN and infinities in the result
     io::ImageMetadata input_;
     io::ImageMetadata output_;
 };
 
-/// Engines and share of a worker.
-struct WorkerChoice {
+/// Engines of a worker, and its share of the host's memory.
+struct WorkerResources {
     EngineChoice engines;
-    index_t workers = 1;  ///< that share the host's memory
+    index_t workers = 1;  ///< number of workers that share the host's memory
 };
 
-/// Makes the steps of one file after the other; what they keep between files is in it.
-using MakeSteps = std::function<std::unique_ptr<ImageSteps>(const ListedFile&)>;
-using MakeWorker = std::function<MakeSteps(const WorkerChoice&, const ExpectedVolumes&)>;
+/// Makes the steps of one file after the other, and holds what they keep between files.
+using StepsFactory = std::function<std::unique_ptr<ImageSteps>(const ListedFile&)>;
+/// Makes the StepsFactory of a worker.
+using WorkerFactory = std::function<StepsFactory(const WorkerResources&, const ExpectedVolumes&)>;
 
-/// Carries out the run. Throws as survey_files() and throw_result(), after it has printed the table
-/// and the object of --json.
+/// Runs many files. Prints the table of results and the object of --json, then throws as
+/// throw_result() does. Throws as list_files() does.
 void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const MakeWorker& make_worker);
+                    const std::string& truth, const WorkerFactory& worker_factory);
 
 /// Runs `Steps` for the one image of the request, or for each of many.
 template <class Steps, class Request>
 void run_images(const Request& request, const ManyFilesRequest& many) {
-    if (!many.asked) {
+    if (!many.is_many) {
         run_steps<Steps>(request);
         return;
     }
     std::string truth;
     if constexpr (requires { request.truth; }) truth = request.truth;
-    run_many_files(request, many, truth,
-                   [&](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
-                       Request of_worker = request;
-                       of_worker.engines = choice.engines;
-                       of_worker.create.overwrite = request.create.overwrite || many.resume;
-                       if (choice.workers > 1)
-                           of_worker.options.max_host_bytes =
-                               host_limit_bytes(request.options.max_host_bytes) / choice.workers;
-                       auto cache = std::make_shared<typename Steps::Kernels::Cache>();
-                       cache->expected = expected;
-                       return [of_worker, cache](const ListedFile& file) {
-                           Request of_file = of_worker;
-                           of_file.image = file.image;
-                           of_file.output = file.output;
-                           if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
-                           // No two files have the same noise.
-                           if constexpr (requires { of_file.camera.seed; })
-                               of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);
-                           return std::make_unique<Steps>(of_file, cache);
-                       };
-                   });
+    run_many_files(
+        request, many, truth,
+        [&](const WorkerResources& resources, const ExpectedVolumes& expected) -> StepsFactory {
+            Request of_worker = request;
+            of_worker.engines = resources.engines;
+            of_worker.create.overwrite = request.create.overwrite || many.resume;
+            if (resources.workers > 1)
+                of_worker.options.max_host_bytes =
+                    host_limit_bytes(request.options.max_host_bytes) / resources.workers;
+            auto cache = std::make_shared<typename Steps::Kernels::Cache>();
+            cache->expected = expected;
+            return [of_worker, cache](const ListedFile& file) {
+                Request of_file = of_worker;
+                of_file.image = file.image;
+                of_file.output = file.output;
+                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
+                // Each file has its own noise.
+                if constexpr (requires { of_file.camera.seed; })
+                    of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);
+                return std::make_unique<Steps>(of_file, cache);
+            };
+        });
 }
 
 }  // namespace convolume::cli

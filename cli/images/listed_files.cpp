@@ -17,17 +17,17 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr std::pair<Outcome, const char*> outcomes[] = {
-    {Outcome::planned, "planned"},         {Outcome::done, "done"},
-    {Outcome::skipped, "complete before"}, {Outcome::failed, "failed"},
-    {Outcome::stopped, "interrupted"},     {Outcome::not_started, "not started"}};
+constexpr std::pair<FileStatus, const char*> statuses[] = {
+    {FileStatus::planned, "planned"},         {FileStatus::done, "done"},
+    {FileStatus::skipped, "complete before"}, {FileStatus::failed, "failed"},
+    {FileStatus::stopped, "interrupted"},     {FileStatus::not_started, "not started"}};
 
-index_t count(const std::vector<ListedFile>& files, Outcome outcome) {
+index_t count(const std::vector<ListedFile>& files, FileStatus status) {
     return std::count_if(files.begin(), files.end(),
-                         [outcome](const ListedFile& file) { return file.outcome == outcome; });
+                         [status](const ListedFile& file) { return file.status == status; });
 }
 
-/// Characters, not bytes: continuation bytes of UTF-8 take no column.
+/// Returns the number of characters. Continuation bytes of UTF-8 do not count.
 std::size_t columns(const std::string& text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -60,8 +60,8 @@ std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::str
     std::vector<ListedFile> files;
     for (const std::string& image : images) {
         ListedFile file;
-        const NamedFile named{image, static_cast<index_t>(files.size()),
-                              static_cast<index_t>(images.size())};
+        const NumberedImage named{image, static_cast<index_t>(files.size()),
+                                  static_cast<index_t>(images.size())};
         const fs::path folder = many.output_folder;
         file.number = named.index + 1;
         file.image = image;
@@ -107,36 +107,36 @@ void make_folder(const std::string& folder) {
                                    "); create it first or choose another --output-dir"));
 }
 
-void read_header(ListedFile& file, const ImageRequest& request, Survey& survey) {
+void read_header(ListedFile& file, const ImageRequest& request, FileList& list) {
     ImageRequest one = request;
     one.image = file.image;
     const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
     const std::vector<KernelSource> kernels = kernel_of_each_channel(one, image);
     ExpectedVolumes here;
-    expect_volumes(here, kernels, image);
-    for (const auto& [problem, volumes] : here) {
-        survey.expected[problem] += volumes;
-        file.problem += problem + '\n';
+    add_expected_volumes(here, kernels, image);
+    for (const auto& [key, volumes] : here) {
+        list.expected[key] += volumes;
+        file.solver_keys += key + '\n';
     }
     file.voxels = static_cast<double>(image.frames * image.channels) *
                   static_cast<double>(element_count(image.shape));
-    survey.voxels += file.voxels;
+    list.voxels += file.voxels;
 }
 
 }  // namespace
 
-const char* to_string(Outcome outcome) {
-    for (const auto& [known, name] : outcomes)
-        if (known == outcome) return name;
-    throw InternalError("an outcome outside its enumeration");
+const char* to_string(FileStatus status) {
+    for (const auto& [known, name] : statuses)
+        if (known == status) return name;
+    throw InternalError("a status outside its enumeration");
 }
 
 void ListedFile::fail(const std::exception& error, const HasOption& has_option) {
     if (is_a<Cancelled>(error)) {
-        outcome = Outcome::stopped;
+        status = FileStatus::stopped;
         return;
     }
-    outcome = Outcome::failed;
+    status = FileStatus::failed;
     code = exit_code_of(error);
     reason = sentence_of(error, has_option);
 }
@@ -145,20 +145,21 @@ std::string results_table(const std::vector<ListedFile>& files) {
     std::size_t width = 4, result_width = 6;
     for (const ListedFile& file : files) {
         width = std::max(width, columns(file.image));
-        result_width = std::max(result_width, columns(to_string(file.outcome)));
+        result_width = std::max(result_width, columns(to_string(file.status)));
     }
     TextStream text;
     text << padded("file", width) << padded("result", result_width)
          << " seconds  output or reason\n";
     for (const ListedFile& file : files) {
-        text << padded(file.image, width) << padded(to_string(file.outcome), result_width);
+        text << padded(file.image, width) << padded(to_string(file.status), result_width);
         text << std::setw(8);
-        if (file.outcome == Outcome::done || file.outcome == Outcome::failed)
+        if (file.status == FileStatus::done || file.status == FileStatus::failed)
             text << std::fixed << std::setprecision(2) << file.seconds;
         else
             text << '-';
-        const bool written = file.outcome == Outcome::done || file.outcome == Outcome::skipped ||
-                             file.outcome == Outcome::planned;
+        const bool written = file.status == FileStatus::done ||
+                             file.status == FileStatus::skipped ||
+                             file.status == FileStatus::planned;
         const std::string& last = written ? file.output : file.reason;
         text << (last.empty() ? "" : "  ") << last << '\n';
     }
@@ -167,8 +168,8 @@ std::string results_table(const std::vector<ListedFile>& files) {
 
 std::string results_line(const std::vector<ListedFile>& files) {
     std::string text;
-    for (const auto& [outcome, name] : outcomes)
-        if (const index_t number = count(files, outcome); number > 0)
+    for (const auto& [status, name] : statuses)
+        if (const index_t number = count(files, status); number > 0)
             text += message(text.empty() ? "" : ", ", number, ' ', name);
     return text;
 }
@@ -178,7 +179,7 @@ nlohmann::ordered_json results_json(const std::vector<ListedFile>& files) {
     json["files"] = nlohmann::ordered_json::array();
     for (const ListedFile& file : files) {
         nlohmann::ordered_json one{{"file", file.image},
-                                   {"result", to_string(file.outcome)},
+                                   {"result", to_string(file.status)},
                                    {"seconds", file.seconds},
                                    {"error", nullptr},
                                    {"exit_code", static_cast<int>(file.code)}};
@@ -187,14 +188,14 @@ nlohmann::ordered_json results_json(const std::vector<ListedFile>& files) {
         if (file.json.is_object()) one.update(file.json);
         json["files"].push_back(std::move(one));
     }
-    for (const auto& [outcome, name] : outcomes) json["results"][name] = count(files, outcome);
+    for (const auto& [status, name] : statuses) json["results"][name] = count(files, status);
     return json;
 }
 
 void throw_result(const std::vector<ListedFile>& files, bool dry_run) {
-    const index_t complete = count(files, Outcome::done) + count(files, Outcome::skipped);
-    const index_t failed = count(files, Outcome::failed);
-    if (count(files, Outcome::stopped) + count(files, Outcome::not_started) > 0)
+    const index_t complete = count(files, FileStatus::done) + count(files, FileStatus::skipped);
+    const index_t failed = count(files, FileStatus::failed);
+    if (count(files, FileStatus::stopped) + count(files, FileStatus::not_started) > 0)
         throw Interrupted(
             dry_run ? "interrupted; nothing was written"
                     : message("interrupted; the results of ", complete, " of ", files.size(),
@@ -210,34 +211,34 @@ void throw_result(const std::vector<ListedFile>& files, bool dry_run) {
                       code);
 }
 
-Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
+FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop) {
-    Survey survey;
-    survey.files = named_files(many, truth);
-    check_names(survey.files, request.kernels());
+    FileList list;
+    list.files = named_files(many, truth);
+    check_names(list.files, request.kernels());
     for (const std::string& kernel : request.kernels())
         static_cast<void>(open_kernel(kernel, request.kernel_options));
     if (!request.run.dry_run) make_folder(many.output_folder);
 
-    std::map<std::string, std::size_t> first;  // file of each problem
-    for (std::size_t i = 0; i < survey.files.size() && !stop.stop_requested(); ++i) {
-        ListedFile& file = survey.files[i];
+    std::map<std::string, std::size_t> first;  // first file with given solver keys
+    for (std::size_t i = 0; i < list.files.size() && !stop.stop_requested(); ++i) {
+        ListedFile& file = list.files[i];
         try {
             for (const std::string& output : {file.output, file.truth})
                 if (!output.empty() && fs::is_directory(many.output_folder))
                     check_output_path(io::parse_path(output).file,
                                       request.create.overwrite || many.resume);
-            read_header(file, request, survey);
-            first.emplace(file.problem, i);
-            survey.order.push_back(i);
+            read_header(file, request, list);
+            first.emplace(file.solver_keys, i);
+            list.order.push_back(i);
         } catch (const std::exception& error) {
             file.fail(error, many.has_option);
         }
     }
-    std::stable_sort(survey.order.begin(), survey.order.end(), [&](std::size_t a, std::size_t b) {
-        return first.at(survey.files[a].problem) < first.at(survey.files[b].problem);
+    std::stable_sort(list.order.begin(), list.order.end(), [&](std::size_t a, std::size_t b) {
+        return first.at(list.files[a].solver_keys) < first.at(list.files[b].solver_keys);
     });
-    return survey;
+    return list;
 }
 
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
@@ -253,7 +254,7 @@ bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
     }
     try {
         const io::ImageMetadata found = io::open_image(file.output)->metadata();
-        // Formats without names of axes do not tell times from channels.
+        // Some formats do not name axes, so that times and channels cannot be told apart.
         return found.shape == expected.shape && found.type == expected.type &&
                found.frames * found.channels == expected.frames * expected.channels;
     } catch (const Error&) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The files of a run over many: their names and headers before anything is computed, which of them
-// can share a plan, and what became of each.
+// The files of a run over many images. Names and headers are read before anything is computed.
+// Files that can share a plan follow one another, and each file has a status that is reported.
 
 #include <exception>
 #include <nlohmann/json.hpp>
@@ -15,62 +15,66 @@
 
 namespace convolume::cli {
 
-enum class Outcome {
+enum class FileStatus {
     not_started,
-    planned,  ///< in a dry run
+    planned,  ///< planned in a dry run
     done,     ///< the result is complete
-    skipped,  ///< it was complete before
-    failed,   ///< for `reason`
-    stopped,  ///< by a signal
+    skipped,  ///< the result was complete before the run
+    failed,   ///< failed for ListedFile::reason
+    stopped,  ///< interrupted by a signal
 };
-const char* to_string(Outcome outcome);
+const char* to_string(FileStatus status);
 
+/// An image of the run, its outputs and its status.
 struct ListedFile {
-    index_t number = 0;  ///< from 1
+    index_t number = 0;  ///< number of the file, from 1
     std::string image;
-    std::string output;   ///< empty in a dry run without a folder
-    std::string truth;    ///< empty for none
-    std::string problem;  ///< files of the same share a plan
-    double voxels = 0;
+    std::string output;       ///< path of the result; empty in a dry run without a folder
+    std::string truth;        ///< path of a second output; empty for none
+    std::string solver_keys;  ///< solver_key() of all kernels: equal if files share their plans
+    double voxels = 0;        ///< voxels of all volumes
 
-    Outcome outcome = Outcome::not_started;
+    FileStatus status = FileStatus::not_started;
     double seconds = 0;
-    std::string reason;  ///< of a failure, a sentence
+    std::string reason;  ///< reason of a failure, as a sentence
     ExitCode code = ExitCode::ok;
-    nlohmann::ordered_json json;  ///< what a run of this file alone would print
+    nlohmann::ordered_json json;  ///< what a run of this file alone would print with --json
 
+    /// Sets status and reason after an exception.
     void fail(const std::exception& error, const HasOption& has_option);
 };
 
-/// A line for each file: its path, result, seconds, output or reason.
+/// Returns a table with a line for each file: path, result, seconds, and output or reason.
 std::string results_table(const std::vector<ListedFile>& files);
 
-/// "18 done, 1 complete before, 1 failed".
+/// Returns the numbers of files by status, such as "18 done, 1 complete before, 1 failed".
 std::string results_line(const std::vector<ListedFile>& files);
 
-/// The object of --json.
+/// Returns the object of --json.
 nlohmann::ordered_json results_json(const std::vector<ListedFile>& files);
 
-/// Throws what the run as a whole ends with: Cancelled where it was stopped before its end, else
-/// FilesFailed where files failed, with the code that all share or `some_files_failed`.
+/// Throws an exception if the run did not succeed: Cancelled if it was stopped, FilesFailed if
+/// files failed, with the exit code that all have in common or `some_files_failed`.
 void throw_result(const std::vector<ListedFile>& files, bool dry_run);
 
-struct Survey {
-    std::vector<ListedFile> files;   ///< as named; those with bad headers have failed
-    std::vector<std::size_t> order;  ///< of the others: those that share a plan follow one another
-    ExpectedVolumes expected;        ///< of `order`
-    double voxels = 0;               ///< of `order`
+/// The files of a run, and the order in which they are run.
+struct FileList {
+    std::vector<ListedFile> files;  ///< all files; those with unreadable headers have failed
+    std::vector<std::size_t>
+        order;                 ///< indices of the others; files that share plans are neighbors
+    ExpectedVolumes expected;  ///< volumes of the files in `order`
+    double voxels = 0;         ///< voxels of the files in `order`
 };
 
-/// Expands patterns and the list, names the outputs, and creates the folder for them. `truth` is
-/// the pattern of second outputs, or empty. Throws InvalidArgument where an output is an input or
-/// another output, InputNotFound where there are no files, CannotCreate, and what kernels throw.
-/// After a request to stop no more headers are read.
-Survey survey_files(const ImageRequest& request, const ManyFilesRequest& many,
+/// Expands patterns and the list, names the outputs, creates their folder, and reads the headers.
+/// `truth` is the pattern of second outputs, or empty. Throws InvalidArgument if an output is also
+/// an input or another output, InputNotFound if there are no files, CannotCreate, and what opening
+/// kernels throws. Reads no more headers after a request to stop.
+FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop);
 
-/// Whether the outputs of a file are complete: not older than `inputs`, and the image of the
-/// expected shape and type.
+/// Whether the outputs of a file are complete: they are not older than `inputs`, and the image has
+/// the expected shape and type.
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected);
 

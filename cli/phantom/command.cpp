@@ -79,7 +79,7 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
         writer_->write_planes(0, 0, number * planes,
                               subview(ConstImageView(result.view()), part_of_group(number)));
     };
-    take_through(groups, true, steps);
+    run_item_steps(groups, true, steps);
     clamped_ = clamped.high;
 }
 

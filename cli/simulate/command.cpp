@@ -175,7 +175,7 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
 
     const index_t parts = request_.photons_per_unit ? 2 : 3;
     BlurredLight light(light_, folder_of(request_.output));
-    executed_ = with_places_of_file(
+    executed_ = with_places_in_file(
         *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
     negative_samples_ = light.negative_samples();
     // The brightest pixel of all is only known when everything is blurred.
@@ -290,7 +290,7 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
             context.progress(static_cast<double>(item + 1) / static_cast<double>(items));
     };
     if (write) steps.write = [&](index_t item) { write(plane_of(item)); };
-    take_through(items, plan_.overlapped, steps);
+    run_item_steps(items, plan_.overlapped, steps);
 }
 
 }  // namespace convolume::cli

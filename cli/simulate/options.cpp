@@ -93,7 +93,7 @@ void add_simulate_command(CLI::App& app, Action& action) {
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         divide_arguments(*command, *request, *many);
-        if (many->asked && !request->truth.empty())
+        if (many->is_many && !request->truth.empty())
             request->truth = parse_output_name("--truth", request->truth);
         action = [request, many] { run_images<SimulateSteps>(*request, *many); };
     });

@@ -78,13 +78,13 @@ struct Files : TemporaryFolder {
         request.run.verbosity = Verbosity::quiet;
         many.images = {*this / "image?.npy"};
         many.output_folder = *this / "out";
-        many.asked = true;
+        many.is_many = true;
         many.has_option = [](std::string_view) { return true; };
     }
     void run() {
         run_many_files(
             request, many, "",
-            [this](const WorkerChoice& choice, const ExpectedVolumes& expected) -> MakeSteps {
+            [this](const WorkerResources& choice, const ExpectedVolumes& expected) -> StepsFactory {
                 CHECK(expected.size() == 1);
                 CHECK(expected.begin()->second == 6);
                 return [this, choice](const ListedFile& file) {

@@ -22,7 +22,7 @@ namespace {
 
 std::string failure_of(index_t count, bool overlapped, const ItemSteps& steps) {
     try {
-        take_through(count, overlapped, steps);
+        run_item_steps(count, overlapped, steps);
     } catch (const std::runtime_error& error) {
         return error.what();
     }
@@ -108,13 +108,13 @@ TEST_CASE("reading, computing and writing go on side by side") {
         std::this_thread::sleep_for(30ms);
         --busy;
     };
-    take_through(6, true, {work, work, work});
+    run_item_steps(6, true, {work, work, work});
     CHECK(most == 3);
     most = 0;
-    take_through(3, false, {work, work, work});
+    run_item_steps(3, false, {work, work, work});
     CHECK(most == 1);
     // Steps may be left out.
     int written = 0;
-    take_through(5, true, {{}, {}, [&](index_t) { ++written; }});
+    run_item_steps(5, true, {{}, {}, [&](index_t) { ++written; }});
     CHECK(written == 5);
 }
