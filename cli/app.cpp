@@ -180,7 +180,7 @@ int run(int argc, const char* const* argv) {
     try {
         return run_command(argc, argv);
     } catch (const std::bad_alloc&) {
-        // Comes here too if there was no memory for the message of another error.
+        // Reached also if there was no memory for the message of another error.
         end_without_memory();
     }
 }

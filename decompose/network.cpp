@@ -68,9 +68,9 @@ HWY_INLINE ComplexVector<D> separate(D d, const ComplexVector<D>& v) {
 
 template <class D, class T = hn::TFromD<D>>
 HWY_INLINE void store(D d, const ComplexVector<D>& v, T* out, bool past_cache) {
-    const ComplexVector<D> memory = interleave(d, v);
-    store(d, memory.re, out, past_cache);
-    store(d, memory.im, out + hn::Lanes(d), past_cache);
+    const ComplexVector<D> interleaved = interleave(d, v);
+    store(d, interleaved.re, out, past_cache);
+    store(d, interleaved.im, out + hn::Lanes(d), past_cache);
 }
 
 template <class D, class T = hn::TFromD<D>>

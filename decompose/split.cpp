@@ -172,7 +172,7 @@ void check_input(const BlockInput& input, const SplitLayout& layout) {
     }
 }
 
-/// T is the sample type of the undivided data.
+/// Splits the image. T is the sample type of the undivided data.
 template <class T, class Real>
 index_t split_typed(const BlockInput& input, const SplitLayout& layout, Real* data, int threads,
                     const ExecutionContext& context, const StepRange& steps) {
@@ -303,7 +303,7 @@ void check_output(const SplitLayout& layout, const std::vector<index_t>& scatter
     }
 }
 
-/// T is the sample type of the undivided data.
+/// Merges the parts. T is the sample type of the undivided data.
 template <class T, class Real>
 ClampCount merge_typed(const Real* data, const SplitLayout& layout,
                        const std::vector<index_t>& scatter, const BlockOutput& output, int threads,

@@ -95,7 +95,7 @@ void measure_gpu_start(MachineRates& rates) {
 constexpr index_t file_bytes = index_t{64} << 20;
 constexpr index_t call_bytes = index_t{4} << 20;
 constexpr int rounds = 5;
-constexpr int most_file_threads = 8;  // as for image files
+constexpr int most_file_threads = 8;  // number of threads that io/ uses for image files
 
 using Clock = std::chrono::steady_clock;
 

@@ -22,7 +22,7 @@ struct AxisProblem {
     index_t image = 1;   ///< extent of the image
     index_t kernel = 1;  ///< extent of the kernel
     BoundaryKind boundary =
-        BoundaryKind::zero;  ///< `constant` counts as zero: f - v has a zero boundary
+        BoundaryKind::zero;  ///< zero for a constant boundary v, as v is subtracted
     index_t out_begin = 0;   ///< outputs wanted, in the coordinates of mode full
     index_t out_end = 1;
 };

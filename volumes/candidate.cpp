@@ -146,7 +146,7 @@ constexpr index_t split_bytes_per_thread = index_t{704} << 10;
 // Bytes that are written to a file before write-back begins (io/atomic_output.cpp).
 constexpr double writeback_bytes = 64 << 20;
 
-// Returns the bytes as an integer, limited to what it holds.
+// Returns the bytes as an integer, limited to the range of index_t.
 index_t to_integer(double bytes) {
     return static_cast<index_t>(std::min(bytes, 9e18));
 }
@@ -415,7 +415,8 @@ class Predictor {
     // `writing_s` after the first.
     void add_commit(double writing_s, PlanCandidate& candidate) const {
         const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
-        // Write-back takes place meanwhile, each time that this number of bytes was written.
+        // Write-back begins after writeback_bytes, and brings bytes to disk while others are
+        // written.
         const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
                                             std::max(bytes - writeback_bytes, 0.0));
         const double left = bytes - meanwhile;

@@ -92,7 +92,7 @@ struct Convolver::Impl {
         try {
             current_runner = make_runner();
         } catch (const OutOfMemory&) {
-            return false;  // GPUs may need less
+            return false;  // GPUs may need less memory
         }
         return current_runner->plan().chosen.seconds <= start_s;
     }

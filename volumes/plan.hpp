@@ -42,7 +42,7 @@ struct TaskPlan {
 };
 
 /// Chooses among the methods that `options` allows by predicted time on `engines` (at least one).
-/// If the list holds CPU and GPU engines, the plan uses either the ones or the others. Throws
+/// If the list holds CPU and GPU engines, the plan uses only one of the two kinds. Throws
 /// Unavailable when no engine can run the method of `options`. Throws OutOfMemory, with the least
 /// sufficient limit, when no candidate fits.
 TaskPlan make_plan(const ConvolutionProblem& problem, const Options& options,

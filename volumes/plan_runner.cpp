@@ -30,7 +30,7 @@ int host_threads(const EngineList& engines) {
 
 }  // namespace
 
-// The steps that a split has made, for engines that read its planes while it goes on.
+// The steps that a split has made, for engines that read planes before the split is complete.
 class PlanRunner::SplitProgress {
   public:
     explicit SplitProgress(index_t steps) : steps_(steps) {}

@@ -71,7 +71,7 @@ class PlanRunner {
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
     int threads_;
-    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< one for each engine
+    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< kernels of each engine
     std::unique_ptr<BufferPool> scratch_;          ///< split volumes
     /// Held while GPUs execute: a plan may take all memory of a GPU.
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();

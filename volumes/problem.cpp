@@ -317,7 +317,7 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     problem.output_type = resolved.folds ? natural : output_type;
     resolved.taps = std::make_shared<const Volume>(make_taps(
         kernel, statistics, options.operation != Operation::convolve, used_taps(problem), natural));
-    // The folded output, if the plan does not count it, and the taps, which are kept for engines.
+    // Counts the folded output, if the plan does not, and the taps, which are kept for engines.
     const index_t caller_bytes =
         resolved.folds && !options.streamed ? bytes_of(image, output_type) : 0;
     problem.other_host_bytes =

@@ -48,8 +48,8 @@ struct ResolvedProblem {
     double kernel_sum = 0;         ///< real part of the sum of the kernel, before it is normalized
     Shape3 input_shape;            ///< shape of the input of an execution
     Shape3 output_shape;           ///< shape of the output of an execution
-    double subtract = 0;           ///< is subtracted from the input, for a constant boundary
-    std::complex<double> add = 0;  ///< is added to the result, for a constant boundary
+    double subtract = 0;           ///< value to subtract from the input, for a constant boundary
+    std::complex<double> add = 0;  ///< value to add to the result, for a constant boundary
     /// Whether the result of `problem` is a continued image that is folded (adjoint.hpp): for an
     /// adjoint whose boundary continues the image.
     bool folds = false;

@@ -132,9 +132,9 @@ SplitLayout band_layout(SplitLayout layout, const Band& band) {
 template <class Use>
 void for_each_plane_run(const SplitLayout& layout, const decompose::StepRange& steps,
                         index_t extent, const Use& use) {
-    const index_t all = decompose::split_steps(layout), count = steps.end - steps.begin;
-    for (index_t run = 0; run * all < extent; ++run)
-        use(run * all + steps.begin, run * count, count);
+    const index_t all_steps = decompose::split_steps(layout), count = steps.end - steps.begin;
+    for (index_t run = 0; run * all_steps < extent; ++run)
+        use(run * all_steps + steps.begin, run * count, count);
 }
 
 ImageView planes_of(const ImageView& view, index_t begin, index_t count, index_t columns) {

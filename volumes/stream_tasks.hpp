@@ -28,8 +28,8 @@ struct ExecutionArguments {
     ConstImageView input;
     ImageView output;
     StreamedImage* stream = nullptr;  ///< all its volumes are convolved, `input` is not used
-    double subtract = 0;              ///< is subtracted from samples of the input
-    std::complex<double> add = 0;     ///< is added to results
+    double subtract = 0;              ///< value to subtract from samples of the input
+    std::complex<double> add = 0;     ///< value to add to results
     bool nonfinite_to_zero = false;
     bool find_nonfinite = false;         ///< whether GPU engines and streams look for NaN
     std::string scratch_directory = {};  ///< folder of scratch files

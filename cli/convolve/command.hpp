@@ -15,7 +15,7 @@
 
 namespace convolume::cli {
 
-/// The request of a command line.
+/// A request to convolve images, as the command line gives it.
 struct ConvolveRequest : ImageRequest {
     ConvolveRequest() { options.normalization = KernelNormalization::sum; }
 

@@ -19,7 +19,7 @@
 
 namespace convolume::cli {
 
-/// What to do if the voxel sizes of image and kernel are known and differ.
+/// The treatment of kernels whose voxel sizes are known and differ from those of the image.
 enum class PsfResample {
     automatic,  ///< resample the kernel
     never,      ///< throw an error

@@ -41,16 +41,16 @@ struct ResultRange {
 template <class T>
 ResultRange range_of(const ConstImageView& image) {
     T least = std::numeric_limits<T>::infinity(), most = -least;
-    int strange = 0;  // NaN or infinite
+    int nonfinite = 0;
     for_each_row<T>(image, [&](const T* row) {
         for (index_t x = 0; x < image.shape.x; ++x) {
             const T value = row[x * image.strides.x];
             least = value < least ? value : least;
             most = value > most ? value : most;
-            strange |= !(std::abs(value) <= std::numeric_limits<T>::max());
+            nonfinite |= !(std::abs(value) <= std::numeric_limits<T>::max());
         }
     });
-    return {static_cast<double>(least), static_cast<double>(most), strange == 0};
+    return {static_cast<double>(least), static_cast<double>(most), nonfinite == 0};
 }
 
 /// A sink that stores a result in a scratch image and finds its range.

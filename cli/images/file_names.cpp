@@ -87,23 +87,23 @@ struct OutputNameFields {
 
 OutputNameFields fields_of(const std::string& image) {
     const io::PathSpec spec = io::parse_path(image);
-    OutputNameFields parts;
-    parts.name = std::filesystem::path(spec.file).filename().string();
-    parts.dataset = spec.dataset;
-    parts.dataset.erase(0, parts.dataset.find_first_not_of('/'));
-    std::replace(parts.dataset.begin(), parts.dataset.end(), '/', '_');
+    OutputNameFields fields;
+    fields.name = std::filesystem::path(spec.file).filename().string();
+    fields.dataset = spec.dataset;
+    fields.dataset.erase(0, fields.dataset.find_first_not_of('/'));
+    std::replace(fields.dataset.begin(), fields.dataset.end(), '/', '_');
     for (const std::string_view extension : extensions)
-        if (parts.name.size() > extension.size() && parts.name.ends_with(extension)) {
-            parts.stem = parts.name.substr(0, parts.name.size() - extension.size());
-            parts.extension = extension;
-            return parts;
+        if (fields.name.size() > extension.size() && fields.name.ends_with(extension)) {
+            fields.stem = fields.name.substr(0, fields.name.size() - extension.size());
+            fields.extension = extension;
+            return fields;
         }
-    const std::filesystem::path name(parts.name);
+    const std::filesystem::path name(fields.name);
     const std::string found = name.extension().string();
-    parts.stem = name.stem().string();
-    const bool hdf5 = !parts.dataset.empty() || found == ".ims" || found == ".hdf";
-    parts.extension = hdf5 ? ".h5" : ".tif";
-    return parts;
+    fields.stem = name.stem().string();
+    const bool hdf5 = !fields.dataset.empty() || found == ".ims" || found == ".hdf";
+    fields.extension = hdf5 ? ".h5" : ".tif";
+    return fields;
 }
 
 /// Returns `pattern` with every {field} replaced by value(field).
@@ -170,19 +170,19 @@ void check_kernel_path(const std::string& path) {
 }
 
 std::string output_name(std::string_view pattern, const NumberedImage& file) {
-    const OutputNameFields parts = fields_of(file.image);
+    const OutputNameFields fields = fields_of(file.image);
     std::string index = std::to_string(file.index);
     index.insert(0, std::to_string(file.count - 1).size() - index.size(), '0');
-    const std::string fixed = fill_pattern(pattern, [](std::string_view) { return ""; });
-    const bool extended = fixed.find('.') != std::string::npos || pattern.ends_with("{name}");
+    const std::string fixed_text = fill_pattern(pattern, [](std::string_view) { return ""; });
+    const bool extended = fixed_text.find('.') != std::string::npos || pattern.ends_with("{name}");
     return fill_pattern(pattern,
                         [&](std::string_view field) {
-                            if (field == "stem") return parts.stem;
-                            if (field == "name") return parts.name;
+                            if (field == "stem") return fields.stem;
+                            if (field == "name") return fields.name;
                             if (field == "index") return index;
-                            return parts.dataset;
+                            return fields.dataset;
                         }) +
-           (extended ? "" : parts.extension);
+           (extended ? "" : fields.extension);
 }
 
 std::string marked_name(const std::string& path, std::string_view mark) {

@@ -120,7 +120,7 @@ struct ManyFilesRequest {
     bool resume = false;
     std::string image_name, kernel_name;  ///< names of the arguments in --help
     HasOption has_option;                 ///< whether the subcommand has an option
-    bool is_many = false;                 ///< false: there are one image and one output
+    bool is_many = false;  ///< whether there may be several images, each with an output
 };
 
 /// Name and description of an argument in --help.

@@ -22,7 +22,7 @@ namespace convolume::cli {
 
 namespace {
 
-/// What workers share: the queue of files, the progress, and the console. One worker at a time uses
+/// The queue of files, the progress and the console, which workers share. One worker at a time uses
 /// a file; mutexes guard everything else.
 class FileQueue {
   public:
@@ -66,7 +66,7 @@ class FileQueue {
     void report(const ListedFile& file);
     void title(const ListedFile& file) { meter_.title(message("file ", place_of(file))); }
 
-    /// Counts work as done.
+    /// Adds computed voxels to the progress.
     void advance(double voxels) {
         double fraction = 0;
         {
@@ -172,7 +172,7 @@ class Worker {
     StepsFactory steps_factory_;
     std::string solver_keys_;           ///< solver keys of the previous file
     std::unique_ptr<FileRun> pending_;  ///< file whose result is brought to disk
-    std::thread committing_;            ///< commits `pending_`
+    std::thread committing_;            ///< thread that commits `pending_`
     std::exception_ptr device_failure_;
 };
 

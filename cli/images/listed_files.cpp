@@ -60,14 +60,14 @@ std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::str
     std::vector<ListedFile> files;
     for (const std::string& image : images) {
         ListedFile file;
-        const NumberedImage named{image, static_cast<index_t>(files.size()),
-                                  static_cast<index_t>(images.size())};
+        const NumberedImage numbered{image, static_cast<index_t>(files.size()),
+                                     static_cast<index_t>(images.size())};
         const fs::path folder = many.output_folder;
-        file.number = named.index + 1;
+        file.number = numbered.index + 1;
         file.image = image;
         if (!folder.empty()) {
-            file.output = (folder / output_name(many.output_name, named)).string();
-            if (!truth.empty()) file.truth = (folder / output_name(truth, named)).string();
+            file.output = (folder / output_name(many.output_name, numbered)).string();
+            if (!truth.empty()) file.truth = (folder / output_name(truth, numbered)).string();
         }
         files.push_back(std::move(file));
     }

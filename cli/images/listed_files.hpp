@@ -20,7 +20,7 @@ enum class FileStatus {
     planned,  ///< planned in a dry run
     done,     ///< the result is complete
     skipped,  ///< the result was complete before the run
-    failed,   ///< failed for ListedFile::reason
+    failed,   ///< failed; ListedFile::reason says why
     stopped,  ///< interrupted by a signal
 };
 const char* to_string(FileStatus status);
@@ -38,7 +38,7 @@ struct ListedFile {
     double seconds = 0;
     std::string reason;  ///< reason of a failure, as a sentence
     ExitCode code = ExitCode::ok;
-    nlohmann::ordered_json json;  ///< what a run of this file alone would print with --json
+    nlohmann::ordered_json json;  ///< object of --json for this file
 
     /// Sets status and reason after an exception.
     void fail(const std::exception& error, const HasOption& has_option);

@@ -195,7 +195,7 @@ double least_seconds_each(int threads, index_t samples, const Work& work) {
         for (std::size_t i = 1; i < memory.size(); ++i) try {
                 team.emplace_back([&, i] { measure(memory[i].as<Sample>(), least[i]); });
             } catch (const std::system_error&) {
-                all_begin.arrive_and_drop();  // the system gives no more threads
+                all_begin.arrive_and_drop();  // the system allows no more threads
             }
         measure(memory[0].as<Sample>(), least[0]);
     }

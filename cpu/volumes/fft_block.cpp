@@ -215,7 +215,8 @@ constexpr double worth_measuring_s = 3;
 template <class Real>
 class ImprovingFft {
   public:
-    /// `expected_s` is the predicted time of one block; plans for long blocks are measured at once.
+    /// `expected_s` is the predicted time of one block; FFT plans for long blocks are measured at
+    /// once.
     ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
                  const PlanningMemory<Real>& memory)
         : grid_(grid),
@@ -235,7 +236,7 @@ class ImprovingFft {
             const std::lock_guard lock(mutex_);
             spent_s_ += seconds;
             if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
-            measured_ = true;  // other threads go on with the plans they have
+            measured_ = true;  // other threads go on with the FFT plans that they have
         }
         auto better =
             std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
@@ -283,7 +284,7 @@ class FftKernel : public CpuKernel {
         spectra_.touch(threads);
         transform(*transforms, whole_input(taps.view()), spectra_.as<Complex>(), scratch, threads,
                   {}, 0);
-        // Inverse transforms are not normalized, so that the kernel is.
+        // Inverse transforms are not normalized: the kernel contains the factor.
         const auto scale =
             Real(1 / (static_cast<double>(layout.length_x) * static_cast<double>(layout.rows) *
                       static_cast<double>(layout.planes)));

@@ -91,7 +91,7 @@ HostPlanePasses::SampleBox HostPlanePasses::box(PairSide side) const {
 }
 
 // Transforms the planes of the kernel along x and y and, if the spectrum is kept, along z. Inverse
-// transforms are not normalized, so that the kernel is.
+// transforms are not normalized: the kernel contains the factor.
 void HostPlanePasses::prepare(const ConstImageView& taps) {
     const auto& [z, y, x] = axes_;
     const SampleBox all{z.taps, 0, y.taps, 0, x.taps};
