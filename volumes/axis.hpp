@@ -19,12 +19,17 @@ namespace convolume {
 
 /// One axis of a convolution.
 struct AxisProblem {
-    index_t image = 1;   ///< extent of the image
-    index_t kernel = 1;  ///< extent of the kernel
-    BoundaryKind boundary =
-        BoundaryKind::zero;  ///< zero for a constant boundary v, as v is subtracted
-    index_t out_begin = 0;   ///< outputs wanted, in the coordinates of mode full
+    index_t image = 1;                           ///< extent of the image
+    index_t kernel = 1;                          ///< extent of the kernel
+    BoundaryKind boundary = BoundaryKind::zero;  ///< a constant boundary counts as zero
+    index_t out_begin = 0;                       ///< outputs wanted, in coordinates of mode full
     index_t out_end = 1;
+
+    /// Whether the boundary wraps and outputs and kernel fit one period, so that the grid may have
+    /// the length of the image.
+    bool may_have_periodic_grid() const {
+        return boundary == BoundaryKind::wrap && kernel <= image && out_end - out_begin <= image;
+    }
 };
 
 /// One axis of a tile or problem: the samples that are loaded, the taps that are used and the
@@ -55,7 +60,7 @@ AxisWindow trim_kernel(const AxisProblem& problem);
 /// Returns the window for outputs [begin, end) of the problem. The kernel is trimmed for the whole
 /// problem, so that tiles share one kernel. `grid` is the least length without aliases. With
 /// `periodic_grid` the grid has the length of the image, and the circular convolution wraps as the
-/// boundary does: only for a wrap boundary whose outputs and kernel fit one period.
+/// boundary does; see AxisProblem::may_have_periodic_grid().
 AxisWindow axis_window(const AxisProblem& problem, index_t begin, index_t end,
                        bool periodic_grid = false);
 

@@ -14,8 +14,7 @@ namespace {
 // Whether the grid may be the period of a wrap boundary, which then needs no padding: the engine's
 // FFT must be fast at that length.
 bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
-    return problem.boundary == BoundaryKind::wrap && problem.kernel <= problem.image &&
-           problem.out_end - problem.out_begin <= problem.image &&
+    return problem.may_have_periodic_grid() &&
            rule.engine->is_good_length(rule.axis, problem.image, rule.parts, rule.complex_data,
                                        rule.precision);
 }

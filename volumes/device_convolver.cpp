@@ -24,9 +24,7 @@ DeviceAxis device_axis(const ConvolutionProblem& problem, int axis, int device) 
                                                         problem.precision);
     };
     DeviceAxis result;
-    const bool periodic = axis_problem.boundary == BoundaryKind::wrap &&
-                          axis_problem.kernel <= axis_problem.image &&
-                          axis_problem.out_end - axis_problem.out_begin <= axis_problem.image &&
+    const bool periodic = axis_problem.may_have_periodic_grid() &&
                           good_length(axis_problem.image) == axis_problem.image;
     AxisWindow& window = result.window;
     window = axis_window(axis_problem, axis_problem.out_begin, axis_problem.out_end, periodic);

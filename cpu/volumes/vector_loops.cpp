@@ -92,9 +92,6 @@ void correlate_double(const double* const* rows, index_t row_count, const double
                       index_t taps_per_row, bool accumulate, double* out, index_t count) {
     correlate_rows(rows, row_count, taps, taps_per_row, accumulate, out, count);
 }
-const char* target_name() {
-    return hwy::TargetName(HWY_TARGET);
-}
 
 }  // namespace convolume::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -107,7 +104,6 @@ HWY_EXPORT(multiply_conjugate_float);
 HWY_EXPORT(multiply_double);
 HWY_EXPORT(correlate_float);
 HWY_EXPORT(correlate_double);
-HWY_EXPORT(target_name);
 
 void multiply(const std::complex<float>* kernel, std::complex<float>* image, index_t count) {
     HWY_DYNAMIC_DISPATCH(multiply_float)
@@ -166,10 +162,6 @@ void correlate_rows(const std::complex<double>* const* rows, index_t row_count,
                     const std::complex<double>* taps, index_t taps_per_row, bool accumulate,
                     std::complex<double>* out, index_t count) {
     correlate_complex(rows, row_count, taps, taps_per_row, accumulate, out, count);
-}
-
-const char* simd_target() {
-    return HWY_DYNAMIC_DISPATCH(target_name)();
 }
 
 }  // namespace convolume::cpu

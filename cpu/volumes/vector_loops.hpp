@@ -33,7 +33,4 @@ void correlate_rows(const std::complex<double>* const* rows, index_t row_count,
 /// Samples of the widest vector of any target.
 inline constexpr index_t row_padding = 64;
 
-/// Returns the name of the instruction set in use, e.g. "AVX2".
-const char* simd_target();
-
 }  // namespace convolume::cpu
