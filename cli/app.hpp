@@ -36,8 +36,7 @@ std::string software_name();
 /// Runs the command line. Returns an exit code of run/errors.hpp.
 int run(int argc, const char* const* argv);
 
-/// The function of the chosen subcommand. It is set while the command line is parsed, and called
-/// afterwards.
+/// The function of the chosen subcommand: set while the command line is parsed, called afterwards.
 using Action = std::function<void()>;
 
 #define CONVOLUME_DECLARE(name) void add_##name##_command(CLI::App& app, Action& action);

@@ -150,7 +150,7 @@ HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a,
     return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
 }
 
-/// Returns a · e^{∓2πi k/32}, minus for the forward direction. Loops are unrolled, so that k is a
+/// Returns a · e^{∓2πi k/32}, minus for the forward direction. As loops are unrolled, k is
 /// constant.
 template <bool Inverse, class D>
 HWY_INLINE ComplexVector<D> rotate(D d, const ComplexVector<D>& a, std::size_t k) {

@@ -33,8 +33,7 @@ inline constexpr index_t row_quantum = 16;
 template <class Real>
 using PlaneFactors = std::array<std::complex<Real>, max_parts>;
 
-/// Equal spans of the rows that enter and leave one network. In complex rows, real and imaginary
-/// parts alternate.
+/// Equal spans of the rows of one network. Real and imaginary parts of complex rows alternate.
 template <class Real>
 struct NetworkSpan {
     std::array<const Real*, max_rows> in;

@@ -63,8 +63,7 @@ std::complex<double> root_of_unity(index_t k, index_t n) {
 
 namespace {
 
-/// Folds the planes of `taps` onto the part. Sample is double or, for complex parts, complex
-/// double.
+/// Folds the planes of `taps` onto the part. Sample is double, complex if the part is.
 template <class Sample>
 void fold(const ConstImageView& taps, const PartId& part, const PartFrequencies& frequencies,
           index_t part_planes, const ImageView& folded) {

@@ -36,8 +36,7 @@ void check_layout(const SplitLayout& layout) {
     }
 }
 
-// The geometry of a pass over all networks of a layout, and the memory of threads, which split and
-// merge share.
+// The geometry of a pass over all networks of a layout, and memory, for split and merge.
 
 /// Real numbers that enter a network at a time. Together with the results they fit a second-level
 /// cache, and for P = 16 a row is still as long as a burst of the memory.
@@ -143,8 +142,7 @@ class SpanBuffers {
     Buffer buffer_;
 };
 
-/// Calls work(thread, n, y) for n < planes, y < rows from `threads` threads. Throws Cancelled after
-/// a request to stop.
+/// Calls work(thread, n, y) for n < planes, y < rows in `threads` threads. May throw Cancelled.
 template <class Work>
 void for_each_row(index_t planes, index_t rows, int threads, const ExecutionContext& context,
                   const Work& work) {

@@ -27,8 +27,7 @@ namespace convolume {
 
 namespace {
 
-/// Parses numbers of GPUs, "0,1" or "0+1". Returns none if the text is anything else, or if it
-/// repeats a number.
+/// Parses numbers of GPUs, "0,1" or "0+1". Returns none for other texts and repeated numbers.
 std::vector<int> parse_gpus(std::string_view text) {
     std::vector<int> gpus;
     const char* at = text.data();

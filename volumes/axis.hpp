@@ -32,8 +32,8 @@ struct AxisProblem {
     }
 };
 
-/// One axis of a tile or problem: the samples that are loaded, the taps that are used and the
-/// outputs that are kept.
+/// One axis of a tile or problem: samples that are loaded, taps that are used, outputs that are
+/// kept.
 struct AxisWindow {
     index_t grid = 1;
     index_t load_begin = 0;
@@ -64,8 +64,7 @@ AxisWindow trim_kernel(const AxisProblem& problem);
 AxisWindow axis_window(const AxisProblem& problem, index_t begin, index_t end,
                        bool periodic_grid = false);
 
-/// Returns the index in [0, image) of the sample that is sample i of the continued image, or -1 if
-/// sample i is zero.
+/// Returns the index in [0, image) of sample i of the continued image, or -1 if it is zero.
 index_t source_index(index_t i, index_t image, BoundaryKind boundary);
 
 /// Returns the source indices of the loaded samples load_begin … load_end-1.

@@ -19,8 +19,7 @@ bool period_is_good_grid(const AxisProblem& problem, const GridRule& rule) {
                                        rule.precision);
 }
 
-// Returns the begin of section `index` of [0, extent), cut into `count` equal sections. Rounds down
-// and does not overflow.
+// Returns the begin, rounded down, of section `index` of `count` equal ones of [0, extent).
 index_t section_begin(index_t extent, index_t index, index_t count) {
     return extent / count * index + extent % count * index / count;
 }
@@ -67,8 +66,7 @@ Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layou
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
     block.walks = layout.walks;
-    // Tiles at a wrapped edge read from both ends of an axis, and the samples between are
-    // transferred with them.
+    // Tiles at a wrapped edge read from both ends of an axis, and transfer the samples between.
     const auto transferred = [&](int axis) {
         const index_t loaded = axes[static_cast<std::size_t>(axis)].loaded;
         const index_t image = problem.image[axis];
@@ -414,8 +412,7 @@ class Predictor {
     // `writing_s` after the first.
     void add_commit(double writing_s, PlanCandidate& candidate) const {
         const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
-        // Write-back begins after writeback_bytes, and brings bytes to disk while others are
-        // written.
+        // Write-back begins after writeback_bytes, and goes on while others are written.
         const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
                                             std::max(bytes - writeback_bytes, 0.0));
         const double left = bytes - meanwhile;

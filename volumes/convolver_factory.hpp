@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Makes convolvers on given engines: several convolvers can share engines, and tests can pass their
-// own.
+// Makes convolvers on given engines, which they can share and which tests can replace.
 
 #include "convolume/convolver.hpp"
 #include "core/engine.hpp"

@@ -33,9 +33,8 @@ DeviceAxis device_axis(const ConvolutionProblem& problem, int axis, int device) 
         result.gather = gather_indices(window, axis_problem.image, axis_problem.boundary);
         return result;
     }
-    // The grid has the length of the image, so that image and result stay in place. Output
-    // out_begin would be at grid position out_begin - kernel_begin; the shift of the kernel moves
-    // it to 0.
+    // The grid has the length of the image, so that image and result stay in place. The shift of
+    // the kernel moves output out_begin from grid position out_begin - kernel_begin to 0.
     const index_t outputs = window.kept();
     result.kernel_shift = (axis_problem.out_begin - window.kernel_begin) % window.grid;
     window.load_begin = 0;

@@ -218,8 +218,7 @@ class Planner {
         return fits(a) ? a.seconds < b.seconds : a.engine_bytes < b.engine_bytes;
     }
 
-    // Predicts a candidate from the sizes of its largest tile; layout.axes are used only with
-    // parts.
+    // Predicts a candidate from its largest tile. The axes of `layout` are used only with parts.
     Prediction predict(const CandidateLayout& layout, const Index3& tiles,
                        const std::array<BlockAxis, 3>& axes) const {
         return convolume::predict(problem_, engines_, limits_,

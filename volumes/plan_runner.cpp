@@ -17,8 +17,7 @@ namespace convolume {
 
 namespace {
 
-// Bytes of the split volume that are made at a time while GPUs convolve: fewer bytes are not worth
-// sharing among threads.
+// Bytes of the split volume that are made at a time, at least, while GPUs convolve.
 constexpr index_t least_split_bytes = index_t{4} << 20;
 
 // Returns the number of host threads of all engines.

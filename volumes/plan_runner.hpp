@@ -21,8 +21,8 @@ namespace convolume {
 /// A plan with its engines and the kernels that they keep. Several threads may call execute().
 class PlanRunner {
   public:
-    /// `engines` are those of the plan. `taps` are as in Engine::prepare(), and trimmed as the
-    /// windows of the plan say.
+    /// `engines` are those of the plan; `taps` are as in Engine::prepare(), trimmed as its windows
+    /// say.
     PlanRunner(TaskPlan plan, EngineList engines, std::shared_ptr<const Volume> taps);
 
     const TaskPlan& plan() const { return plan_; }
@@ -49,8 +49,7 @@ class PlanRunner {
                                   const ExecutionContext& context) const;
     BufferPool::Lease take_scratch(const ExecutionContext& context) const;
     class SplitProgress;
-    /// Splits the image. Returns the number of samples that were read as 0 because they are not
-    /// finite.
+    /// Splits the image. Returns the number of NaN and infinities that were read as 0.
     index_t split_image(const ExecutionArguments& arguments, void* split_volume,
                         SplitProgress& made, const ExecutionContext& context) const;
     /// Returns the number of threads that hand tasks to engines, with `in_flight` tasks on each.

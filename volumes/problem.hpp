@@ -14,8 +14,7 @@
 
 namespace convolume {
 
-/// The plain convolution that a plan is for, without correlations and adjoints. Does not change
-/// while the plan lives.
+/// The plain convolution, without correlations and adjoints, that a plan is for.
 struct ConvolutionProblem {
     Shape3 image;                                ///< extents of the image
     Shape3 kernel;                               ///< extents of the kernel

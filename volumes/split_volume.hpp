@@ -106,15 +106,13 @@ class Bands {
     index_t row_bytes_;                   ///< bytes of one row of one step, in all its planes
 };
 
-/// Splits one volume of a stream into the parts of a split volume, and merges them. Keeps all
-/// arguments by reference.
+/// Splits one volume of a stream, and merges its parts. Keeps all arguments by reference.
 class StreamedVolume {
   public:
     StreamedVolume(const ExecutionArguments& arguments, index_t t, index_t c, const TaskPlan& plan,
                    const PartStore& store, int threads);
 
-    /// Reads and splits a band. Returns the number of samples that were read as 0 because they are
-    /// not finite.
+    /// Reads and splits a band. Returns the number of NaN and infinities that were read as 0.
     index_t split(const Band& band, const ExecutionContext& context);
     /// Merges and writes a band.
     ClampCount merge(const Band& band, const ExecutionContext& context);

@@ -35,16 +35,14 @@ struct ExecutionArguments {
     std::string scratch_directory = {};  ///< folder of scratch files
 };
 
-/// Thrown if a stream holds NaN or infinities that are not to be read as 0. The caller then looks
-/// for the first one.
+/// Thrown if a stream holds NaN or infinities that are errors. The caller then finds the first one.
 struct NonfiniteInStream {};
 
 /// Returns the number of planes that are read or folded at a time: a multiple of `piece` that takes
 /// some 64 MiB.
 index_t planes_in_group(const Shape3& shape, PixelType type, index_t piece = 1);
 
-/// A task that computes `box` of the output of channel c at time t. Its index in the plan is
-/// `number`.
+/// Task number `number` of a plan, which computes `box` of the output of channel c at time t.
 struct StreamTask {
     index_t t, c;
     Box3 box;
@@ -72,8 +70,7 @@ class BufferedTasks {
     /// Convolves a task in memory.
     using Convolve = std::function<ExecutionReport(const BlockInput&, const BlockOutput&)>;
 
-    /// Returns the bytes of the boxes in memory. `tasks` is the number of tasks, 0 for many, and
-    /// `block` their block.
+    /// Returns the bytes of the boxes in memory for `tasks` tasks (0 for many) of a block.
     static index_t bytes(const Block& block, const Shape3& image, index_t tasks);
 
     /// Reads, convolves and writes a task, with `input` and `output` as connect() makes them. If it

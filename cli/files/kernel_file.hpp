@@ -77,8 +77,7 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
 KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
                        const KernelOptions& options, const ExecutionContext& context);
 
-/// Reports the kernel: its file, warnings, background, resampling and center. `more` ends the first
-/// line.
+/// Reports the kernel: file, warnings, background, resampling, center. `more` ends the first line.
 void report_kernel(const Console& console, const KernelFile& kernel, const std::string& more);
 
 /// Returns the object "kernel" of --json.

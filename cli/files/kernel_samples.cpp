@@ -18,9 +18,8 @@ constexpr index_t least_extent = 3;  ///< least extent of an axis that shows FFT
 
 using Profile = std::vector<double>;
 
-/// Returns for each axis the sums of squares of all samples with the same index, after the least
-/// magnitude is subtracted. Squares favor focused light: the planes of a widefield PSF have equal
-/// sums.
+/// Returns for each axis the sums of squares of all samples with the same index, less the least
+/// magnitude. Squares favor focused light: the planes of a widefield PSF have equal sums.
 std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
     double least = std::numeric_limits<double>::infinity();
     for_each_magnitude(kernel,

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Checks and corrections of the samples of a kernel before it is used: FFT order, background,
-// negative samples and NaN.
+// Checks and corrections of a kernel's samples: FFT order, background, negative samples and NaN.
 
 #include <array>
 #include <string>

@@ -32,8 +32,7 @@ void add_compression_option(CLI::App& app, const char* group, io::CreateOptions&
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
                               Precision precision);
 
-/// Reports path, shape and type of the image, and warns of a compression that common programs do
-/// not open.
+/// Reports path, shape and type of the image. Warns of a compression that few programs open.
 void report_output(const Console& console, const std::string& path, const io::ImageMetadata& image,
                    io::Compression compression);
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,
@@ -47,9 +46,8 @@ void add_scale_output_option(CLI::App& app, const char* group, bool& scale_outpu
 /// InvalidArgument for types that are not integers of 8 or 16 bits.
 std::string scaled_output_type(const std::string& name, PixelType image);
 
-/// Returns the scaling by which values from `least` to `most` fill the range of `type`. There is
-/// only a factor, so that 0 stays 0, if the type has signs or no value is below 0 by more than half
-/// a step.
+/// Returns the scaling by which values from `least` to `most` fill the range of `type`. It is only
+/// a factor, and 0 stays 0, if the type has signs or no value is below 0 by more than half a step.
 io::ValueScaling scaling_of(double least, double most, PixelType type);
 
 /// How the result of a run is stored. A scaled result is first kept in a scratch image, since its
@@ -78,13 +76,11 @@ WrittenResult write_result(const std::string& path, const ResultStorage& storage
                            const ExecutionContext& context,
                            const std::function<void(ImageSink&)>& compute);
 
-/// Warns of NaN and infinities in a result: numbers that are too large for its type become
-/// infinite.
+/// Warns of NaN and infinities in a result: numbers too large for its type become infinite.
 void warn_of_nonfinite_result(const Console& console, index_t samples, PixelType type);
 
 /// Calls plan(bytes) for a run that may also keep an intermediate image: with three quarters of the
-/// limit, and with the whole limit if no plan fits that. Returns whether a quarter is left. Throws
-/// what `plan` throws.
+/// limit, and with the whole limit if no plan fits that. Returns whether a quarter is left.
 template <class Plan>
 bool plan_beside_intermediate(index_t limit, Plan&& plan) {
     try {
@@ -96,8 +92,7 @@ bool plan_beside_intermediate(index_t limit, Plan&& plan) {
     }
 }
 
-/// Returns the place of an intermediate image: memory if it fits the quarter that is left, else a
-/// file.
+/// Returns the place of an intermediate image: memory if a quarter of `limit` is free, else a file.
 ScratchImage::Place place_of_intermediate(index_t bytes, index_t limit, bool intermediate_fits);
 
 }  // namespace convolume::cli

@@ -55,8 +55,7 @@ class SelectedImage : public io::ImageReader {
     Index3 origin_{0, 0, 0};
 };
 
-/// Opens the selected part of an image file. Throws as io::open_image(), and InvalidArgument if the
-/// file does not have it.
+/// Opens a part of an image file. Throws as io::open_image() and as the constructor above.
 std::unique_ptr<SelectedImage> open_selected(const std::string& path,
                                              const ImageSelection& selection);
 

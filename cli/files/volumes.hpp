@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops over the volumes of an image, or over groups of planes. Reading and writing can overlap
-// with the computation.
+// Loops over the volumes or plane groups of an image, with reading and writing beside computation.
 
 #include <algorithm>
 #include <functional>

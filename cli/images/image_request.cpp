@@ -25,8 +25,7 @@ void add_once(std::vector<std::string>& paths, const std::string& path) {
         paths.push_back(path);
 }
 
-/// Splits "12=name" into channel and name. Returns false if `text` does not begin with a number and
-/// "=".
+/// Splits "12=name" into channel and name. Returns false if `text` is not like that.
 bool split_channel(std::string_view text, ChannelKernel& kernel) {
     const auto [end, error] =
         std::from_chars(text.data(), text.data() + text.size(), kernel.channel);

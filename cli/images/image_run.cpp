@@ -137,8 +137,7 @@ void FileQueue::report(const ListedFile& file) {
     });
 }
 
-/// Takes files from the queue and runs them. While a file is computed, the result of the previous
-/// file is brought to disk.
+/// Runs files of the queue. While one is computed, the result of the previous one goes to disk.
 class Worker {
   public:
     Worker(FileQueue& queue, const WorkerFactory& worker_factory, const WorkerResources& resources)
@@ -277,8 +276,7 @@ void Worker::finish_pending() {
     pending_.reset();
 }
 
-/// Returns the resources of one worker for each GPU, or of one worker for all engines if there are
-/// not several GPUs.
+/// Returns the resources of one worker for each of several GPUs, else of one for all engines.
 std::vector<WorkerResources> resources_of_workers(const ImageRequest& request, std::size_t files) {
     const EngineChoice& engines = request.engines;
     std::vector<int> gpus = engines.gpus;

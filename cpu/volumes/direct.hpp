@@ -26,8 +26,7 @@ struct StripLayout {
     index_t scratch_bytes(const Block& block) const;
 };
 
-/// Makes a kernel. `taps` are as in Engine::prepare(), and real and of rank 1 for a separable
-/// block.
+/// Makes a kernel. `taps` are as in Engine::prepare(). A separable block needs real ones of rank 1.
 std::shared_ptr<const CpuKernel> make_direct_kernel(const ConstImageView& taps, const Block& block);
 
 }  // namespace convolume::cpu

@@ -100,8 +100,7 @@ class FftBlock {
         if (!any) {
             clear(spectrum, layout_.row_batch * layout_.pitch);
         } else {
-            // The other passes also transform unused columns, which must hold no denormal numbers
-            // and no NaN.
+            // Other passes transform unused columns too: no denormal numbers or NaN may be there.
             for (index_t i = 0; i < layout_.row_batch; ++i)
                 clear(spectrum + i * layout_.pitch + layout_.half_x,
                       layout_.pitch - layout_.half_x);
@@ -198,8 +197,7 @@ class FftBlock {
 };
 
 namespace {
-// Length of the longest rows whose FFT plans are measured. Longer rows are rare, and measuring
-// takes long.
+// Length of the longest rows whose FFT plans are measured. Measuring longer rows takes long.
 constexpr index_t longest_measured = index_t{1} << 17;
 
 bool can_measure(const Shape3& grid) {
@@ -215,7 +213,7 @@ constexpr double worth_measuring_s = 3;
 template <class Real>
 class ImprovingFft {
   public:
-    /// `expected_s` is the predicted time of one block; FFT plans for long blocks are measured at
+    /// `expected_s` is the predicted time of one block. FFT plans for long ones are measured at
     /// once.
     ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
                  const PlanningMemory<Real>& memory)

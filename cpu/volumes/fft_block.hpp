@@ -2,9 +2,8 @@
 #pragma once
 // Convolution of one block by FFTs in three passes. Planes are transformed in 2D. A fused pass
 // along z transforms columns, multiplies them with the kernel and transforms them back. Planes are
-// then transformed back in 2D. Zero planes are neither stored nor transformed. The kernel is kept
-// as 2D spectra of its planes and transformed along z in the fused pass, so that it is never
-// padded.
+// then transformed back. Zero planes are neither stored nor transformed. The kernel is kept as 2D
+// spectra of its planes, which the fused pass transforms along z, so that it is never padded.
 
 #include <algorithm>
 #include <complex>
