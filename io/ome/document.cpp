@@ -15,7 +15,7 @@
 namespace convolume::io {
 namespace {
 
-// Elements may carry a namespace prefix: <OME:Image>.
+// Returns the name of an element without a namespace prefix, as in <OME:Image>.
 std::string_view local_name(const pugi::xml_node& node) {
     const std::string_view name = node.name();
     const auto colon = name.find(':');
@@ -35,7 +35,7 @@ std::vector<pugi::xml_node> children(const pugi::xml_node& parent, std::string_v
     return found;
 }
 
-/// Returns an attribute that is a whole number, else `otherwise`.
+/// Returns an attribute as a whole number, else `otherwise`.
 index_t whole_number(const pugi::xml_node& node, const char* name, index_t otherwise) {
     const std::string_view text = node.attribute(name).value();
     index_t value = 0;
@@ -43,6 +43,7 @@ index_t whole_number(const pugi::xml_node& node, const char* name, index_t other
     return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : otherwise;
 }
 
+/// Reads a TiffData element.
 OmePlanes planes_of(const pugi::xml_node& data) {
     OmePlanes planes;
     const pugi::xml_node uuid = child(data, "UUID");
@@ -55,6 +56,7 @@ OmePlanes planes_of(const pugi::xml_node& data) {
     return planes;
 }
 
+/// Reads an Image element.
 OmeImage image_of(const pugi::xml_node& node) {
     OmeImage image;
     const pugi::xml_node pixels = child(node, "Pixels");
@@ -84,7 +86,7 @@ bool is_ome_description(const std::string& description) {
 
 OmeDocument::OmeDocument(const std::string& xml, const std::string& path)
     : path_(path),
-      // Old programs wrote the sign for micro as one byte, whatever encoding they declared.
+      // Old programs wrote the sign µ as one byte, whatever encoding they declared.
       text_(utf8_text(xml)),
       document_(std::make_unique<pugi::xml_document>()) {
     const pugi::xml_parse_result parsed = document_->load_string(text_.c_str());
@@ -152,7 +154,7 @@ std::optional<double> positive(const pugi::xml_node& node, const char* name) {
     return value && *value > 0 ? value : std::nullopt;
 }
 
-/// A length whose unit is an attribute of its own, with OME's default.
+/// Returns a positive length in µm. Its unit is an attribute of its own, with OME's default.
 std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
                                   const char* default_unit) {
     const auto value = positive(node, name.c_str());
@@ -162,7 +164,7 @@ std::optional<double> positive_um(const pugi::xml_node& node, const std::string&
     return *value * *micrometers;
 }
 
-/// The objective that the image names, or the only one there is.
+/// Returns the objective that the settings of the image refer to, or the only one in the document.
 pugi::xml_node objective_of(const pugi::xml_node& root, const pugi::xml_node& settings) {
     const std::string_view id = settings.attribute("ID").value();
     pugi::xml_node only;
@@ -198,8 +200,8 @@ void read_microscope(const pugi::xml_node& root, const pugi::xml_node& image,
     }
 }
 
-/// OME stores red, green, blue and alpha as a signed number of 32 bits. Its default, -1, is white
-/// and says nothing.
+/// Returns the color of a channel. OME stores red, green, blue and alpha as a signed number of 32
+/// bits. Its default, -1, is white and means that no color is set.
 std::optional<std::uint32_t> color_of(const pugi::xml_node& channel) {
     const index_t color = whole_number(channel, "Color", -1);
     if (color == -1 || color < INT32_MIN || color > INT32_MAX) return std::nullopt;
@@ -216,7 +218,7 @@ void read_channels(const pugi::xml_node& pixels, ImageMetadata& metadata) {
     if (!named) metadata.channel_names.clear();
 }
 
-/// The document with `image` alone, as text.
+/// Returns the document as text, without images other than `image`.
 std::string text_with_image(const pugi::xml_document& document, index_t image) {
     pugi::xml_document copy;
     copy.reset(document);
@@ -246,7 +248,7 @@ void OmeDocument::describe(index_t image, ImageMetadata& metadata) const {
 
 namespace {
 
-/// Documents of whole plates have some tens of MB.
+/// Limit of the size of a document. Documents of whole plates have some tens of MB.
 constexpr index_t largest_document_bytes = index_t{1} << 30;
 
 }  // namespace

@@ -12,8 +12,8 @@
 namespace convolume::io {
 namespace {
 
-/// How `type` is stored in a raw file `path`; nothing where it does not name one. Throws for a name
-/// that does not fit.
+/// Returns the type that samples of `type` have in the raw file `path`. Returns nothing if its name
+/// is not that of a raw file. Throws InvalidArgument if the name contradicts `type` or `options`.
 std::optional<StoredType> raw_stored_type(const std::string& path, SampleType type,
                                           const CreateSignalOptions& options) {
     if (has_extension(path, ".raw") || has_extension(path, ".bin"))
@@ -40,13 +40,14 @@ std::optional<StoredType> raw_stored_type(const std::string& path, SampleType ty
                                   "; name the file ", fits->second));
 }
 
-/// Throws InvalidArgument beyond 64 bits.
+/// Returns the bytes of an array of `dims`. Throws InvalidArgument beyond 64 bits.
 index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
     index_t bytes = bytes_each;
     for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
     return bytes;
 }
 
+/// Throws InvalidArgument for several signals of unknown length.
 void check_unknown_length(const std::string& path, const std::vector<index_t>& dims) {
     if (dims.back() != unknown_samples) return;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d)
@@ -56,6 +57,7 @@ void check_unknown_length(const std::string& path, const std::vector<index_t>& d
                                           "one is written at a time; use one filter"));
 }
 
+/// Throws InvalidArgument if `options` describe a raw file.
 void refuse_raw_options(const std::string& file, const OpenSignalOptions& options) {
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(sentence(
@@ -69,6 +71,7 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
             OptionName{"raw_header"}, ", ", OptionName{"raw_byte_order"}, ")"));
 }
 
+/// Throws InvalidArgument if a type of stored samples is requested.
 void refuse_stored(const NewSignals& signals) {
     if (signals.options.stored)
         throw InvalidArgument(sentence(
@@ -116,7 +119,7 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     const PathSpec spec = parse_path(path);
     const auto named = stored_type_of_name(spec.file);
     const FileKind content = named ? FileKind::other : kind_of(RawFile(spec.file));
-    // Raw samples may look like the beginning of XML.
+    // Raw samples may begin like XML, so XML is treated as an unknown format.
     const FileKind kind = content == FileKind::xml ? FileKind::other : content;
     const bool wav =
         !named && kind == FileKind::other && begins_as_wav(RawFile(spec.file).head(16));
