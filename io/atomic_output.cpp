@@ -79,8 +79,8 @@ struct PendingOutput {
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers need lock-free atomics");
 std::array<PendingOutput, 64> pending_outputs;
 
-/// Adds `path` to the table and returns its index. Returns -1 if the table is full or the path too
-/// long: then only the owner removes the file.
+/// Adds `path` to the table and returns its index, or -1 if the table is full or the path too long:
+/// then only the owner removes the file.
 int register_pending(const std::string& path) noexcept {
     if (path.size() >= pending_outputs[0].path.size()) return -1;
     for (std::size_t i = 0; i < pending_outputs.size(); ++i) {
@@ -136,8 +136,7 @@ bool is_leftover(std::string_view name) {
     return rest.starts_with(begin) && has_ended(rest.substr(begin.size()));
 }
 
-/// Returns a name beside `target` that no output of any other process uses, and that contains the
-/// number of this process.
+/// Returns a name beside `target` that is unique and contains the number of this process.
 std::string temporary_name(const std::string& target) {
     static std::atomic<unsigned> counter{0};
     const fs::path path(target);
@@ -232,8 +231,8 @@ void AtomicOutput::reserve(index_t offset, index_t bytes) {
 void AtomicOutput::write(index_t offset, const void* data, index_t bytes) {
     const auto* from = static_cast<const char*>(data);
     const index_t all_bytes = bytes;
-    // File systems let only one thread write to a file at a time. Without this mutex, waiting
-    // threads would spin.
+    // Without this mutex, threads would spin: file systems let one thread write to a file at a
+    // time.
     std::unique_lock lock(write_mutex_);
     while (bytes > 0) {
         const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));

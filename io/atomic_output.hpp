@@ -12,13 +12,11 @@
 namespace convolume::io {
 
 /// Writes to the temporary file .<name>.partial-<machine>-<pid>-<n> beside the target. commit()
-/// renames it to the target. The destructor and remove_uncommitted_outputs() remove it. The target
-/// is untouched until commit().
+/// renames it; the destructor and remove_uncommitted_outputs() remove it.
 class AtomicOutput {
   public:
     /// Creates the temporary file. Throws OutputExists if `target` exists and `overwrite` is false,
-    /// CannotCreate if the file cannot be created, IoError if the file system has less than
-    /// `expected_bytes` free.
+    /// CannotCreate on failure, IoError if less than `expected_bytes` are free.
     AtomicOutput(const std::string& target, bool overwrite, index_t expected_bytes);
     ~AtomicOutput();
     AtomicOutput(const AtomicOutput&) = delete;
@@ -37,17 +35,14 @@ class AtomicOutput {
     /// the remaining space if the system fails to write.
     void write(index_t offset, const void* data, index_t bytes);
 
-    /// Counts `bytes` more bytes as written, for writers that use the temporary path themselves. At
-    /// regular intervals a thread of this object has the system start write-back to the disk, so
-    /// that commit() waits for less.
+    /// Counts bytes that a writer wrote through the temporary path. At intervals a thread has the
+    /// system start write-back to the disk, so that commit() waits for less.
     void count_written(index_t bytes);
 
-    /// Waits until all data are on the disk, then gives the file its final name. Throws IoError or
-    /// OutputExists.
+    /// Waits until all data are on the disk, then renames. Throws IoError or OutputExists.
     void commit();
 
-    /// Returns the message "writing X failed: …" with `reason`, for writers that use the temporary
-    /// path themselves.
+    /// Returns the message "writing X failed: …" with `reason`.
     std::string failure(const std::string& reason) const;
 
   private:

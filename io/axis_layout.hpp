@@ -12,7 +12,6 @@ namespace convolume::io {
 /// NumPy's limit for the dimensions of an array. A description with more is damaged.
 inline constexpr std::size_t most_dimensions = 64;
 
-/// The axes of an array and their extents.
 struct AxisLayout {
     std::string axes;  ///< one letter of T, C, Z, Y, X for each dimension, slowest first
     std::vector<index_t> dims;

@@ -53,8 +53,7 @@ index_t bytes_each(const ConstImageView& view) {
     return static_cast<index_t>(size_of(view.type));
 }
 
-/// Returns the axis with the largest stride in the file among those with more than one element, or
-/// -1.
+/// Returns the axis of more than one element with the largest stride in the file, or -1.
 int slowest_axis(const Shape3& shape, const Index3& strides) {
     int slowest = -1;
     for (int axis = 0; axis < 3; ++axis)
@@ -171,8 +170,7 @@ void write_array(AtomicOutput& output, const FileArray& array, const ConstImageV
     divide<ConstImageView>({array, source}, jobs);
     const auto count = static_cast<index_t>(jobs.size());
     const index_t bytes = element_count(source.shape) * bytes_each(source);
-    // File systems let only one thread at a time write to a file. Further threads help only if
-    // samples must be copied.
+    // Further threads help only to copy: file systems let one thread write to a file at a time.
     const Shape3 plane{1, source.shape.y, source.shape.x};
     const bool copies = !has_contiguous_strides(plane, source.strides);
     run_jobs(count, copies ? job_threads(count, bytes, job_bytes) : 1, [&](index_t i) {

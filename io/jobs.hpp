@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops whose iterations (jobs) are shared by a few threads, started for the loop. The thread team
-// of core/threads.hpp does not fit: these jobs wait for disks, and for each other if two need the
-// same HDF5 chunk.
+// Loops whose iterations (jobs) are shared by threads of their own. The thread team of
+// core/threads.hpp does not fit: jobs wait for disks, and for each other if two need one HDF5
+// chunk.
 
 #include <functional>
 

@@ -19,7 +19,6 @@
 namespace convolume::io {
 namespace {
 
-/// The contents of a file's header.
 struct NpyHeader {
     PixelType type = PixelType::float32;
     /// type of stored 64-bit integers; `type` is then float64
@@ -54,8 +53,7 @@ std::string_view value_after(const RawFile& file, std::string_view header, const
     refuse(file, "no '" + key + "' in its header");
 }
 
-/// Sets the type and byte order of `header` from `text`, which begins with a type code such as
-/// '<f4'.
+/// Sets type and byte order of `header` from `text`, which begins with a code such as '<f4'.
 void set_type(const RawFile& file, std::string_view text, NpyHeader& header) {
     const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
     if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
@@ -106,8 +104,7 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
     }
 }
 
-/// Reads the header. Throws BadData if it is damaged or unsupported, or describes more bytes than
-/// the file has.
+/// Reads the header. Throws BadData if it is damaged, unsupported or describes too many bytes.
 NpyHeader read_header(const RawFile& file) {
     const std::string start = file.head(12);
     if (start.size() < 12) refuse(file, "no header");
@@ -204,8 +201,7 @@ std::string type_code(SampleType type) {
     return pixels ? type_code(*pixels) : type_code('i', 8);
 }
 
-/// Returns the magic number and header (format version 1) of an array in C order. Its size is a
-/// multiple of 64 bytes.
+/// Returns the magic number and header (format version 1) of an array in C order.
 std::string header_text(const std::string& type_code, const std::vector<index_t>& dims) {
     std::string shape;
     for (const index_t extent : dims) shape += message(shape.empty() ? "" : ", ", extent);

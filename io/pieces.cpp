@@ -17,8 +17,7 @@ namespace convolume::io {
 namespace {
 
 constexpr index_t page_bytes = 1 << 16;  // a multiple of every system's page size
-/// Least bytes of a mapping, which holds many pieces since the system limits the number of
-/// mappings.
+/// Least bytes of a mapping. It holds many pieces, since the system limits their number.
 constexpr index_t least_mapping_bytes = index_t{64} << 20;
 
 int open_unnamed(const std::string& folder) {

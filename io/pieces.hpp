@@ -21,8 +21,7 @@ namespace convolume::io {
 /// Memory for incomplete pieces: buffers of equal size, in RAM up to a limit and then in a file.
 class PieceMemory {
   public:
-    /// Allocates nothing yet. Beyond `most_bytes` of RAM, pieces are in an unnamed file in
-    /// `folder`.
+    /// Allocates nothing. Beyond `most_bytes`, pieces will be in an unnamed file in `folder`.
     PieceMemory(std::string folder, index_t piece_bytes, index_t most_bytes);
     ~PieceMemory();
     PieceMemory(const PieceMemory&) = delete;

@@ -29,8 +29,8 @@ class RawFile {
     const std::string& path() const { return path_; }
     index_t size() const { return size_; }
 
-    /// Reads `bytes` bytes from `offset` on. Throws BadData if the file ends before them, IoError
-    /// if the system cannot read.
+    /// Reads from `offset` on. Throws BadData beyond the end of the file, IoError if the read
+    /// fails.
     void read(index_t offset, void* target, index_t bytes) const;
     /// Returns the first `bytes` bytes of the file, or the whole file if it is shorter.
     std::string head(index_t bytes) const;
@@ -43,8 +43,8 @@ class RawFile {
 
     /// Returns the device and inode number, which do not depend on the file's name.
     const std::pair<std::uint64_t, std::uint64_t>& identity() const { return identity_; }
-    /// Takes a shared lock on the file, which other processes see until it is closed. Returns false
-    /// if another process holds an exclusive lock, since it writes the file.
+    /// Takes a shared lock on the file until it is closed. Returns false if another process holds
+    /// an exclusive lock, since it writes the file.
     bool lock_shared() const;
 
   private:

@@ -17,8 +17,7 @@ void copy_view(const ConstImageView& from, const ImageView& to);
 
 /// Reverses the bytes of each of `count` numbers of `bytes_each` bytes.
 void swap_bytes(void* data, index_t count, std::size_t bytes_each);
-/// Reverses the bytes of each of `count` pixels. The real and imaginary parts of complex pixels are
-/// swapped separately.
+/// Reverses the bytes of `count` pixels, separately in real and imaginary parts.
 void swap_pixels(void* data, index_t count, PixelType type);
 
 /// Type of stored integers that are read as float64. All integers up to 2^53 are exact in float64.

@@ -49,8 +49,8 @@ void append_utf8(std::string& text, std::uint32_t code) {
         text += static_cast<char>(0x80 | (code >> shift & 0x3F));
 }
 
-/// Returns the length in bytes of the UTF-8 sequence at `i`, or 0 if there is none, and sets `code`
-/// to its code point.
+/// Returns the bytes of the UTF-8 sequence at `i`, 0 if there is none. Sets `code` to its code
+/// point.
 std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& code) {
     const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
     const unsigned char first = byte(i);
@@ -72,8 +72,7 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
     return length;
 }
 
-/// Calls `use` with the code point of every character. Bytes that are not UTF-8 are read as
-/// Latin-1.
+/// Calls `use` with every code point. Bytes that are not UTF-8 are read as Latin-1.
 template <class Use>
 void for_each_code(std::string_view text, const Use& use) {
     for (std::size_t i = 0; i < text.size();) {

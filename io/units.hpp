@@ -10,9 +10,8 @@
 
 namespace convolume::io {
 
-/// Returns the number of µm in one unit with the name `unit` ("um", "µm", "micron", "micrometre",
-/// "nm", "mm", "inch", …), singular or plural. Returns nothing for words that are no length, such
-/// as "pixel".
+/// Returns the µm in one unit of this name ("um", "µm", "micron", "micrometre", "nm", "mm", "inch",
+/// …), singular or plural. Returns nothing for words that are no length, such as "pixel".
 CONVOLUME_API std::optional<double> micrometers_per(std::string_view unit);
 
 /// Tells whether a resolution is typical of screens, printers and photo scanners. Such a resolution
@@ -32,13 +31,11 @@ std::string utf8_from_imagej(std::string_view text);
 /// Returns ImageJ's text for `text`: ASCII, with escapes such as \u00B5 for other characters.
 std::string imagej_from_utf8(std::string_view text);
 
-/// Converts between UTF-8 and UTF-16, the encoding of ImageJ's labels. Invalid code units become
-/// U+FFFD.
+/// Converts between UTF-8 and UTF-16 (ImageJ's labels). Invalid code units become U+FFFD.
 std::u16string utf16_from_utf8(std::string_view text);
 std::string utf8_from_utf16(std::u16string_view text);
 
-/// Returns `text` as a finite number, in the C locale. Returns nothing if any of the text is not
-/// part of the number.
+/// Returns all of `text` as a finite number, in the C locale, or nothing.
 std::optional<double> parse_number(std::string_view text);
 /// Returns the shortest text that parse_number() reads as the same value.
 std::string number_text(double value);

@@ -84,8 +84,7 @@ void check(bool done, const std::string& name) {
         throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_write_reason()));
 }
 
-/// Returns the type of texts of variable length, which h5py reads as str. It reads other texts as
-/// bytes.
+/// Returns the type of texts of variable length, which h5py reads as str, others as bytes.
 Hdf5Id variable_text_type(const std::string& name) {
     Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
     check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
@@ -101,8 +100,7 @@ void write_attribute(hid_t object, const std::string& name, hid_t type, const Hd
     check(attribute && H5Awrite(attribute.get(), memory_type, values) >= 0, name);
 }
 
-/// Answers that a helper process records in shared memory, and that this process replays in the
-/// same order.
+/// Answers that a helper process records in shared memory, for this process to replay in order.
 class AnswerRecording {
   public:
     explicit AnswerRecording(const RawFile& file)
@@ -134,14 +132,13 @@ class AnswerRecording {
         return answer;
     }
 
-    /// Recording for the file that is being opened, guarded by Hdf5Lock. Null if `ask` is always
-    /// called.
+    /// Recording for the file that is being opened. Hdf5Lock guards it. Null if there is none.
     static AnswerRecording* current;
 
   private:
-    /// Returns the bytes of shared memory for all answers. A number takes 16 bytes here, but may
-    /// take one in the file. Answers from linked files need memory too. The system provides pages
-    /// only when they are used.
+    /// Returns the bytes of shared memory for all answers, including those from linked files. A
+    /// number takes 16 bytes here, but may take one in the file. The system provides pages only
+    /// when used.
     static index_t capacity_for(index_t file_bytes) {
         constexpr index_t most = index_t{64} << 20;
         constexpr index_t least = index_t{4} << 20;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Attributes of HDF5 objects. They may be missing or of any type; attributes of an unsupported type
-// are treated as missing. A helper process reads them if damage is to be contained, since HDF5
-// could crash on a damaged file.
+// Attributes of HDF5 objects. Attributes of an unsupported type count as missing. If damage is to
+// be contained, a helper process reads them, since HDF5 could crash on a damaged file.
 
 #include <functional>
 #include <map>
@@ -18,8 +17,7 @@ namespace convolume::io {
 /// Returns a text attribute of fixed or variable length, or nothing if it is missing. Arrays of
 /// single characters (Imaris) are joined.
 std::optional<std::string> text_attribute(hid_t object, const std::string& name);
-/// Reads a text attribute like text_attribute(), but without recorded_answer(). Functions passed to
-/// recorded_answer() use it.
+/// Reads a text attribute without recorded_answer(), for functions that are passed to it.
 std::optional<std::string> unrecorded_text_attribute(hid_t object, const std::string& name);
 /// Returns an array of texts of variable length, at most 64Ki; empty if it is missing.
 std::vector<std::string> text_list_attribute(hid_t object, const std::string& name);
@@ -49,9 +47,8 @@ void open_after_trial(const RawFile& file, const std::function<void()>& open,
 /// What was read from a file to answer a question: texts of any bytes.
 using RecordedAnswer = std::vector<std::string>;
 
-/// Returns what `ask` returns. If a helper process has called `open` of open_after_trial() before,
-/// the second call of `open` gets the helper's answers without calling `ask`. Throws BadData if the
-/// second call asks other questions.
+/// Returns what `ask` returns. In the `open` of open_after_trial() that follows a helper process,
+/// returns the helper's answer instead. Throws BadData if the order of questions differs.
 RecordedAnswer recorded_answer(const std::string& question,
                                const std::function<RecordedAnswer()>& ask);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layout of BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid. Voxel
-// sizes and names of setups are in an XML file. It has the name of the HDF5 file, or is the input
-// itself.
+// Layout of BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid. An XML
+// file of the same name, or the input itself, has voxel sizes and names of setups.
 
 #include "io/hdf5/bdv_layout.hpp"
 
@@ -63,7 +62,6 @@ PixelType type_of_setup(const Hdf5Source& source, int setup, PixelType stored,
     return stored;
 }
 
-/// Sets the type of samples, which all setups must share.
 void read_types(const Hdf5Source& source, const std::vector<int>& setups, Hdf5Series& series) {
     const PixelType stored = series.metadata.type;
     std::optional<PixelType> first;

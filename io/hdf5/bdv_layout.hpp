@@ -29,7 +29,6 @@ struct BdvPath {
     bool absolute = false;
 };
 
-/// Contents of BigDataViewer's XML file.
 struct BdvXml {
     std::string loader;  ///< format of the images: "bdv.hdf5", "bdv.n5", …
     BdvPath base;        ///< relative to the XML file

@@ -16,8 +16,7 @@ namespace {
 constexpr index_t deflate_expansion = 1032;
 constexpr index_t hdf5_slack_bytes = 1 << 16;
 constexpr index_t bytes_read_at_once = index_t{64} << 20;
-// HDF5's cache has two rows of HDF5 chunks, so each is read once. A cache beyond 256 MiB does not
-// pay.
+// The cache holds two rows of HDF5 chunks, so each is read once. More than 256 MiB do not pay.
 constexpr index_t least_cache_bytes = index_t{1} << 20;
 constexpr index_t largest_cache_bytes = index_t{256} << 20;
 
@@ -30,7 +29,6 @@ index_t bytes_of(const std::vector<index_t>& dims, std::size_t bytes_each) {
 /// HDF5's number of a filter that h5py provides.
 constexpr H5Z_filter_t lzf_filter = 32000;
 
-/// Returns advice for a filter that HDF5 lacks.
 std::string cure_of_filter(H5Z_filter_t filter) {
     if (filter == lzf_filter)
         return "h5repack lacks it, too: copy the dataset in Python with h5py, which has it, "
@@ -47,8 +45,7 @@ Hdf5Location location_of(Hdf5Files& files, const std::string& name) {
 }
 
 constexpr index_t helper_box_bytes = index_t{64} << 20;
-// Limit of look-ups. It suffices to visit every node of an index of HDF5 chunks, since nodes have
-// several entries.
+// Limit of look-ups, which suffices to visit every node of an index: nodes have several entries.
 constexpr index_t most_lookups = index_t{1} << 20;
 
 /// Returns generous limits for decoding `bytes` bytes of samples.
@@ -94,8 +91,7 @@ Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library
     if (!library_only) {
         storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, size_of(type_)),
                                 place_.raw);
-        // HDF5 does not check that filters return a whole HDF5 chunk, and would read memory after
-        // it.
+        // HDF5 reads beyond the memory of an HDF5 chunk if a filter returns less than a whole one.
         if (is_chunked_ && storage_.kind == Hdf5Storage::StorageKind::library) is_plain_ = false;
     }
 

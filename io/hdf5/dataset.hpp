@@ -18,7 +18,6 @@ struct Hdf5Volume {
     std::array<int, 3> dimension{-1, -1, -1};  ///< dimension of z, y, x; -1 if there is none
 };
 
-/// An open dataset.
 class Hdf5Dataset {
   public:
     /// Opens and checks a dataset. Integers of 64 bits are read as float64. With `library_only`,
@@ -43,15 +42,14 @@ class Hdf5Dataset {
     /// more or fewer leading dimensions of 1.
     Hdf5Volume volume(const AxisLayout& layout, index_t t, index_t c) const;
 
-    /// Looks up HDF5 chunks in a helper process, if damage is to be contained, and throws its
-    /// error. The caller holds Hdf5Lock.
+    /// Looks up HDF5 chunks in a helper process, if damage is to be contained. Throws its error.
+    /// The caller holds Hdf5Lock.
     void try_chunks() const;
 
     /// Reads a box of the volume through HDF5. Uses helper processes if damage is to be contained
     /// and could do harm. The caller holds Hdf5Lock.
     void read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
-    /// Reads a box of `count` elements along every dimension through HDF5, to contiguous memory, in
-    /// helper processes like read().
+    /// Reads a box of `count` elements along every dimension to contiguous memory, like read().
     void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                   void* target) const;
     /// Returns the stored bytes of the HDF5 chunk with the index `place` along every dimension.
@@ -59,8 +57,7 @@ class Hdf5Dataset {
     /// none, mostly since the HDF5 chunk was never written.
     std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
 
-    /// Reads the HDF5 chunk with the index `place` through HDF5. Samples beyond the end of the
-    /// dataset are not set.
+    /// Reads the HDF5 chunk at `place` through HDF5, without samples beyond the end of the dataset.
     void read_chunk(const std::vector<index_t>& place, char* samples) const;
 
     /// Throws BadData with `reason`, or IoError if the file was changed since it was opened.
@@ -75,10 +72,9 @@ class Hdf5Dataset {
     void read_here(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
     void read_box_here(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                        void* target) const;
-    /// Checks that the storage is supported and that the file can hold it. `bytes_each` is the size
-    /// of an element in the file.
+    /// Checks that the storage is supported and fits into the file. `bytes_each` is an element's
+    /// size.
     void check_storage(hid_t properties, std::size_t bytes_each);
-    /// Throws BadData if HDF5 lacks a filter.
     void check_filters(hid_t properties);
     /// Converts integers of 64 bits to float64 in place. Throws BadData for a value beyond ±2^53.
     void widen(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,

@@ -31,7 +31,6 @@ herr_t keep_names(hid_t, const char* name, const Info* info, void* names) {
     }
 }
 
-/// The file and object that a link leads to.
 struct LinkTarget {
     std::string file;  // empty for a soft link
     std::string object;
@@ -53,8 +52,7 @@ std::optional<LinkTarget> target_of(hid_t file, const std::string& name, const H
     return LinkTarget{target_file, object};
 }
 
-/// Returns the paths at which HDF5 searches for a linked file, except those from environment
-/// variables.
+/// Returns the paths at which HDF5 searches for a linked file, but no environment variables.
 std::vector<fs::path> linked_file_paths(const fs::path& from, const fs::path& name) {
     std::vector<fs::path> paths;
     if (name.is_absolute()) paths.push_back(name);
@@ -232,8 +230,7 @@ class DatasetLister {
     }
 
   private:
-    /// Adds the datasets below the group at `place`. `prefix` is its name in the main file, with a
-    /// slash.
+    /// Adds the datasets below the group at `place`. `prefix` is its path in the main file.
     void add_group(const Hdf5Location& place, const std::string& prefix) {
         const auto group = std::make_pair(&place.raw, place.name);
         if (std::find(open_groups_.begin(), open_groups_.end(), group) != open_groups_.end())

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The HDF5 file of an input, the files that its external links lead to, and their datasets by name.
-// HDF5 itself is not allowed to follow external links: it would not check sizes, and would not
-// notice a changed file.
+// The HDF5 file of an input, the files that its external links lead to, and their datasets. HDF5
+// itself may not follow external links: it would not check sizes, or notice a changed file.
 
 #include <functional>
 #include <map>
@@ -24,8 +23,7 @@ struct Hdf5Location {
     std::string name;  ///< "/" for the root group
 };
 
-/// An HDF5 file and the files it links to. The caller of all members but the constructor and main()
-/// holds Hdf5Lock.
+/// An HDF5 file and its linked files. All members but the constructor and main() need Hdf5Lock.
 class Hdf5Files {
   public:
     /// Opens the file without HDF5. Throws what RawFile throws.

@@ -166,7 +166,6 @@ void set_limits(const HelperLimits& limits) {
     ::_exit(is_reported ? 0 : 1);
 }
 
-/// A pipe between this process and a helper process.
 class Pipe {
   public:
     Pipe() : is_open_(::pipe2(ends_, O_CLOEXEC) == 0) {}

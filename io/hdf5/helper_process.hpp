@@ -26,8 +26,8 @@ struct HelperLimits {
 /// threads may hold. Returns false if the system cannot create a process, or if the helper process
 /// waits for half a minute: then nothing is known about the file.
 ///
-/// The caller holds all locks that `work` takes. Otherwise a thread that does not exist in the
-/// helper process could hold one.
+/// The caller holds all locks that `work` takes: a thread that holds one does not exist in the
+/// helper.
 bool run_in_helper(const std::string& path, const HelperLimits& limits,
                    const std::function<void()>& begin, const std::function<void()>& work);
 

@@ -17,7 +17,6 @@ constexpr const char* imaris_volume = "DataSet/ResolutionLevel #/TimePoint #/Cha
 const std::string image_group = "DataSetInfo/Image";
 constexpr double size_rounding = 1e-12;  // relative rounding error of extents divided by sizes
 
-/// Returns a text attribute of the object at `path`, "" if it is missing.
 std::string text_at(const Hdf5Source& source, const std::string& path, const std::string& name) {
     const Hdf5Id object = source.files.open_object(path);
     return object ? text_attribute(object.get(), name).value_or("") : "";

@@ -35,8 +35,7 @@ std::recursive_mutex& library_mutex() {
     return mutex;
 }
 
-/// Tells whether the system has no memory. Otherwise HDF5 was refused memory because a damaged file
-/// asked for too much.
+/// Tells whether memory is short; else a damaged file made HDF5 ask for too much.
 bool memory_is_short() {
     constexpr std::size_t little = std::size_t{64} << 20;
     void* const probe =
@@ -88,8 +87,7 @@ void print_no_errors() {
     H5Eset_auto2(H5E_DEFAULT, in_helper ? note_refused_memory : nullptr, nullptr);
 }
 
-/// Initializes a helper process. A thread that held the lock does not exist there, so the lock is
-/// made anew.
+/// Initializes a helper process. It renews the lock, whose owner is a thread of the other process.
 void begin_helper() {
     new (&library_mutex()) std::recursive_mutex;
     in_helper = true;
@@ -116,8 +114,7 @@ const DriverFile& driver_file(const H5FD_t* known) {
     return *reinterpret_cast<const DriverFile*>(known);
 }
 
-/// Returns the result of `work`. Exceptions must not pass through HDF5, so the first one is kept,
-/// and `failed` is returned.
+/// Returns the result of `work`, or `failed` after an exception, which must not pass through HDF5.
 template <class Result, class Work>
 Result guarded(Result failed, const Work& work) {
     try {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The use of the HDF5 library: identifiers that are closed automatically, a lock, error messages,
-// and input files that are read through RawFile. HDF5's own file access would read missing bytes of
-// a file as zeros.
+// The use of the HDF5 library: identifiers, a lock, error messages, and input files that are read
+// through RawFile. HDF5's own file access would read missing bytes of a file as zeros.
 
 #include <hdf5.h>
 
@@ -17,8 +16,7 @@
 
 namespace convolume::io {
 
-/// Lock on the HDF5 library, which is not always built for several threads. While the lock exists,
-/// HDF5 prints no errors.
+/// Lock on the HDF5 library, which may not support threads. Under it, HDF5 prints no errors.
 class Hdf5Lock {
   public:
     Hdf5Lock();
@@ -82,12 +80,10 @@ std::string hdf5_reason();
 /// Returns "REASON; CURE" with the reason of hdf5_reason(). The cure is `cure_of_damage`, unless
 /// the file seems to need a newer HDF5.
 std::string hdf5_failure(const std::string& cure_of_damage);
-/// Returns the reason of a failed call on a file that is written. Throws OutOfMemory if HDF5 was
-/// refused memory.
+/// Returns the reason of a failed call on an output file. Throws OutOfMemory if memory was refused.
 std::string hdf5_write_reason();
 
-/// Opens a file for reading. The result is invalid if HDF5 refuses the file. `file` must outlive
-/// it.
+/// Opens a file for reading; invalid if HDF5 refuses the file. `file` must outlive the result.
 Hdf5Id open_hdf5_input(const RawFile& file);
 
 /// Returns generous limits for reading the descriptions of all objects in a file.

@@ -29,8 +29,7 @@ index_t bytes_of(const std::string& path) {
     return failed ? 0 : static_cast<index_t>(bytes);
 }
 
-/// Returns properties that align large datasets with pages of memory, so that whole pages are read
-/// and written.
+/// Returns properties that align large datasets with pages of memory, which is faster.
 Hdf5Id file_access() {
     constexpr hsize_t least_bytes = 1 << 20;
     constexpr hsize_t alignment_bytes = 4096;

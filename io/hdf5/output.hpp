@@ -23,8 +23,7 @@ class Hdf5Output {
     Hdf5Output(const Hdf5Output&) = delete;
     Hdf5Output& operator=(const Hdf5Output&) = delete;
 
-    /// Creates the dataset and the groups that contain it. `properties` are its creation
-    /// properties.
+    /// Creates the dataset and its groups. `properties` are the dataset's creation properties.
     void create_dataset(hid_t type, const std::vector<hsize_t>& dims, hid_t properties);
     hid_t dataset() const { return dataset_.get(); }
 
@@ -32,12 +31,11 @@ class Hdf5Output {
     void write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, hid_t type,
                const void* data);
 
-    /// Stores an HDF5 chunk to which filters were already applied. `start` is the index of its
-    /// first sample.
+    /// Stores the HDF5 chunk whose first sample is `start`, with filters already applied.
     void write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored);
 
-    /// Returns the offset in file() of the samples of a contiguous dataset that was created with
-    /// early allocation.
+    /// Returns the offset in file() of a contiguous dataset, which was created with early
+    /// allocation.
     index_t dataset_offset() const;
     AtomicOutput& file() { return output_; }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // An image in one dataset, with the attributes of h5py, ilastik, Fiji's plug-in and netCDF.
-// Axistags of ilastik, labels of h5py or dimension scales name its dimensions. A dimension scale is
-// a dataset with the coordinates along a dimension of other datasets (HDF5's own, and netCDF's
-// coordinate variables).
+// Dimensions are named by axistags of ilastik, labels of h5py or dimension scales. Such a scale is
+// a dataset with the coordinates along a dimension of others (in HDF5 and netCDF).
 
 #include <algorithm>
 #include <array>
@@ -49,7 +48,6 @@ std::optional<double> step_of(const std::vector<double>& coordinates) {
     return std::abs(step);
 }
 
-/// Reads the coordinates of a scale, and returns their distance if they are evenly spaced.
 std::optional<double> read_step(hid_t scale, hsize_t extent) {
     const Hdf5Id type(H5Dget_type(scale), H5Tclose);
     const Hdf5Id space(H5Dget_space(scale), H5Sclose);
@@ -71,7 +69,6 @@ std::optional<double> read_step(hid_t scale, hsize_t extent) {
     return step ? std::optional(near_decimal(*step, step_rounding)) : step;
 }
 
-/// Returns the last component of an object's name.
 std::string last_name(hid_t object) {
     std::string name(256, '\0');
     const ssize_t length = H5Iget_name(object, name.data(), name.size());
@@ -80,8 +77,7 @@ std::string last_name(hid_t object) {
     return name.substr(name.rfind('/') + 1);
 }
 
-/// Calls `use` with the first scale of every dimension, or with an invalid identifier if it has
-/// none.
+/// Calls `use` with the first scale of every dimension; the identifier is invalid if it has none.
 template <class Use>
 void for_each_scale(hid_t dataset, std::size_t rank, const Use& use) {
     if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return;
@@ -144,8 +140,7 @@ struct Hdf5Dimensions {
     std::vector<std::string> size_notes;  ///< sentences about voxel sizes that are not used
 };
 
-/// Returns the axis that a label names, '?' for an empty label, nothing for a word that names no
-/// axis.
+/// Returns the axis that a label names, '?' for an empty label, nothing for an unknown word.
 std::optional<char> axis_of_label(const std::string& label) {
     constexpr std::pair<const char*, char> words[] = {
         {"", '?'},        {"t", 'T'},      {"time", 'T'},      {"times", 'T'},

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads boxes of HDF5 images. HDF5 returns stored HDF5 chunks one at a time, and several threads
-// decode them.
+// Reads boxes of HDF5 images. HDF5 reads HDF5 chunks one by one; several threads decode them.
 
 #include <algorithm>
 #include <deque>
@@ -206,8 +205,7 @@ class Hdf5Reader : public ImageReader {
         read_array(data.file(), array.from(box.begin, bytes_each), target);
     }
 
-    /// Returns the dataset with this number, which it opens if needed. Closes the dataset that was
-    /// opened first if too many are open.
+    /// Returns the dataset with this number, opened if needed. At most `most_open` stay open.
     std::shared_ptr<const Hdf5Dataset> dataset(index_t number) {
         constexpr std::size_t most_open = 8;
         const auto index = static_cast<std::size_t>(number);

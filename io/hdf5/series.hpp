@@ -10,11 +10,9 @@
 
 namespace convolume::io {
 
-/// An image: its metadata and its datasets.
 struct Hdf5Series {
     ImageMetadata metadata;
-    /// One dataset for the whole image, or one for each time and channel (channels fastest), all of
-    /// the same shape.
+    /// One dataset of the whole image, or one for each time and channel (channels fastest).
     std::vector<std::string> datasets;
     AxisLayout layout;  ///< layout of each dataset
 };
@@ -52,9 +50,8 @@ struct NumberedDataset {
     index_t level = 0;  ///< level of a pyramid; above 0 the dataset is a smaller copy
     std::string name;
 };
-/// Parses the numbers in a name of the form `pattern`, which has # for each. Each letter of `order`
-/// tells the meaning of a number: time (T), channel (C) or level (L). Returns nothing for other
-/// names.
+/// Parses the numbers in a name of the form `pattern`, which has # for each. The letters of `order`
+/// are their meanings: time (T), channel (C), level (L). Returns nothing for other names.
 std::optional<NumberedDataset> parse_numbered_name(const std::string& name,
                                                    std::string_view pattern,
                                                    std::string_view order);
@@ -62,9 +59,8 @@ std::optional<NumberedDataset> parse_numbered_name(const std::string& name,
 /// smaller copy is the only dataset.
 std::vector<NumberedDataset> find_numbered(const std::vector<std::string>& datasets,
                                            std::string_view pattern, std::string_view order);
-/// Sets the datasets of `series` in order, and its frames, channels, type, layout and shape. Only
-/// existing times and channels count. Throws BadData if a dataset is missing or has another shape
-/// or type.
+/// Sets the ordered datasets of `series`, its frames, channels, type, layout and shape. Only
+/// existing times and channels count. Throws BadData if one is missing or of another shape or type.
 void arrange_datasets(const Hdf5Source& source, const std::vector<NumberedDataset>& datasets,
                       Hdf5Series& series);
 

@@ -76,8 +76,7 @@ std::optional<PixelType> complex_type(hid_t compound) {
     return std::nullopt;
 }
 
-/// Returns the pixel type for the numbers of an enumeration. Booleans of h5py are an enumeration of
-/// int8.
+/// Returns the pixel type of an enumeration's numbers. Booleans of h5py are enumerations of int8.
 std::optional<PixelType> enumeration_type(hid_t enumeration) {
     const Hdf5Id number(H5Tget_super(enumeration), H5Tclose);
     if (!number || H5Tget_class(number.get()) != H5T_INTEGER || H5Tget_size(number.get()) != 1)
@@ -92,7 +91,6 @@ std::optional<PixelType> enumeration_type(hid_t enumeration) {
     return PixelType::uint8;
 }
 
-/// Returns the HDF5 type of pixels that consist of numbers of the type `number`.
 Hdf5Id type_of_numbers(PixelType type, hid_t number) {
     if (!is_complex(type)) return {H5Tcopy(number), H5Tclose};
     Hdf5Id compound(H5Tcreate(H5T_COMPOUND, size_of(type)), H5Tclose);

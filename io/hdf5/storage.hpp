@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Storage of a dataset: its type (numbers, and compounds {r, i} for complex ones, as in h5py), its
-// location in the file, and HDF5's filters shuffle and deflate. With these, several threads read it
-// without HDF5, which works on one thread.
+// location in the file, and HDF5's filters shuffle and deflate. So several threads can read it.
 
 #include <cstddef>
 #include <optional>
@@ -43,7 +42,6 @@ struct StoredFilter {
     std::string name;
     unsigned value = 0;  ///< first parameter of the filter
 };
-/// Returns the filters in the creation properties of a dataset.
 std::vector<StoredFilter> stored_filters(hid_t properties);
 
 /// Filters in the order in which they are applied to a written HDF5 chunk; each at most once.
@@ -58,8 +56,7 @@ struct ChunkFilters {
 std::string decode_chunk(const ChunkFilters& filters, unsigned skipped,
                          const std::vector<char>& stored, char* to, std::size_t bytes);
 
-/// Returns an HDF5 chunk after shuffle, by elements of `element_bytes`, and deflate. Throws
-/// OutOfMemory.
+/// Returns an HDF5 chunk after shuffle and deflate. Throws OutOfMemory.
 std::vector<char> encode_chunk(const char* from, std::size_t bytes, std::size_t element_bytes,
                                int level);
 
@@ -76,8 +73,7 @@ struct Hdf5Storage {
     ChunkFilters filters;  ///< filters of HDF5 chunks
 };
 
-/// Returns the storage of a dataset. `properties` are its creation properties, `bytes` the size of
-/// its samples.
+/// Returns the storage of a dataset with these creation properties and `bytes` bytes of samples.
 Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_t bytes,
                          const RawFile& file);
 

@@ -21,8 +21,7 @@ constexpr std::size_t longest_attribute = 60000;  // bytes; HDF5's limit is 64 K
 // an attribute stores 16 bytes for each text
 constexpr std::size_t most_channel_names = longest_attribute / 16;
 
-/// Returns the shape of HDF5 chunks: about 1 MiB, at most 256×256 in a plane, and as equal as
-/// possible along each axis.
+/// Returns the shape of HDF5 chunks: about 1 MiB, at most 256×256 in a plane, nearly equal chunks.
 Shape3 chunk_shape(const Shape3& shape, PixelType type) {
     const auto even = [](index_t extent, index_t most) {
         return ceil_div(extent, ceil_div(extent, std::clamp<index_t>(most, 1, extent)));
@@ -141,8 +140,7 @@ class Hdf5Writer : public FileWriter {
                 write_text_attribute(output_.dataset(), name, text);
     }
 
-    /// Writes an HDF5 chunk. At the end of an axis it is stored whole, with zeros after the
-    /// samples.
+    /// Writes an HDF5 chunk. At the end of an axis, zeros follow its samples.
     void write_chunk(const Piece& piece, const ConstImageView& samples) {
         std::vector<char> whole(static_cast<std::size_t>(element_count(chunk_) * bytes_each()));
         const ImageView chunk{whole.data(), metadata_.type, chunk_, contiguous_strides(chunk_)};

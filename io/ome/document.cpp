@@ -43,7 +43,6 @@ index_t whole_number(const pugi::xml_node& node, const char* name, index_t other
     return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size() ? value : otherwise;
 }
 
-/// Reads a TiffData element.
 OmePlanes planes_of(const pugi::xml_node& data) {
     OmePlanes planes;
     const pugi::xml_node uuid = child(data, "UUID");
@@ -56,7 +55,6 @@ OmePlanes planes_of(const pugi::xml_node& data) {
     return planes;
 }
 
-/// Reads an Image element.
 OmeImage image_of(const pugi::xml_node& node) {
     OmeImage image;
     const pugi::xml_node pixels = child(node, "Pixels");

@@ -17,7 +17,6 @@ class xml_node;
 
 namespace convolume::io {
 
-/// Tells whether an ImageDescription is an OME-XML document.
 bool is_ome_description(const std::string& description);
 
 /// A TiffData element of OME-XML: planes of an image that are consecutive pages of a file.
@@ -42,7 +41,6 @@ struct OmeImage {
     std::vector<OmePlanes> planes;  ///< if empty, the planes are all pages of the file in order
 };
 
-/// A parsed OME-XML document.
 class OmeDocument {
   public:
     /// Parses the document `xml`. `path` names the file in messages. Throws BadData.
@@ -82,12 +80,10 @@ std::unique_ptr<OmeDocument> read_ome_file(const RawFile& file);
 /// Throws BadData if it is missing.
 std::unique_ptr<OmeDocument> read_ome_companion(const std::string& path, const std::string& name);
 
-/// Returns the path of the first file of a document that is in the folder of `path`. Throws BadData
-/// if none is.
+/// Returns the path of a document's first file in the folder of `path`. Throws BadData if none is.
 std::string first_file_of(const OmeDocument& document, const std::string& path);
 
-/// Namespace and keys of the MapAnnotation with the linear function from stored values to physical
-/// values.
+/// Namespace and keys of the MapAnnotation that maps stored values linearly to physical values.
 constexpr const char* scaling_namespace = "convolume/value-scaling";
 constexpr const char* scale_key = "scale";
 constexpr const char* offset_key = "offset";

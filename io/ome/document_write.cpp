@@ -21,7 +21,6 @@ constexpr const char* empty_document =
     "http://www.openmicroscopy.org/Schemas/OME/2016-06/ome.xsd\">"
     "<Image ID=\"Image:0\"><Pixels ID=\"Pixels:0\"/></Image></OME>";
 
-/// Returns OME's name of a pixel type.
 const char* ome_type(PixelType type) {
     switch (type) {
         case PixelType::float32:
@@ -90,8 +89,7 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
     pixels.remove_attribute("TimeIncrementUnit");
 }
 
-/// Sets the color of a channel. OME's colors are signed numbers of red, green, blue and opacity,
-/// and white by default.
+/// Sets the color of a channel: red, green, blue and opacity in a signed number, white by default.
 void set_color(pugi::xml_node channel, std::uint32_t rgb) {
     const auto stored = static_cast<std::uint32_t>(channel.attribute("Color").as_llong(-1));
     if (stored >> 8 != rgb) set(channel, "Color", static_cast<int>(rgb << 8 | 0xff));
@@ -120,8 +118,7 @@ void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
     }
 }
 
-/// Removes data about planes that no longer exist. Adds TiffData, which must be between channels
-/// and planes.
+/// Removes data of missing planes. Adds TiffData, whose place is between channels and planes.
 void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
     for (const char* name : {"TiffData", "BinData", "MetadataOnly"}) remove_all(pixels, name);
     std::vector<pugi::xml_node> outdated;

@@ -47,7 +47,6 @@ index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
     return bytes;
 }
 
-/// Throws InvalidArgument for several signals of unknown length.
 void check_unknown_length(const std::string& path, const std::vector<index_t>& dims) {
     if (dims.back() != unknown_samples) return;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d)
@@ -71,7 +70,6 @@ void refuse_raw_options(const std::string& file, const OpenSignalOptions& option
             OptionName{"raw_header"}, ", ", OptionName{"raw_byte_order"}, ")"));
 }
 
-/// Throws InvalidArgument if a type of stored samples is requested.
 void refuse_stored(const NewSignals& signals) {
     if (signals.options.stored)
         throw InvalidArgument(sentence(

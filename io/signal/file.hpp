@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The readers and writers of each format behind open_signal() and create_signal(), and functions
-// that they share.
+// Readers and writers of each format behind open_signal() and create_signal(), with shared
+// functions.
 
 #include "convolume/image_file.hpp"
 #include "convolume/signal_file.hpp"
@@ -23,8 +23,7 @@ std::unique_ptr<SignalReader> open_raw_signal(const std::string& path, StoredTyp
 std::unique_ptr<SignalReader> open_hdf5_signal(const PathSpec& spec);
 
 std::unique_ptr<SignalReader> open_wav_signal(const std::string& path);
-/// Tells whether a file that begins with `head` (at least 16 bytes) is WAV: RIFF, RIFX, RF64, BW64
-/// or Wave64.
+/// Tells whether `head`, at least 16 bytes, begins a WAV file: RIFF, RIFX, RF64, BW64 or Wave64.
 bool begins_as_wav(std::string_view head);
 
 /// Request to write signals to a new file.

@@ -44,8 +44,7 @@ SignalInfo raw_info(StoredType type) {
     return info;
 }
 
-/// Throws Unavailable on a big-endian machine, which writes no raw samples. `path` names the
-/// output.
+/// Throws Unavailable on big-endian machines, which write no raw samples. `path` is the output.
 void require_little_endian(const std::string& path) {
     if (!little_endian)
         throw Unavailable(
@@ -228,7 +227,6 @@ class PipeReader : public SignalReaderBase {
         }
         return taken;
     }
-    /// Reads and drops up to `bytes` bytes. Returns their number.
     index_t skip(index_t bytes) {
         std::vector<char> unused(static_cast<std::size_t>(std::min<index_t>(bytes, 1 << 16)));
         index_t skipped = 0;
@@ -241,8 +239,6 @@ class PipeReader : public SignalReaderBase {
         }
         return skipped;
     }
-    /// Returns the number of samples in `bytes` bytes. Throws BadData if the last one is
-    /// incomplete.
     index_t whole_samples(index_t bytes) const {
         if (bytes % bytes_of(type_) != 0)
             throw BadData(message("standard input ended within a ", io::to_string(type_),

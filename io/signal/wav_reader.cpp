@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reader of signals in WAV files: RIFF, RIFX, RF64, BW64 and Wave64. Channels are signals. Integers
-// are fractions of full scale.
+// Reads WAV files: RIFF, RIFX, RF64, BW64 and Wave64. Channels are signals. Integers are fractions
+// of full scale.
 
 #include <algorithm>
 #include <bit>
@@ -61,9 +61,8 @@ struct WavChunkLayout {
     index_t header_bytes() const { return static_cast<index_t>(name_bytes + size_bytes); }
 };
 
-/// Finds the format and the samples of a file. If its program could not know the number of samples,
-/// as on a pipe, they extend to the end of the file. Throws BadData for files that are truncated or
-/// damaged.
+/// Finds the format and the samples of a file. If its program did not know the number of samples,
+/// as on a pipe, they extend to the end. Throws BadData for truncated or damaged files.
 class WavChunkFinder {
   public:
     explicit WavChunkFinder(const RawFile& file) : file_(file) {
@@ -133,8 +132,7 @@ class WavChunkFinder {
     }
     std::uint64_t bytes_left() const { return static_cast<std::uint64_t>(file_.size() - at_); }
 
-    /// Reads the header of a RIFF chunk and returns its name. Afterwards at_ and size_ are the
-    /// position and size of the content.
+    /// Reads the header of a RIFF chunk, sets at_ and size_ to its content, and returns its name.
     std::string begin_chunk() {
         std::string head(static_cast<std::size_t>(layout_.header_bytes()), '\0');
         file_.read(at_, head.data(), layout_.header_bytes());
@@ -147,7 +145,6 @@ class WavChunkFinder {
         }
         return head.substr(0, 4);
     }
-    /// Returns the content of the current RIFF chunk, of at most `most` bytes.
     std::string content(index_t most) const {
         if (size_ > bytes_left() || size_ > static_cast<std::uint64_t>(most))
             refuse(message("one of its chunks has ", size_, " bytes"));
@@ -162,7 +159,6 @@ class WavChunkFinder {
         check_size(number_at(sizes, 0, 8, false));
         large_samples_ = number_at(sizes, 8, 8, false);
     }
-    /// Returns the bytes of the samples in the current RIFF chunk.
     index_t size_of_samples() const {
         const bool elsewhere =
             layout_.has_large_sizes && size_ == largest_uint32 && large_samples_ > 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How programs describe in a TIFF what its pages are. Each such dialect has a source file of its
-// own.
+// How programs describe in a TIFF what its pages are. Each dialect has its own source file.
 
 #include <array>
 #include <cstdint>
@@ -28,8 +27,7 @@ struct TiffStack {
     /// Meaning of the samples of a page: colors (S), or planes, times or channels of the stack (Z,
     /// T, C). The latter vary fastest.
     char sample_axis = 'S';
-    /// true if all planes are stored one after another from the first page's pixels on, whatever
-    /// the number of pages.
+    /// true if all planes follow the first page's pixels, whatever the number of pages.
     bool behind_first_page = false;
     /// true if pages beyond the planes belong to other images.
     bool has_other_pages = false;
@@ -50,7 +48,7 @@ struct TiffStack {
 
 class OmeDocument;
 
-/// A TIFF whose dialect is sought, and what all dialects read of it. The handle is at the first
+/// A TIFF whose dialect is sought, and facts for all dialects. The handle is at the first
 /// directory.
 struct TiffSource {
     TiffFiles& files;  ///< the first of these is the TIFF; OME-XML may name others
@@ -67,9 +65,8 @@ struct TiffSource {
     const TiffPage& first_page() const { return pages[static_cast<std::size_t>(full_pages[0])]; }
 };
 
-/// Finds the dialect of a file and reads its description of the pages. Sets `format` and all other
-/// metadata that the dialect has. Extents and type are set by the caller. Throws BadData for
-/// contradictions.
+/// Finds the dialect of a file and reads its description. Sets `format` and all other metadata,
+/// except extents and type, which the caller sets. Throws BadData for contradictions.
 TiffStack read_dialect(TiffSource& source, ImageMetadata& metadata);
 
 // Each of these functions reads one dialect. It returns nothing if the file is of another one.
@@ -84,8 +81,7 @@ std::optional<TiffStack> read_foreign(TiffSource& source, ImageMetadata& metadat
 /// Reads pages without metadata. Pages of several sizes or types are several images.
 TiffStack read_plain(TiffSource& source, ImageMetadata& metadata);
 
-/// Sets voxel sizes along y and x from the resolution tags, unless these are the resolution of a
-/// print.
+/// Sets voxel sizes along y and x from the resolution tags, unless they seem to be of a print.
 void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata);
 
 /// Returns the number of the image that `options.image` selects among `names`, one for each image.

@@ -18,7 +18,6 @@
 
 namespace convolume::io {
 
-/// A directory to be written.
 class TiffDirectory {
   public:
     explicit TiffDirectory(bool big) : big_(big) {}
@@ -63,8 +62,8 @@ struct TiffEntry {
     index_t offset = 0;  ///< offset of the first value in the file
 };
 
-/// Reads numbers and directories of a TIFF in the byte order of the file. Reading beyond the end
-/// throws BadData.
+/// Reader of numbers and directories in the file's byte order. Throws BadData beyond the file's
+/// end.
 class TiffNumbers {
   public:
     explicit TiffNumbers(const RawFile& file);

@@ -49,7 +49,6 @@ constexpr ProgramPrefix program_prefixes[] = {
     {"Intelligent Imaging Innovations", "SlideBook"},
 };
 
-/// Returns the name of the program that wrote the file, "" if it is not recognized.
 std::string program_of(const TiffSource& source) {
     const TiffNumbers numbers(source.file);
     const std::uint64_t directory = source.first_page().directory;

@@ -36,8 +36,8 @@ class TiffHandle {
     /// Returns the first error since clear_error(), "" if there was none.
     std::string error() const { return error_.data(); }
     void clear_error() { error_[0] = '\0'; }
-    /// Throws the cause of any past failure of libtiff that was not the file's content: the IoError
-    /// of a read, or OutOfMemory.
+    /// Throws the cause of a past failure if it was not the file: an IoError of a read, or
+    /// OutOfMemory.
     void rethrow() const;
     /// Returns the bytes of the TIFF in memory.
     const std::string& memory() const { return memory_; }
@@ -77,7 +77,6 @@ class TiffHandles {
     TiffHandles(const RawFile& file, index_t largest_allocation_bytes)
         : file_(file), largest_allocation_bytes_(largest_allocation_bytes) {}
 
-    /// Returns an idle handle or a new one.
     std::unique_ptr<TiffHandle> take();
     /// Keeps a handle for later calls of take(). A handle that failed is not given back.
     void give_back(std::unique_ptr<TiffHandle> handle);

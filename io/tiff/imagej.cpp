@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Descriptions by ImageJ and ImageJ2. SCIFIO, the library of ImageJ2, writes ImageJ's keys and also
-// axes.
+// Descriptions by ImageJ and ImageJ2, whose library SCIFIO writes ImageJ's keys and also axes.
 
 #include "io/tiff/imagej.hpp"
 
@@ -112,8 +111,7 @@ void read_scifio_scales(const KeyValues& entries, ImageMetadata& metadata) {
     }
 }
 
-/// Tells whether imagej_description() writes `key` itself, or its meaning is lost if pixel values
-/// change.
+/// Tells whether imagej_description() writes `key` itself, or it is lost if pixel values change.
 bool is_own_key(std::string_view key) {
     static constexpr std::string_view own[] = {
         "ImageJ",  "images", "channels", "slices",      "frames",    "hyperstack", "mode",
@@ -152,8 +150,7 @@ void add_range(const DisplayRange& range, const Add& add) {
     add("max", most + std::string(2 * longest_number - least.size() - most.size(), ' '));
 }
 
-/// Returns the values of a tag that libtiff does not know; empty if it does not have the type
-/// `type`.
+/// Returns the values of a tag that libtiff does not know; empty if they have another type.
 template <class T>
 std::vector<T> unregistered_tag(const TiffHandle& tiff, std::uint32_t tag, TIFFDataType type) {
     const TIFFField* field = TIFFFindField(tiff, tag, TIFF_ANY);

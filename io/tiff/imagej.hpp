@@ -37,9 +37,8 @@ bool is_imagej_description(const std::string& description);
 /// Tells whether a description was written by ImageJ2, whose library is SCIFIO.
 bool is_scifio_description(const std::string& description);
 
-/// Returns the stack of planes with the axes of ImageJ: frames, slices and channels, with channels
-/// fastest unless `order` differs, or the axes of ImageJ2. Sets the stack's `ambiguity` if an axis
-/// is none of T, C, Z.
+/// Returns the stack of planes: frames, slices and channels (fastest, unless `order` differs), or
+/// the axes of ImageJ2. Sets the stack's `ambiguity` if one of those is none of T, C, Z.
 TiffStack imagej_stack(const std::string& description);
 
 /// Sets unit, voxel sizes, frame interval and the scaling of values from a description.
@@ -57,7 +56,6 @@ struct ImagejUnit {
     std::string name;
     double micrometers = 1;  ///< µm in one unit
 };
-/// Returns the unit of length that a description of `metadata` uses.
 ImagejUnit imagej_unit(const ImageMetadata& metadata);
 
 /// Reverses the byte order of `data`, the content of tag 50839. `counts` is the content of tag
@@ -65,17 +63,15 @@ ImagejUnit imagej_unit(const ImageMetadata& metadata);
 void swap_imagej_metadata(std::vector<std::uint8_t>& data,
                           const std::vector<std::uint32_t>& counts);
 
-/// Returns the colors 0xRRGGBB at the bright end of the lookup tables in tag 50839, one for each
-/// channel; empty if it has none.
+/// Returns the color 0xRRGGBB at the bright end of each channel's lookup table in tag 50839, if
+/// any.
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata);
 
-/// Sets the names of channels from the labels of planes, if all planes of a channel have the same
-/// label.
+/// Sets the names of channels from labels of planes, if all planes of a channel have one label.
 void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata);
 
-/// Completes tags 50838 and 50839 of an image to be written. If the source has none, adds labels of
-/// planes from the names of channels, and lookup tables from their colors. Reserves space for the
-/// display ranges of several channels.
+/// Completes tags 50838 and 50839 of an image to be written, with space for display ranges. If
+/// there are none, adds labels from the names of channels, and lookup tables from their colors.
 void complete_imagej_metadata(ImageMetadata& metadata);
 /// Sets the display range of each channel in tag 50839.
 void set_imagej_ranges(ImageMetadata& metadata, const std::vector<DisplayRange>& ranges);

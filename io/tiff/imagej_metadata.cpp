@@ -36,14 +36,13 @@ struct MetadataItem {
     Bytes bytes;
 };
 
-/// Returns the bytes of each number in items of `kind`: UTF-16 texts have 2, display ranges 8,
-/// others 1.
+/// Returns the bytes of a number in items of `kind`: 2 in UTF-16 texts, 8 in display ranges, else
+/// 1.
 std::size_t number_bytes(std::uint32_t kind) {
     if (kind == kind_notes || kind == kind_labels || kind == kind_properties) return 2;
     return kind == kind_ranges ? 8 : 1;
 }
 
-/// Tells whether the counts of tag 50838 fit the data of tag 50839.
 bool is_consistent(const Bytes& data, const std::vector<std::uint32_t>& counts) {
     std::size_t total = 0;
     for (const std::uint32_t count : counts) total += count;
@@ -149,7 +148,6 @@ void add_labels(const ImageMetadata& metadata, std::vector<MetadataItem>& items)
         }
 }
 
-/// Returns the labels of planes.
 std::vector<std::string> labels_of(const ImageMetadata& metadata) {
     std::vector<std::string> texts;
     for (const MetadataItem& item : items_of(metadata)) {

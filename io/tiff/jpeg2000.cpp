@@ -15,8 +15,7 @@
 namespace convolume::io {
 
 bool is_jpeg2000(std::uint16_t compression) {
-    // Two codes of Aperio, a third one that Bio-Formats writes for lossy coding, and the registered
-    // code.
+    // Two codes of Aperio, the code that Bio-Formats writes for lossy data, and the registered one.
     return compression == 33003 || compression == 33004 || compression == 33005 ||
            compression == COMPRESSION_JP2000;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // MetaMorph's stacks (STK): one directory, with all planes after the pixels of its page. Tag 33629
-// (UIC2) has a row of numbers for each plane. Tag 33628 (UIC1) has pairs of a key and a value, or
-// of a key and the offset of a value.
+// (UIC2) has a row for each plane; tag 33628 (UIC1) has keys, each with a value or its offset.
 
 #include <algorithm>
 #include <cmath>
@@ -33,7 +32,6 @@ double plane_spacing(const std::vector<double>& distances) {
     return equal ? first : even ? std::abs(step) : 0;
 }
 
-/// Sets unit and voxel sizes along y and x from the pairs of UIC1.
 void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMetadata& metadata) {
     constexpr index_t pair_bytes = 8;
     constexpr std::uint32_t x_calibration = 4;
@@ -90,8 +88,7 @@ char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata
     return 'Z';
 }
 
-/// Tells whether planes have several wavelengths. They are then channels, but the file does not say
-/// in which order.
+/// Tells whether planes are channels: they have several wavelengths, in an order that is unknown.
 bool has_several_wavelengths(const TiffNumbers& numbers, const std::optional<TiffEntry>& uic3) {
     if (!uic3 || uic3->count > (numbers.file().size() - uic3->offset) / 8) return false;
     for (index_t i = 1; i < uic3->count; ++i)

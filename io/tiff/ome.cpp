@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// OME-TIFF: one file, or a set of files. Each file of a set contains the OME-XML document, or
-// refers to the file that does.
+// OME-TIFF: one file or a set. Each file of a set has the OME-XML document, or the name of its
+// file.
 
 #include <algorithm>
 #include <cctype>
@@ -30,8 +30,7 @@ class OmeFileSet {
                 if (!is_own(planes)) others_.insert(planes.file);
         for (const OmeImage& image : document.images())
             for (const OmePlanes& planes : image.planes) names_own_ = names_own_ || is_own(planes);
-        // If a document names a single file, which is missing, that is the former name of the
-        // opened file.
+        // If a document names a single file, which is missing, the opened file was renamed.
         if (others_.size() == 1 && !names_own_ && find_beside(*others_.begin()).empty()) {
             former_name_ = base_name(*others_.begin());
             others_.clear();
@@ -49,7 +48,6 @@ class OmeFileSet {
         return entry->second;
     }
     const std::string& former_name() const { return former_name_; }
-    /// Returns the number of files in the set.
     std::size_t count() const { return others_.size() + 1; }
 
   private:
@@ -130,8 +128,7 @@ class OmeStackFinder {
   private:
     const std::string& path() const { return source_.file.path(); }
 
-    /// Returns the number of the selected image, by default the first one with planes in the opened
-    /// file.
+    /// Returns the number of the selected image, by default of the first one in the opened file.
     index_t chosen_image() const {
         const std::vector<OmeImage>& images = document_.images();
         std::vector<std::string> names;

@@ -102,8 +102,8 @@ class PageScanner {
         page.columns = tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILEWIDTH, 0) : page.width;
         // Striles: TIFF strips or TIFF tiles, as libtiff calls them.
         const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
-        // Each strile has an entry of at least 2 bytes in a table. The entry of a single strile can
-        // be in the directory.
+        // Each strile has at least 2 bytes in a table; a single strile may be in the directory
+        // instead.
         if (striles > 1) page.table_bytes = 2 * striles;
         if (page.table_bytes > file_.size()) refuse_size(page, file_.size());
         const index_t largest_strile =

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The pages of a TIFF: size, type and location of their pixels, checked against the size of the
-// file.
+// The pages of a TIFF: size, type and location of pixels, checked against the size of the file.
 
 #include <cstdint>
 #include <optional>
@@ -30,20 +29,16 @@ struct StoredSamples {
     SampleForm form = SampleForm::pixels;
     int bits = 8;  ///< bits of one sample
 
-    /// Returns the bytes of a row of `samples` samples.
     index_t row_bytes(index_t samples) const;
 };
 
-/// Returns the stored form for TIFF's BitsPerSample and SampleFormat, or nothing if no pixel type
-/// can hold the values.
+/// Returns the form for TIFF's BitsPerSample and SampleFormat, or nothing if no pixel type fits.
 std::optional<StoredSamples> stored_samples(int bits, int sample_format);
 
-/// Converts `rows` rows of `samples` samples each to the pixel type. Returns the first integer that
-/// it does not hold, if any.
+/// Converts `rows` rows of `samples` samples. Returns the first integer that the pixel type lacks.
 std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
                                              index_t rows, index_t samples, void* to);
 
-/// Size, type and coding of a page.
 struct TiffPage {
     std::uint64_t directory = 0;  ///< offset of the page's directory (IFD) in the file
     index_t width = 0;
@@ -63,8 +58,7 @@ struct TiffPage {
     index_t least_file_bytes = 0;  ///< least number of bytes of the file that the pixels take
     /// least number of bytes that the tables of its TIFF strips or TIFF tiles take
     index_t table_bytes = 0;
-    /// Reason why the pixels cannot be read, and the cure; empty if they can. Readers of other
-    /// pages may ignore it.
+    /// Reason why the pixels cannot be read, and the cure; empty if they can.
     std::string problem;
 
     PixelType type() const { return stored.type; }
@@ -73,7 +67,6 @@ struct TiffPage {
         const index_t planes = planar ? samples : 1;
         return planes * height * stored.row_bytes(width * (samples / planes));
     }
-    /// Tells whether both pages have the same size and type.
     bool same_pixels(const TiffPage& other) const {
         return width == other.width && height == other.height && samples == other.samples &&
                type() == other.type() && planar == other.planar;

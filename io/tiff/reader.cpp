@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads boxes of TIFF images. Uncompressed pixels are read as they are; several threads decode
-// others.
+// Reads boxes of TIFF images. Several threads decode pixels that are not stored as they are.
 
 #include <algorithm>
 #include <map>
@@ -103,8 +102,7 @@ class TiffReader : public ImageReader {
         return whole.from({0, box.begin.y, box.begin.x}, bytes_each);
     }
 
-    /// Adds a plane to be read. Planes that are adjacent in memory and evenly spaced in the file
-    /// become one box.
+    /// Adds a plane to be read. Planes at even distances in file and memory become one box.
     static void add_raw(const FileArray& array_of_plane, const ImageView& plane,
                         std::vector<FileBox<ImageView>>& boxes) {
         const auto bytes_each = static_cast<index_t>(size_of(plane.type));
@@ -155,8 +153,7 @@ class TiffReader : public ImageReader {
         });
     }
 
-    /// Decodes the TIFF strips or TIFF tiles of a job that meet `box`, and copies their common
-    /// samples.
+    /// Decodes the TIFF strips or TIFF tiles of a job, and copies their samples in `box`.
     void decode(TiffHandle& tiff, const DecodeJob& job, const Box3& box) const {
         tiff.go_to(job.page->directory);
         const TiffPage& page = *job.page;

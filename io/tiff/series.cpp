@@ -68,7 +68,6 @@ std::vector<index_t> page_extents(const PageAxes& axes, index_t pages, const std
     return extents;
 }
 
-/// Finds an image: its dialect, its axes, and the pages of its planes.
 class SeriesFinder {
   public:
     SeriesFinder(TiffSource& source, const PageAxes& axes) : source_(source), axes_(axes) {}
@@ -103,8 +102,7 @@ class SeriesFinder {
         return source_.files.pages(page.file)[static_cast<std::size_t>(page.page)];
     }
 
-    /// Marks the stack as ambiguous if the file has more pages than the metadata describe. They may
-    /// be anything.
+    /// Marks the stack as ambiguous if there are more pages than planes, which may be anything.
     void mark_further_pages(TiffStack& stack) const {
         const index_t pages = image_pages() - stack.first_page;
         if (!stack.ambiguity.empty() || !stack.plane_pages.empty() || stack.behind_first_page ||
@@ -116,8 +114,7 @@ class SeriesFinder {
 
     index_t image_pages() const { return static_cast<index_t>(source_.full_pages.size()); }
 
-    /// Returns `found` with its planes, or all pages if it is ambiguous, divided by the caller's
-    /// axes.
+    /// Returns `found`, or all pages if it is ambiguous, divided by the caller's axes.
     TiffStack divided_by_axes(TiffStack found) const {
         const bool has_samples = found.sample_axis != 'S';
         const index_t samples = has_samples ? source_.first_page().samples : 1;
@@ -153,8 +150,7 @@ class SeriesFinder {
                                       ": pages of a TIFF are YX, so the axes must end so"));
     }
 
-    /// Returns the page of each plane in the order of the stack; empty for planes behind the first
-    /// page.
+    /// Returns the page of each plane in order; empty for planes behind the first page.
     std::vector<TiffPageRef> pages_of_planes(TiffStack& stack) const {
         if (!stack.plane_pages.empty()) return stack.plane_pages;
         const index_t planes = stack.planes();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The files of one image (mostly one, or a set that OME-XML names), and the arrangement of their
-// pages as that image.
+// The files of one image (mostly one, or a set that OME-XML names), and the order of their pages.
 
 #include <deque>
 #include <map>
@@ -34,8 +33,7 @@ class TiffFiles {
 
     const std::string& path(index_t file) const { return files_[index(file)].path; }
     const std::vector<TiffPage>& pages(index_t file) const { return files_[index(file)].pages; }
-    /// Returns the file, and reopens it if it was closed meanwhile. Throws IoError if it was
-    /// changed.
+    /// Returns the file, reopened if it was closed. Throws IoError if it was changed.
     std::shared_ptr<OpenTiff> open(index_t file) const;
     /// Throws IoError if any of the files was changed since it was added.
     void check_unchanged() const;
@@ -68,8 +66,8 @@ struct TiffPageRef {
 /// Location of one plane of one channel.
 struct TiffPlane {
     index_t file = 0;
-    /// Page of the file. If TiffSeries::behind_first_page is set, index of the plane after that
-    /// page's first byte.
+    /// Page of the file. If TiffSeries::behind_first_page, number of the plane after the page's
+    /// offset.
     index_t page = 0;
     index_t sample = 0;  ///< index among the samples of a pixel
 };
@@ -86,7 +84,6 @@ struct TiffSeries {
     index_t planes_a_page = 1;
     bool behind_first_page = false;  ///< as TiffStack::behind_first_page
 
-    /// Returns the location of a plane.
     TiffPlane plane(index_t t, index_t c, index_t z) const;
 };
 

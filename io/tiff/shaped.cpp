@@ -18,8 +18,7 @@ bool is_stack_axis(char letter) {
     return std::string_view("TCZ").find(letter) != std::string_view::npos;
 }
 
-/// Removes the dimensions of a page from the end of `text.dims`. Returns false if they are not
-/// there.
+/// Removes a page's dimensions from the end of `text.dims`. Returns false if they are not there.
 bool drop_page_dimensions(ShapedDescription& text, const TiffPage& page) {
     std::vector<index_t>& dims = text.dims;
     std::vector<index_t> tail{page.height, page.width};
@@ -125,8 +124,7 @@ class ShapedImageFinder {
                 text.dims.erase(text.dims.begin() + static_cast<std::ptrdiff_t>(d));
                 if (named) text.axes.erase(d, 1);
             }
-        // I and Q are tifffile's letters for an unknown sequence. Such an axis alone can only be
-        // the planes.
+        // tifffile's I and Q are unknown sequences. If it is the only axis, it must be the planes.
         const bool sequence = text.axes == "I" || text.axes == "Q";
         if ((named && !sequence) || text.dims.empty()) return;
         constexpr std::string_view usual = "TCZ";

@@ -62,7 +62,6 @@ std::uint16_t sample_format(PixelType type) {
     return to_string(type)[0] == 'u' ? 1 : 2;
 }
 
-/// Returns the header of the file.
 std::string header_bytes(bool big, index_t first_directory) {
     std::string header = std::endian::native == std::endian::little ? "II" : "MM";
     const auto append = [&](auto value) {
@@ -88,11 +87,10 @@ class TiffWriter : public FileWriter {
           pages_(metadata.frames * metadata.channels * metadata.shape.z),
           ranges_(metadata.channels) {}
 
-    /// Returns the TIFF strips of a page.
     virtual TiffStrips strips_of(index_t page) const = 0;
 
-    /// Returns the page of plane (t, c, z). ImageJ requires channels fastest; in our OME-XML z is
-    /// fastest, then c.
+    /// Returns the page of plane (t, c, z). Channels are fastest for ImageJ, z then c in our
+    /// OME-XML.
     index_t page_number(index_t t, index_t c, index_t z) const {
         const index_t slices = metadata_.shape.z;
         const index_t channels = metadata_.channels;
@@ -112,15 +110,13 @@ class TiffWriter : public FileWriter {
         set_imagej_ranges(metadata_, ranges);
     }
 
-    /// Returns the bytes of all directories.
     index_t directories_bytes() const {
         const index_t first = directory_of(0).size();
         if (pages_ == 1) return first;
         return checked_add(first, checked_multiply(pages_ - 1, directory_of(1).size()));
     }
 
-    /// Writes the directories of all pages one after another from the even `offset` on, then the
-    /// header.
+    /// Writes the directories of all pages from the even `offset` on, then the header.
     void write_directories(AtomicOutput& output, index_t offset) const {
         constexpr std::size_t bytes_at_once = 1 << 20;
         std::string bytes;
@@ -183,8 +179,7 @@ class UncompressedTiffWriter final : public TiffWriter {
                            const CreateOptions& options, const TiffTagValues& text)
         : TiffWriter(metadata, text),
           plane_bytes_(metadata.bytes() / pages_),
-          // Directories are aligned, and after the pixels; classic_limit_bytes keeps their offsets
-          // below 4 GiB.
+          // The offsets of directories must be even.
           directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
           output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
         output_.reserve(0, directories_offset_ + directories_bytes());
@@ -221,7 +216,6 @@ class UncompressedTiffWriter final : public TiffWriter {
     AtomicOutput output_;
 };
 
-/// Returns TIFF's code of a compression.
 std::uint16_t scheme_of(Compression compression) {
     switch (compression) {
         case Compression::deflate:
@@ -249,8 +243,7 @@ std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
                                                                                      : none;
 }
 
-/// Writer of compressed files: TIFF strips are compressed by libtiff, and stored in the order of
-/// their completion.
+/// Writer of compressed files, whose TIFF strips are in the order of their completion.
 class CompressedTiffWriter final : public TiffWriter {
   public:
     CompressedTiffWriter(const std::string& path, const ImageMetadata& metadata,

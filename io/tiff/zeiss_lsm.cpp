@@ -22,14 +22,12 @@ class LsmTable {
     LsmTable(const TiffNumbers& numbers, const TiffEntry& entry)
         : numbers_(numbers), entry_(entry) {}
 
-    /// Returns the number at `offset`, 0 beyond the end of the table: older files have shorter
-    /// tables.
+    /// Returns the number at `offset`, 0 beyond the end: older files have shorter tables.
     template <class T>
     T at(index_t offset) const {
         if (offset + index_t{sizeof(T)} > entry_.count) return T{};
         return numbers_.at<T>(entry_.offset + offset);
     }
-    /// Returns the number at `offset` as an extent of at least 1.
     index_t size(index_t offset) const { return std::max<index_t>(at<std::int32_t>(offset), 1); }
 
   private:
