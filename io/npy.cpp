@@ -160,10 +160,7 @@ void read_elements(const RawFile& file, const NpyHeader& header, const FileArray
             if (header.is_half)
                 widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
             if (const auto inexact = widen_integers(row.data(), count, header.wide))
-                throw BadData(message(
-                    file.path(), " holds ", inexact->text,
-                    "; integers of 64 bits are read as float64, which holds them exactly up to "
-                    "2^53 only; store smaller values, or float64"));
+                throw BadData(message(file.path(), " holds ", inexact->text, inexact_integer_cure));
             copy_view({row.data(), header.type, {1, 1, count}, strides},
                       subview(target, {{z, y, 0}, {z + 1, y + 1, count}}));
         }

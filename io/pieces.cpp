@@ -89,6 +89,26 @@ namespace {
 /// Bytes whose compression takes longer than starting a thread.
 constexpr index_t coded_bytes_a_thread = index_t{128} << 10;
 
+[[noreturn]] void refuse_second_write(const Piece& piece) {
+    throw InvalidArgument(
+        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
+                " were written twice; write each of them once"));
+}
+
+}  // namespace
+
+PieceRange::PieceRange(const Box3& box, const Shape3& piece) {
+    for (int axis = 0; axis < 3; ++axis) {
+        first[axis] = box.begin[axis] / piece[axis];
+        counts[axis] = ceil_div(box.end[axis], piece[axis]) - first[axis];
+    }
+}
+
+Index3 PieceRange::at(index_t i) const {
+    return {first.z + i / (counts.y * counts.x), first.y + i / counts.x % counts.y,
+            first.x + i % counts.x};
+}
+
 Box3 relative_to(const Box3& box, const Index3& origin) {
     Box3 result = box;
     for (int axis = 0; axis < 3; ++axis) {
@@ -97,14 +117,6 @@ Box3 relative_to(const Box3& box, const Index3& origin) {
     }
     return result;
 }
-
-[[noreturn]] void refuse_second_write(const Piece& piece) {
-    throw InvalidArgument(
-        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
-                " were written twice; write each of them once"));
-}
-
-}  // namespace
 
 PieceAssembler::PieceAssembler(const StackFormat& format, const std::string& folder,
                                index_t most_memory_bytes)
@@ -137,19 +149,11 @@ Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
 void PieceAssembler::add(index_t volume, const Box3& box, const ConstImageView& source,
                          const PieceConsumer& consume) {
     if (box.empty()) return;
-    Index3 first;
-    Shape3 count;
-    for (int axis = 0; axis < 3; ++axis) {
-        first[axis] = box.begin[axis] / format_.piece[axis];
-        count[axis] = ceil_div(box.end[axis], format_.piece[axis]) - first[axis];
-    }
-    const index_t pieces = element_count(count);
+    const PieceRange range(box, format_.piece);
+    const index_t pieces = element_count(range.counts);
     const index_t bytes = element_count(source.shape) * static_cast<index_t>(size_of(source.type));
-    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread), [&](index_t i) {
-        const Index3 place{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
-                           first.x + i % count.x};
-        add_to_piece(piece_at(volume, place), box, source, consume);
-    });
+    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread),
+             [&](index_t i) { add_to_piece(piece_at(volume, range.at(i)), box, source, consume); });
 }
 
 void PieceAssembler::add_to_piece(const Piece& piece, const Box3& box, const ConstImageView& source,

@@ -52,6 +52,19 @@ class PieceMemory {
     int descriptor_ = -1;
 };
 
+/// The pieces of the shape `piece` that a box meets.
+struct PieceRange {
+    PieceRange(const Box3& box, const Shape3& piece);
+    /// Returns the indices along z, y, x of the piece `i`, counted with x fastest.
+    Index3 at(index_t i) const;
+
+    Index3 first;  ///< indices of the first piece along z, y, x
+    Shape3 counts;
+};
+
+/// Returns the box in coordinates that begin at `origin`.
+Box3 relative_to(const Box3& box, const Index3& origin);
+
 /// A piece of a volume. Pieces at the end of an axis are cut there.
 struct Piece {
     index_t volume = 0;  ///< t · channels + c

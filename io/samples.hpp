@@ -29,6 +29,11 @@ struct InexactInteger {
     std::string text;
 };
 
+/// End of a message about an InexactInteger: the limit and the cure.
+inline constexpr const char* inexact_integer_cure =
+    "; integers of 64 bits are read as float64, which holds them exactly up to 2^53 only; store "
+    "smaller values, or float64";
+
 /// Converts integers of `type`, in this machine's byte order, to float64 in place. Stops at the
 /// first integer that float64 does not hold exactly, which is beyond ±2^53, and returns it.
 std::optional<InexactInteger> widen_integers(void* samples, index_t elements, WideInteger type);

@@ -185,9 +185,8 @@ void Hdf5Dataset::widen(const std::vector<hsize_t>& start, const std::vector<hsi
     auto rest = static_cast<std::size_t>(inexact->element);
     for (std::size_t d = count.size(); d-- > 0; rest /= count[d])
         place = message(start[d] + rest % count[d], place.empty() ? "" : ", ") + place;
-    throw BadData(message(full_name_, " holds ", inexact->text, " at (", place,
-                          "); integers of 64 bits are read as float64, which holds them exactly up "
-                          "to 2^53 only; store smaller values, or float64"));
+    throw BadData(
+        message(full_name_, " holds ", inexact->text, " at (", place, ")", inexact_integer_cure));
 }
 
 std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
@@ -373,9 +372,7 @@ void Hdf5Dataset::try_chunks() const {
 }
 
 index_t Hdf5Dataset::chunk_bytes() const {
-    index_t bytes = static_cast<index_t>(size_of(type_));
-    for (const index_t extent : chunk_) bytes *= extent;
-    return bytes;
+    return bytes_of(chunk_, size_of(type_));
 }
 
 void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {

@@ -95,17 +95,11 @@ void read_chunks(const Hdf5Dataset& dataset, index_t number, const Hdf5Volume& v
         volume_strides[axis] = strides[static_cast<std::size_t>(d)];
     }
 
-    Index3 first;
-    Shape3 count;
-    for (int axis = 0; axis < 3; ++axis) {
-        first[axis] = box.begin[axis] / extent[axis];
-        count[axis] = ceil_div(box.end[axis], extent[axis]) - first[axis];
-    }
-    const index_t chunks = element_count(count);
+    const PieceRange range(box, extent);
+    const index_t chunks = element_count(range.counts);
     const index_t bytes = chunks * reader.bytes();
     run_jobs(chunks, job_threads(chunks, bytes, inflated_bytes_a_thread), [&](index_t i) {
-        const Index3 number3{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
-                             first.x + i % count.x};
+        const Index3 number3 = range.at(i);
         std::vector<index_t> chunk_at = at;
         Box3 stored;
         for (int axis = 0; axis < 3; ++axis) {
@@ -116,16 +110,12 @@ void read_chunks(const Hdf5Dataset& dataset, index_t number, const Hdf5Volume& v
         }
         const Hdf5ChunkCache::Chunk samples = reader.at(chunk_at);
         const Box3 common = intersection(stored, box);
+        const Index3 within_chunk = relative_to(common, stored.begin).begin;
         index_t skipped = volume_offset;
-        Box3 to;
-        for (int axis = 0; axis < 3; ++axis) {
-            skipped += (common.begin[axis] - stored.begin[axis]) * volume_strides[axis];
-            to.begin[axis] = common.begin[axis] - box.begin[axis];
-            to.end[axis] = common.end[axis] - box.begin[axis];
-        }
+        for (int axis = 0; axis < 3; ++axis) skipped += within_chunk[axis] * volume_strides[axis];
         copy_view(
             {samples.get() + skipped * bytes_each, target.type, common.shape(), volume_strides},
-            subview(target, to));
+            subview(target, relative_to(common, box.begin)));
     });
 }
 

@@ -110,20 +110,33 @@ pugi::xml_node OmeDocument::image_node(index_t image) const {
 
 namespace {
 
-std::optional<double> length_um(const pugi::xml_node& pixels, const char* name, std::string& unit) {
-    const auto size = parse_number(pixels.attribute(name).value());
-    const std::string unit_name =
-        pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
-    const auto micrometers = micrometers_per(unit_name);
-    if (!size || !micrometers || *size <= 0) return std::nullopt;
-    unit = unit_name;
-    return *size * *micrometers;
+std::optional<double> positive(const pugi::xml_node& node, const char* name) {
+    const auto value = parse_number(node.attribute(name).value());
+    return value && *value > 0 ? value : std::nullopt;
+}
+
+/// Returns a positive length in µm. Its unit is an attribute of its own, with OME's default.
+std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
+                                  const char* default_unit) {
+    const auto value = positive(node, name.c_str());
+    const auto micrometers =
+        micrometers_per(node.attribute((name + "Unit").c_str()).as_string(default_unit));
+    if (!value || !micrometers) return std::nullopt;
+    return *value * *micrometers;
+}
+
+/// Returns a voxel size in µm, and sets `unit` to its unit.
+std::optional<double> voxel_size(const pugi::xml_node& pixels, const std::string& name,
+                                 std::string& unit) {
+    const auto size = positive_um(pixels, name, "µm");
+    if (size) unit = pixels.attribute((name + "Unit").c_str()).as_string("µm");
+    return size;
 }
 
 void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
-    metadata.voxel_size_um = {length_um(pixels, "PhysicalSizeZ", metadata.unit),
-                              length_um(pixels, "PhysicalSizeY", metadata.unit),
-                              length_um(pixels, "PhysicalSizeX", metadata.unit)};
+    metadata.voxel_size_um = {voxel_size(pixels, "PhysicalSizeZ", metadata.unit),
+                              voxel_size(pixels, "PhysicalSizeY", metadata.unit),
+                              voxel_size(pixels, "PhysicalSizeX", metadata.unit)};
     const std::string time_unit = pixels.attribute("TimeIncrementUnit").as_string("s");
     const double seconds = time_unit == "ms"    ? 1e-3
                            : time_unit == "min" ? 60
@@ -145,21 +158,6 @@ void read_scaling(const pugi::xml_node& root, ImageMetadata& metadata) {
         }
         metadata.scaling = usable_scaling(scale, offset);
     }
-}
-
-std::optional<double> positive(const pugi::xml_node& node, const char* name) {
-    const auto value = parse_number(node.attribute(name).value());
-    return value && *value > 0 ? value : std::nullopt;
-}
-
-/// Returns a positive length in µm. Its unit is an attribute of its own, with OME's default.
-std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
-                                  const char* default_unit) {
-    const auto value = positive(node, name.c_str());
-    const auto micrometers =
-        micrometers_per(node.attribute((name + "Unit").c_str()).as_string(default_unit));
-    if (!value || !micrometers) return std::nullopt;
-    return *value * *micrometers;
 }
 
 /// Returns the objective that the settings of the image refer to, or the only one in the document.

@@ -80,9 +80,7 @@ void refuse_stored(const NewSignals& signals) {
 }  // namespace
 
 index_t SignalInfo::signals() const {
-    index_t signals = 1;
-    for (std::size_t d = 0; d + 1 < dims.size(); ++d) signals *= dims[d];
-    return signals;
+    return row_count(dims);
 }
 
 std::string SignalInfo::to_string() const {
@@ -214,10 +212,14 @@ std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row)
     return at;
 }
 
-void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+index_t row_count(const std::vector<index_t>& dims) {
     index_t rows = 1;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d) rows *= dims[d];
-    if (row < 0 || row >= rows || begin < 0 || count < 0 || begin > dims.back() - count)
+    return rows;
+}
+
+void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+    if (row < 0 || row >= row_count(dims) || begin < 0 || count < 0 || begin > dims.back() - count)
         throw InvalidArgument(message("samples ", begin, " … ", begin + count - 1, " of signal ",
                                       row, " were asked of ", dims_text(dims)));
 }

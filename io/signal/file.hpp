@@ -46,6 +46,9 @@ std::unique_ptr<SignalWriter> create_wav_signal(const NewSignals& signals);
 /// Returns the index of row `row` along each dimension but the last, in C order.
 std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row);
 
+/// Returns the number of rows: the product of all dimensions but the last.
+index_t row_count(const std::vector<index_t>& dims);
+
 /// Throws InvalidArgument unless row `row` exists and has the samples [begin, begin + count).
 void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count);
 

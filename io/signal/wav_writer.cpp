@@ -78,9 +78,7 @@ int whole_rate(const NewSignals& signals) {
 
 int channels_of(const NewSignals& signals) {
     constexpr index_t most = 1024;
-    index_t channels = 1;
-    for (std::size_t d = 0; d + 1 < signals.dims.size(); ++d)
-        channels = checked_multiply(channels, signals.dims[d]);
+    const index_t channels = row_count(signals.dims);
     if (channels > most)
         throw InvalidArgument(message("cannot write ", signals.path.file,
                                       ": a WAV file has at most ", most, " channels, and here are ",

@@ -61,16 +61,19 @@ void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata) {
         if (resolution <= 0 || micrometers <= 0 || micrometers / resolution >= largest_pixel_um)
             continue;
         if (unit == RESUNIT_INCH && is_print_resolution(resolution)) {
-            if (axis == 2)
-                metadata.notes.push_back(message(
-                    number_text(resolution),
-                    " dots per inch are taken for the resolution of a print, not for a pixel size; "
-                    "--voxel gives one"));
+            if (axis == 2) note_print_resolution(resolution, metadata);
             continue;
         }
         metadata.voxel_size_um[axis] = micrometers / resolution;
         metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
     }
+}
+
+void note_print_resolution(double pixels_per_inch, ImageMetadata& metadata) {
+    metadata.notes.push_back(message(
+        number_text(pixels_per_inch),
+        " dots per inch are taken for the resolution of a print, not for a pixel size; --voxel "
+        "gives one"));
 }
 
 TiffStack read_plain(TiffSource& source, ImageMetadata& metadata) {

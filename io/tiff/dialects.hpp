@@ -84,6 +84,9 @@ TiffStack read_plain(TiffSource& source, ImageMetadata& metadata);
 /// Sets voxel sizes along y and x from the resolution tags, unless they seem to be of a print.
 void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata);
 
+/// Adds a note that a resolution was not used, since it is that of a print.
+void note_print_resolution(double pixels_per_inch, ImageMetadata& metadata);
+
 /// Returns the number of the image that `options.image` selects among `names`, one for each image.
 /// Sets `images`, `image` and `image_name`. Without a selection it is `default_image`. A note says
 /// so, unless only this image can be meant (`is_only_candidate`). Throws InvalidArgument with a

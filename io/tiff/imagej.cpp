@@ -23,11 +23,7 @@ void forget_print_resolution(const TiffSource& source, ImageMetadata& metadata) 
         const double resolution = source.pixels_per_unit[axis - 1];
         if (!is_print_resolution(resolution)) continue;
         metadata.voxel_size_um[axis].reset();
-        if (axis == 2)
-            metadata.notes.push_back(
-                message(number_text(resolution),
-                        " dots per inch are taken for the resolution of a print, not for a pixel "
-                        "size; --voxel gives one"));
+        if (axis == 2) note_print_resolution(resolution, metadata);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "io/formats.hpp"
 #include "io/jobs.hpp"
 #include "io/ome/document.hpp"
+#include "io/pieces.hpp"
 #include "io/samples.hpp"
 #include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
@@ -180,9 +181,7 @@ class TiffReader : public ImageReader {
                 const char* from =
                     pixels.data() + (skipped * step + (page.planar ? 0 : job.sample)) * bytes_each;
                 copy_view({from, page.type(), wanted.shape(), {0, page.columns * step, step}},
-                          subview(job.to,
-                                  {{0, wanted.begin.y - box.begin.y, wanted.begin.x - box.begin.x},
-                                   {1, wanted.end.y - box.begin.y, wanted.end.x - box.begin.x}}));
+                          subview(job.to, relative_to(wanted, {0, box.begin.y, box.begin.x})));
             }
     }
 
@@ -201,8 +200,7 @@ class TiffReader : public ImageReader {
         if (inexact)
             throw BadData(message("page ", job.number, " of ", job.file->file.path(), " holds ",
                                   inexact->text, " in row ", y + inexact->element / row_samples,
-                                  "; integers of 64 bits are read as float64, which holds them "
-                                  "exactly up to 2^53 only; store smaller values, or float64"));
+                                  inexact_integer_cure));
     }
 
     static void decode_one_jpeg2000(TiffHandle& tiff, const DecodeJob& job, index_t strile,
