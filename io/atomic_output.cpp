@@ -79,8 +79,8 @@ struct PendingOutput {
 static_assert(std::atomic<int>::is_always_lock_free, "signal handlers need lock-free atomics");
 std::array<PendingOutput, 64> pending_outputs;
 
-/// Adds `path` to the table and returns its index, or -1 if the table is full or the path too long:
-/// then only the owner removes the file.
+/// Adds `path` to the table and returns its index. Returns -1 if the table is full or the path too
+/// long; then only the owner removes the file.
 int register_pending(const std::string& path) noexcept {
     if (path.size() >= pending_outputs[0].path.size()) return -1;
     for (std::size_t i = 0; i < pending_outputs.size(); ++i) {

@@ -10,8 +10,8 @@
 
 namespace convolume::io {
 
-/// Returns the number of threads that pays for moving or coding `bytes` bytes in `jobs` jobs: one
-/// for each `bytes_a_thread`, at most 8, and at most one for each processor.
+/// Returns the number of threads that pays for `bytes` bytes in `jobs` jobs. It is one for each
+/// `bytes_a_thread`, but at most 8, and at most one for each processor.
 int job_threads(index_t jobs, index_t bytes, index_t bytes_a_thread);
 
 /// Calls job(0) … job(count - 1), started in this order, on up to `threads` threads. The first

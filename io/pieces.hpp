@@ -86,8 +86,8 @@ class PieceAssembler {
     using PieceConsumer = std::function<void(const Piece&, const ConstImageView&)>;
 
     /// Adds the samples in `box`. Several threads pass the pieces that become complete to
-    /// `consume`: directly from `source` if it holds the whole piece, otherwise from a copy that is
-    /// kept until then. Several threads may call this at once. Throws InvalidArgument if a piece
+    /// `consume`. These are views of `source` if it holds the whole piece, otherwise of a copy that
+    /// is kept until then. Several threads may call this at once. Throws InvalidArgument if a piece
     /// was complete before, IoError if there is no space for copies.
     void add(index_t volume, const Box3& box, const ConstImageView& source,
              const PieceConsumer& consume);

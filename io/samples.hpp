@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Operations on samples in memory: copies between strided views, changes of byte order, and
-// conversion of numbers that no pixel type holds (integers of 64 bits, half precision).
+// Operations on samples in memory: copies between strided views, and changes of byte order. Also
+// converts numbers that no pixel type holds (integers of 64 bits, half precision).
 
 #include <cstddef>
 #include <optional>

@@ -30,7 +30,7 @@ std::map<std::string, std::string> text_attributes(hid_t object);
 /// `relative_difference`, else `value`. For example, returns 0.1 for 0.09999999999999999.
 double near_decimal(double value, double relative_difference);
 
-/// These functions write an attribute. They throw IoError.
+/// Write an attribute. These functions throw IoError.
 void write_text_attribute(hid_t object, const std::string& name, const std::string& value);
 void write_text_list_attribute(hid_t object, const std::string& name,
                                const std::vector<std::string>& values);
@@ -44,7 +44,7 @@ void write_number_attribute(hid_t object, const std::string& name, hid_t type,
 void open_after_trial(const RawFile& file, const std::function<void()>& open,
                       const std::function<void()>& close);
 
-/// What was read from a file to answer a question: texts of any bytes.
+/// An answer that was read from a file: texts of any bytes.
 using RecordedAnswer = std::vector<std::string>;
 
 /// Returns what `ask` returns. In the `open` of open_after_trial() that follows a helper process,

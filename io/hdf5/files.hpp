@@ -97,8 +97,7 @@ struct ChosenDataset {
 };
 
 /// Returns the dataset that is read by default: /data, /t0/channel0, /Data or /exported_data, else
-/// the only array of pixels with at least `least_dimensions` dimensions, or the only one of
-/// `datasets`. Throws BadData if there is no such dataset.
+/// the only array of pixels with enough dimensions, or the only dataset. Throws BadData.
 ChosenDataset default_dataset(const Hdf5Source& source, const std::vector<std::string>& datasets,
                               int least_dimensions);
 

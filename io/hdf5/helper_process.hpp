@@ -23,8 +23,8 @@ struct HelperLimits {
 /// Runs `work`, which reads the file `path`, in a helper process. Throws the exception of `work`,
 /// and BadData if the helper process crashes or exceeds its limits. Its changes of memory are lost,
 /// except in SharedMemory. The helper process calls `begin` first, to renew locks that other
-/// threads may hold. Returns false if the system cannot create a process, or if the helper process
-/// waits for half a minute: then nothing is known about the file.
+/// threads may hold. Returns false if no process can be created, or if it waits for half a minute.
+/// Nothing is then known about the file.
 ///
 /// The caller holds all locks that `work` takes: a thread that holds one does not exist in the
 /// helper.

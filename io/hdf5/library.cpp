@@ -116,7 +116,7 @@ const DriverFile& driver_file(const H5FD_t* known) {
 
 /// Returns the result of `work`, or `failed` after an exception, which must not pass through HDF5.
 template <class Result, class Work>
-Result guarded(Result failed, const Work& work) {
+Result catch_exceptions(Result failed, const Work& work) {
     try {
         return work();
     } catch (...) {
@@ -126,7 +126,7 @@ Result guarded(Result failed, const Work& work) {
 }
 
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
-    return guarded<H5FD_t*>(nullptr, [&]() -> H5FD_t* {
+    return catch_exceptions<H5FD_t*>(nullptr, [&]() -> H5FD_t* {
         if ((flags & H5F_ACC_RDWR) != 0) return nullptr;
         const void* const info = H5Pget_driver_info(access);
         if (info == nullptr) return nullptr;
@@ -174,7 +174,7 @@ constexpr size_t most_beyond_end = 1 << 20;
 // HDF5 asks for. The rest is then 0, and HDF5 notices if it needed more.
 herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t bytes,
                  void* target) {
-    return guarded<herr_t>(-1, [&]() -> herr_t {
+    return catch_exceptions<herr_t>(-1, [&]() -> herr_t {
         const RawFile& file = *driver_file(known).file;
         const auto size = static_cast<haddr_t>(file.size());
         size_t bytes_present = bytes;
@@ -198,7 +198,7 @@ herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*)
 }
 
 herr_t lock_file(H5FD_t* known, hbool_t) {
-    return guarded<herr_t>(
+    return catch_exceptions<herr_t>(
         -1, [&]() -> herr_t { return driver_file(known).file->lock_shared() ? 0 : -1; });
 }
 

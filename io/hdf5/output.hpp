@@ -16,8 +16,8 @@ namespace convolume::io {
 /// file's name. Otherwise the file is new. Members throw IoError, as AtomicOutput does.
 class Hdf5Output {
   public:
-    /// Creates the temporary file. Throws CannotCreate if HDF5 cannot open the file, if the name is
-    /// that of an object other than a dataset, or if a link in its path leads to another file.
+    /// Creates the temporary file. Throws CannotCreate if HDF5 cannot open the file, the name is
+    /// not that of a dataset, or a link in its path leads to another file.
     Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes);
     ~Hdf5Output();
     Hdf5Output(const Hdf5Output&) = delete;

@@ -127,13 +127,13 @@ std::vector<DimensionScale> read_scales(const Hdf5Dataset& dataset) {
     return scales;
 }
 
-/// What the file says about a dimension.
+/// Label and size that the file gives for a dimension.
 struct Hdf5Dimension {
     std::string label;              ///< empty if the file gives none
     std::optional<double> size_um;  ///< distance of neighbors along the dimension in µm
 };
 
-/// What the file says about all dimensions.
+/// Labels and sizes of all dimensions, and notes about them.
 struct Hdf5Dimensions {
     std::vector<Hdf5Dimension> all;       ///< empty, or one for each dimension
     std::vector<std::string> notes;       ///< sentences about axes that are not used

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Storage of a dataset: its type (numbers, and compounds {r, i} for complex ones, as in h5py), its
+// Storage of a dataset: its type (also compounds {r, i} for complex numbers, as in h5py), its
 // location in the file, and HDF5's filters shuffle and deflate. So several threads can read it.
 
 #include <cstddef>
@@ -60,7 +60,7 @@ std::string decode_chunk(const ChunkFilters& filters, unsigned skipped,
 std::vector<char> encode_chunk(const char* from, std::size_t bytes, std::size_t element_bytes,
                                int level);
 
-/// The way in which the samples of a dataset are stored.
+/// Location and coding of the samples of a dataset.
 struct Hdf5Storage {
     enum class StorageKind {
         library,     ///< only HDF5 can read it

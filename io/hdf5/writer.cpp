@@ -155,8 +155,9 @@ class Hdf5Writer : public FileWriter {
     Shape3 chunk_{1, 1, 1};
     bool has_t_and_c_;
     Hdf5Output output_;
-    std::optional<PieceAssembler> assembler_;  // of HDF5 chunks; none if samples are contiguous
-    index_t offset_ = 0;                       // offset of contiguous samples in the file
+    // assembles HDF5 chunks; none if samples are contiguous
+    std::optional<PieceAssembler> assembler_;
+    index_t offset_ = 0;  // offset of contiguous samples in the file
 };
 
 }  // namespace

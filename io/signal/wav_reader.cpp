@@ -267,7 +267,7 @@ class WavReader : public SignalReaderBase {
   private:
     template <class Real>
     void read_channel(index_t channel, index_t begin, index_t count, Real* to) {
-        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // for all channels together
+        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of frames, with all channels
         const index_t frame = format_.frame_bytes;
         const index_t most = std::max<index_t>(1, bytes_at_a_time / frame);
         // bits_of() loads eight bytes for a sample of any width.

@@ -19,7 +19,8 @@ TiffHandle& handle(thandle_t self) {
 }  // namespace
 
 TiffHandle::TiffHandle(const RawFile& file, index_t largest_allocation_bytes) : file_(&file) {
-    // r: read; m: no memory mapping; c: no strip chopping; D: tables of strips are loaded on demand
+    // r: read; m: no memory mapping; c: TIFF strips are not divided; D: their tables are read on
+    // demand
     open("rmcD", largest_allocation_bytes);
     if (tiff_ != nullptr) return;
     rethrow();

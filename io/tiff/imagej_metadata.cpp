@@ -211,8 +211,8 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
     }
     swap_bytes(data.data(), counts[0] / 4, 4);
     for_each_item(data, counts, [&](std::uint32_t kind, std::size_t at, std::uint32_t bytes) {
-        const std::size_t each = number_bytes(kind);
-        swap_bytes(data.data() + at, static_cast<index_t>(bytes / each), each);
+        const std::size_t bytes_each = number_bytes(kind);
+        swap_bytes(data.data() + at, static_cast<index_t>(bytes / bytes_each), bytes_each);
     });
 }
 

@@ -91,7 +91,7 @@ class OmeFileSet {
     std::set<std::string> others_;  // names of the other files
     std::string former_name_;
     bool names_own_ = false;
-    std::map<std::string, std::string> paths_;  // of the other files, by name
+    std::map<std::string, std::string> paths_;  // paths of the other files, by name
 };
 
 /// Finds an image of a document and the pages of its planes.

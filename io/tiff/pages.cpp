@@ -201,12 +201,12 @@ index_t expansion_limit(std::uint16_t compression) {
         case COMPRESSION_NONE:
             return 1;
         case COMPRESSION_PACKBITS:
-            return 64;  // 2 bytes expand to 128
+            return 64;  // PackBits: 2 bytes expand to 128
         case COMPRESSION_DEFLATE:
         case COMPRESSION_ADOBE_DEFLATE:
-            return 1032;  // 2 bits expand to 258 bytes
+            return 1032;  // deflate: 2 bits expand to 258 bytes
         case COMPRESSION_LZW:
-            return 2731;  // 12 bits expand to at most 4096 bytes
+            return 2731;  // LZW: 12 bits expand to at most 4096 bytes
         default:
             return 32768;  // zstd: 4 bytes expand to 128 KiB
     }

@@ -150,7 +150,7 @@ class SeriesFinder {
                                       ": pages of a TIFF are YX, so the axes must end so"));
     }
 
-    /// Returns the page of each plane in order; empty for planes behind the first page.
+    /// Returns the page of each plane in order; empty if the planes follow the first page's pixels.
     std::vector<TiffPageRef> pages_of_planes(TiffStack& stack) const {
         if (!stack.plane_pages.empty()) return stack.plane_pages;
         const index_t planes = stack.planes();

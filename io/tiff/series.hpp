@@ -77,12 +77,12 @@ struct TiffSeries {
     ImageMetadata metadata;
     TiffPage page;      ///< a page of the image; all have its size and type
     AxisLayout layout;  ///< layout of the pages, and of their samples if these are planes
-    /// Page of each plane in the order of `layout`; empty if planes are behind the first page.
+    /// Page of each plane in the order of `layout`; empty if `behind_first_page` is set.
     std::vector<TiffPageRef> plane_pages;
     index_t colors = 1;  ///< number of samples of a page that are channels
     /// Number of samples of a page that are planes, times or channels of `layout`
     index_t planes_a_page = 1;
-    bool behind_first_page = false;  ///< as TiffStack::behind_first_page
+    bool behind_first_page = false;  ///< same meaning as TiffStack::behind_first_page
 
     TiffPlane plane(index_t t, index_t c, index_t z) const;
 };

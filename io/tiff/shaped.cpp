@@ -96,7 +96,7 @@ class ShapedImageFinder {
         stack.dims = text.dims;
         stack.sample_axis = text.sample_axis;
         stack.behind_first_page = planes > pages_left && source_.full_pages.size() == 1;
-        // planes behind one page, or a truncated file
+        // planes after the pixels of a single page, or a truncated file
         const bool exceeds_pages = planes > pages_left;
         if (is_unnamed || exceeds_pages || !is_usable(text)) {
             if (is_unnamed || !is_usable(text) || outer > 1)

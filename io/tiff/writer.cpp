@@ -84,7 +84,7 @@ class TiffWriter : public FileWriter {
     TiffWriter(const ImageMetadata& metadata, const TiffTagValues& text)
         : FileWriter(metadata),
           text_(text),
-          pages_(metadata.frames * metadata.channels * metadata.shape.z),
+          page_count_(metadata.frames * metadata.channels * metadata.shape.z),
           ranges_(metadata.channels) {}
 
     virtual TiffStrips strips_of(index_t page) const = 0;
@@ -112,8 +112,8 @@ class TiffWriter : public FileWriter {
 
     index_t directories_bytes() const {
         const index_t first = directory_of(0).size();
-        if (pages_ == 1) return first;
-        return checked_add(first, checked_multiply(pages_ - 1, directory_of(1).size()));
+        if (page_count_ == 1) return first;
+        return checked_add(first, checked_multiply(page_count_ - 1, directory_of(1).size()));
     }
 
     /// Writes the directories of all pages from the even `offset` on, then the header.
@@ -122,12 +122,12 @@ class TiffWriter : public FileWriter {
         std::string bytes;
         index_t written_to = offset;
         index_t at = offset;
-        for (index_t page = 0; page < pages_; ++page) {
+        for (index_t page = 0; page < page_count_; ++page) {
             const TiffDirectory d = directory_of(page);
             const index_t next = at + d.size();
-            bytes += d.at(at, page + 1 < pages_ ? next : 0);
+            bytes += d.at(at, page + 1 < page_count_ ? next : 0);
             at = next;
-            if (bytes.size() > bytes_at_once || page + 1 == pages_) {
+            if (bytes.size() > bytes_at_once || page + 1 == page_count_) {
                 output.write(written_to, bytes.data(), static_cast<index_t>(bytes.size()));
                 written_to = at;
                 bytes.clear();
@@ -138,7 +138,7 @@ class TiffWriter : public FileWriter {
     }
 
     TiffTagValues text_;
-    index_t pages_;
+    index_t page_count_;
 
   private:
     TiffDirectory directory_of(index_t page) const {
@@ -178,7 +178,7 @@ class UncompressedTiffWriter final : public TiffWriter {
     UncompressedTiffWriter(const std::string& path, const ImageMetadata& metadata,
                            const CreateOptions& options, const TiffTagValues& text)
         : TiffWriter(metadata, text),
-          plane_bytes_(metadata.bytes() / pages_),
+          plane_bytes_(metadata.bytes() / page_count_),
           // The offsets of directories must be even.
           directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
           output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
@@ -366,7 +366,7 @@ class CompressedTiffWriter final : public TiffWriter {
     AtomicOutput output_;
     PieceAssembler assembler_;
     std::vector<StripLocation>
-        strips_;  // in the order of the assembler's pieces: z fastest, then c, then t
+        strips_;  // strips in the order of the assembler's pieces: z fastest, then c, then t
     std::mutex mutex_;
     index_t end_ = data_offset;
 };
