@@ -96,25 +96,25 @@ void divide(const FileBox<View>& box, std::vector<FileBox<View>>& jobs) {
 void read_box(const RawFile& file, const FileBox<ImageView>& box, std::vector<char>& buffer) {
     const ImageView& target = box.view;
     const FileArray& array = box.array;
-    const index_t each = bytes_each(target);
+    const index_t element_bytes = bytes_each(target);
     const index_t count = element_count(target.shape);
     if (has_contiguous_strides(target.shape, array.strides) &&
         has_contiguous_strides(target.shape, target.strides)) {
-        file.read(array.offset, target.data, count * each);
+        file.read(array.offset, target.data, count * element_bytes);
         if (array.swapped) swap_pixels(target.data, count, target.type);
         return;
     }
     index_t span = 1;
     for (int axis = 0; axis < 3; ++axis) span += (target.shape[axis] - 1) * array.strides[axis];
     // Unwanted bytes between the samples are read too if they are few.
-    const bool reads_gaps = span <= 4 * count || span * each <= negligible_read_bytes;
+    const bool reads_gaps = span <= 4 * count || span * element_bytes <= negligible_read_bytes;
     const int slowest = slowest_axis(target.shape, array.strides);
-    if (slowest >= 0 && (span * each > buffer_bytes || !reads_gaps)) {
+    if (slowest >= 0 && (span * element_bytes > buffer_bytes || !reads_gaps)) {
         halve(box, slowest, [&](const FileBox<ImageView>& half) { read_box(file, half, buffer); });
         return;
     }
-    buffer.resize(static_cast<std::size_t>(span * each));
-    file.read(array.offset, buffer.data(), span * each);
+    buffer.resize(static_cast<std::size_t>(span * element_bytes));
+    file.read(array.offset, buffer.data(), span * element_bytes);
     if (array.swapped) swap_pixels(buffer.data(), span, target.type);
     copy_view({buffer.data(), target.type, target.shape, array.strides}, target);
 }

@@ -134,12 +134,12 @@ index_t PieceAssembler::waiting_bytes() const {
     return memory_.used_bytes();
 }
 
-Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
+Piece PieceAssembler::piece_at(index_t volume, const Index3& index) const {
     Piece piece;
     piece.volume = volume;
-    piece.number = ((volume * grid_.z + place.z) * grid_.y + place.y) * grid_.x + place.x;
+    piece.number = ((volume * grid_.z + index.z) * grid_.y + index.y) * grid_.x + index.x;
     for (int axis = 0; axis < 3; ++axis) {
-        piece.box.begin[axis] = place[axis] * format_.piece[axis];
+        piece.box.begin[axis] = index[axis] * format_.piece[axis];
         piece.box.end[axis] =
             std::min(piece.box.begin[axis] + format_.piece[axis], format_.shape[axis]);
     }

@@ -102,7 +102,7 @@ class PieceAssembler {
         index_t missing = 0;  // number of samples
     };
 
-    Piece piece_at(index_t volume, const Index3& place) const;
+    Piece piece_at(index_t volume, const Index3& index) const;
     void add_to_piece(const Piece& piece, const Box3& box, const ConstImageView& source,
                       const PieceConsumer& consume);
     void mark_complete(const Piece& piece);

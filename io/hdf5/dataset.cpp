@@ -39,9 +39,9 @@ std::string cure_of_filter(H5Z_filter_t filter) {
 }
 
 Hdf5Location location_of(Hdf5Files& files, const std::string& name) {
-    auto place = files.find(name);
-    if (!place) throw BadData(message(files.main().path(), " has no dataset /", name));
-    return *std::move(place);
+    auto location = files.find(name);
+    if (!location) throw BadData(message(files.main().path(), " has no dataset /", name));
+    return *std::move(location);
 }
 
 constexpr index_t helper_box_bytes = index_t{64} << 20;
@@ -56,8 +56,9 @@ HelperLimits limits_of_reading(index_t bytes, index_t chunk_bytes) {
 }  // namespace
 
 Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library_only)
-    : place_(location_of(files, name)),
-      full_name_(place_.raw.path() + ":" + (place_.name[0] == '/' ? "" : "/") + place_.name) {
+    : location_(location_of(files, name)),
+      full_name_(location_.raw.path() + ":" + (location_.name[0] == '/' ? "" : "/") +
+                 location_.name) {
     open(0);
     const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
     const Hdf5Id space(H5Dget_space(id()), H5Sclose);
@@ -90,7 +91,7 @@ Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library
                 (stored_swapped(file_type.get(), type_).has_value() || wide_ != WideInteger::none);
     if (!library_only) {
         storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, size_of(type_)),
-                                place_.raw);
+                                location_.raw);
         // HDF5 reads beyond the memory of an HDF5 chunk if a filter returns less than a whole one.
         if (is_chunked_ && storage_.kind == Hdf5Storage::StorageKind::library) is_plain_ = false;
     }
@@ -114,7 +115,7 @@ void Hdf5Dataset::open(index_t cache_bytes) {
         H5Pset_chunk_cache(access.get(), 12421,
                            static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
                            H5D_CHUNK_CACHE_W0_DEFAULT);
-    dataset_ = {H5Dopen2(place_.file, place_.name.c_str(), access.get()), H5Dclose};
+    dataset_ = {H5Dopen2(location_.file, location_.name.c_str(), access.get()), H5Dclose};
     if (!dataset_)
         throw BadData(message(full_name_,
                               " cannot be opened: ", hdf5_failure("it is damaged, copy it again")));
@@ -146,10 +147,10 @@ void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
     } catch (const InvalidArgument&) {
         least = INT64_MAX;
     }
-    if (least / limit > place_.raw.size() + (limit > 1 ? hdf5_slack_bytes : 0))
+    if (least / limit > location_.raw.size() + (limit > 1 ? hdf5_slack_bytes : 0))
         throw BadData(
             message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
-                    " pixels in a file of ", place_.raw.size(),
+                    " pixels in a file of ", location_.raw.size(),
                     " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
@@ -181,25 +182,26 @@ void Hdf5Dataset::widen(const std::vector<hsize_t>& start, const std::vector<hsi
     for (const hsize_t extent : count) elements *= extent;
     const auto inexact = widen_integers(samples, static_cast<index_t>(elements), wide_);
     if (!inexact) return;
-    std::string place;
+    std::string index_text;
     auto rest = static_cast<std::size_t>(inexact->element);
     for (std::size_t d = count.size(); d-- > 0; rest /= count[d])
-        place = message(start[d] + rest % count[d], place.empty() ? "" : ", ") + place;
-    throw BadData(
-        message(full_name_, " holds ", inexact->text, " at (", place, ")", inexact_integer_cure));
+        index_text =
+            message(start[d] + rest % count[d], index_text.empty() ? "" : ", ") + index_text;
+    throw BadData(message(full_name_, " holds ", inexact->text, " at (", index_text, ")",
+                          inexact_integer_cure));
 }
 
-std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
+std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& chunk_index,
                                                  unsigned& skipped) const {
-    std::vector<hsize_t> start(place.size());
-    for (std::size_t d = 0; d < place.size(); ++d)
-        start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+    std::vector<hsize_t> start(chunk_index.size());
+    for (std::size_t d = 0; d < chunk_index.size(); ++d)
+        start[d] = static_cast<hsize_t>(chunk_index[d] * chunk_[d]);
     const Hdf5Lock lock;
     hsize_t bytes = 0;
     constexpr const char* wrong_size = "a chunk has another size than its dataset says";
     // HDF5 1.10 returns an arbitrary size for HDF5 chunks that were never written.
     if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0) return {};
-    if (bytes > static_cast<hsize_t>(place_.raw.size())) {
+    if (bytes > static_cast<hsize_t>(location_.raw.size())) {
         unsigned filter_mask = 0;
         haddr_t address = HADDR_UNDEF;
         hsize_t indexed_bytes = 0;
@@ -224,13 +226,13 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
     return stored;
 }
 
-void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) const {
-    const std::size_t rank = place.size();
+void Hdf5Dataset::read_chunk(const std::vector<index_t>& chunk_index, char* samples) const {
+    const std::size_t rank = chunk_index.size();
     std::vector<hsize_t> start(rank);
     std::vector<hsize_t> count(rank);
     std::size_t elements = 1;
     for (std::size_t d = 0; d < rank; ++d) {
-        const index_t begin = place[d] * chunk_[d];
+        const index_t begin = chunk_index[d] * chunk_[d];
         start[d] = static_cast<hsize_t>(begin);
         count[d] = static_cast<hsize_t>(std::min(chunk_[d], dims_[d] - begin));
         elements *= count[d];
@@ -255,7 +257,7 @@ void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) c
 }
 
 void Hdf5Dataset::refuse(const std::string& reason) const {
-    place_.raw.check_unchanged();
+    location_.raw.check_unchanged();
     throw BadData(
         message(full_name_, " cannot be read: ", reason, "; the file is damaged, copy it again"));
 }
@@ -350,19 +352,19 @@ void Hdf5Dataset::try_chunks() const {
     const auto look_up = [&] {
         bool has_read_fill_value = false;
         for (index_t number = 0; number < chunks; number += step) {
-            std::vector<index_t> place(dims_.size());
+            std::vector<index_t> chunk_index(dims_.size());
             std::vector<hsize_t> start(dims_.size());
             index_t rest = number;
-            for (std::size_t d = place.size(); d-- > 0; rest /= counts[d]) {
-                place[d] = rest % counts[d];
-                start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+            for (std::size_t d = chunk_index.size(); d-- > 0; rest /= counts[d]) {
+                chunk_index[d] = rest % counts[d];
+                start[d] = static_cast<hsize_t>(chunk_index[d] * chunk_[d]);
             }
             hsize_t bytes = 0;
             const bool found = H5Dget_chunk_storage_size(id(), start.data(), &bytes) >= 0;
             if ((found && bytes > 0) || has_read_fill_value) continue;
             has_read_fill_value = true;  // one HDF5 chunk that was never written stands for all
             std::vector<char> samples(static_cast<std::size_t>(chunk_bytes()));
-            read_chunk(place, samples.data());
+            read_chunk(chunk_index, samples.data());
         }
     };
     const double lookups = static_cast<double>(chunks) / static_cast<double>(step);

@@ -34,7 +34,7 @@ class Hdf5Dataset {
     /// Returns the shape of an HDF5 chunk; 1 along each dimension if the dataset is not chunked.
     const std::vector<index_t>& chunk() const { return chunk_; }
     const Hdf5Storage& storage() const { return storage_; }
-    const RawFile& file() const { return place_.raw; }
+    const RawFile& file() const { return location_.raw; }
     /// Returns the full name, such as "file.h5:/name".
     const std::string& full_name() const { return full_name_; }
 
@@ -52,13 +52,14 @@ class Hdf5Dataset {
     /// Reads a box of `count` elements along every dimension to contiguous memory, like read().
     void read_box(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                   void* target) const;
-    /// Returns the stored bytes of the HDF5 chunk with the index `place` along every dimension.
-    /// Sets the bits of `skipped` for filters that were not applied. Returns no bytes if HDF5 gives
-    /// none, mostly since the HDF5 chunk was never written.
-    std::vector<char> read_stored_chunk(const std::vector<index_t>& place, unsigned& skipped) const;
+    /// Returns the stored bytes of an HDF5 chunk, which has an index along every dimension. Sets
+    /// the bits of `skipped` for filters that were not applied. Returns no bytes if HDF5 gives
+    /// none, in most cases because the HDF5 chunk was never written.
+    std::vector<char> read_stored_chunk(const std::vector<index_t>& chunk_index,
+                                        unsigned& skipped) const;
 
-    /// Reads the HDF5 chunk at `place` through HDF5, without samples beyond the end of the dataset.
-    void read_chunk(const std::vector<index_t>& place, char* samples) const;
+    /// Reads an HDF5 chunk through HDF5, without samples beyond the end of the dataset.
+    void read_chunk(const std::vector<index_t>& chunk_index, char* samples) const;
 
     /// Throws BadData with `reason`, or IoError if the file was changed since it was opened.
     [[noreturn]] void refuse(const std::string& reason) const;
@@ -80,7 +81,7 @@ class Hdf5Dataset {
     void widen(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                void* samples) const;
 
-    Hdf5Location place_;
+    Hdf5Location location_;
     Hdf5Id dataset_;
     std::string full_name_;
     Hdf5Id read_type_;  // type in memory as which HDF5 reads samples

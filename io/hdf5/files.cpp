@@ -137,16 +137,16 @@ std::optional<Hdf5Location> Hdf5Files::find(const std::string& name) {
 }
 
 Hdf5Id Hdf5Files::open_object(const std::string& name) {
-    const auto place = find(name);
-    if (!place) return {};
-    return {H5Oopen(place->file, place->name.c_str(), H5P_DEFAULT), H5Oclose};
+    const auto location = find(name);
+    if (!location) return {};
+    return {H5Oopen(location->file, location->name.c_str(), H5P_DEFAULT), H5Oclose};
 }
 
-std::vector<std::string> Hdf5Files::external_links(const Hdf5Location& place) const {
+std::vector<std::string> Hdf5Files::external_links(const Hdf5Location& location) const {
     std::vector<std::string> names;
-    if (H5Lvisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+    if (H5Lvisit_by_name(location.file, location.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
                          keep_names<H5L_info_t, H5L_TYPE_EXTERNAL>, &names, H5P_DEFAULT) < 0)
-        throw BadData(message("the links of ", place.raw.path(),
+        throw BadData(message("the links of ", location.raw.path(),
                               " cannot be listed: ", hdf5_failure("it is damaged, copy it again")));
     return names;
 }
@@ -230,34 +230,34 @@ class DatasetLister {
     }
 
   private:
-    /// Adds the datasets below the group at `place`. `prefix` is its path in the main file.
-    void add_group(const Hdf5Location& place, const std::string& prefix) {
-        const auto group = std::make_pair(&place.raw, place.name);
+    /// Adds the datasets below the group at `location`. `prefix` is its path in the main file.
+    void add_group(const Hdf5Location& location, const std::string& prefix) {
+        const auto group = std::make_pair(&location.raw, location.name);
         if (std::find(open_groups_.begin(), open_groups_.end(), group) != open_groups_.end())
             return;
         if (open_groups_.size() >= deepest_links) return;
         if (++groups_ > most_groups) refuse();
         open_groups_.push_back(group);
-        for (const std::string& name : datasets_below(place)) add(prefix + name);
-        for (const std::string& name : files_.external_links(place)) add_link(prefix + name);
+        for (const std::string& name : datasets_below(location)) add(prefix + name);
+        for (const std::string& name : files_.external_links(location)) add_link(prefix + name);
         open_groups_.pop_back();
     }
 
     /// Adds the dataset that an external link leads to, or the datasets below the group.
     void add_link(const std::string& name) {
         linked_ = true;
-        std::optional<Hdf5Location> place;
+        std::optional<Hdf5Location> location;
         try {
-            if (const auto found = files_.find(name)) place.emplace(*found);
+            if (const auto found = files_.find(name)) location.emplace(*found);
         } catch (const Error&) {  // the error is thrown when the dataset is opened
             add(name);
             return;
         }
-        if (!place) return add(name);
-        const Hdf5Id object(H5Oopen(place->file, place->name.c_str(), H5P_DEFAULT), H5Oclose);
+        if (!location) return add(name);
+        const Hdf5Id object(H5Oopen(location->file, location->name.c_str(), H5P_DEFAULT), H5Oclose);
         const H5I_type_t type = object ? H5Iget_type(object.get()) : H5I_DATASET;
         if (type == H5I_DATASET) add(name);
-        if (type == H5I_GROUP) add_group(*place, name + "/");
+        if (type == H5I_GROUP) add_group(*location, name + "/");
     }
 
     void add(const std::string& name) {
@@ -271,11 +271,11 @@ class DatasetLister {
                               ":/NAME"));
     }
 
-    static std::vector<std::string> datasets_below(const Hdf5Location& place) {
+    static std::vector<std::string> datasets_below(const Hdf5Location& location) {
         std::vector<std::string> names;
-        if (H5Ovisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+        if (H5Ovisit_by_name(location.file, location.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
                              keep_names<H5O_info_t, H5O_TYPE_DATASET>, &names, H5P_DEFAULT) < 0)
-            throw BadData(message("the datasets of ", place.raw.path(), " cannot be listed: ",
+            throw BadData(message("the datasets of ", location.raw.path(), " cannot be listed: ",
                                   hdf5_failure("it is damaged, copy it again")));
         return names;
     }

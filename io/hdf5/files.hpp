@@ -49,8 +49,8 @@ class Hdf5Files {
     /// Opens the object. The result is invalid if there is none. Throws what find() throws.
     Hdf5Id open_object(const std::string& name);
 
-    /// Returns the names of the external links below `place`, relative to it.
-    std::vector<std::string> external_links(const Hdf5Location& place) const;
+    /// Returns the names of the external links below `location`, relative to it.
+    std::vector<std::string> external_links(const Hdf5Location& location) const;
 
     /// Throws IoError if one of the files was changed since it was opened.
     void check_unchanged() const;

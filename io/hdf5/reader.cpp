@@ -37,22 +37,22 @@ class Hdf5ChunkReader {
 
     index_t bytes() const { return bytes_; }
 
-    /// Returns the HDF5 chunk with the index `place` along every dimension.
-    Hdf5ChunkCache::Chunk at(const std::vector<index_t>& place) const {
+    /// Returns the HDF5 chunk with this index along every dimension.
+    Hdf5ChunkCache::Chunk at(const std::vector<index_t>& chunk_index) const {
         index_t key = 0;
-        for (std::size_t d = 0; d < place.size(); ++d)
-            key = key * ceil_div(dataset_.dims()[d], dataset_.chunk()[d]) + place[d];
-        return cache_.get({number_, key}, bytes_, [&] { return decode(place); });
+        for (std::size_t d = 0; d < chunk_index.size(); ++d)
+            key = key * ceil_div(dataset_.dims()[d], dataset_.chunk()[d]) + chunk_index[d];
+        return cache_.get({number_, key}, bytes_, [&] { return decode(chunk_index); });
     }
 
   private:
-    Hdf5ChunkCache::Chunk decode(const std::vector<index_t>& place) const {
+    Hdf5ChunkCache::Chunk decode(const std::vector<index_t>& chunk_index) const {
         const Hdf5Storage& storage = dataset_.storage();
         const std::shared_ptr<char[]> samples(new char[static_cast<std::size_t>(bytes_)]);
         unsigned skipped = 0;
-        const std::vector<char> stored = dataset_.read_stored_chunk(place, skipped);
+        const std::vector<char> stored = dataset_.read_stored_chunk(chunk_index, skipped);
         if (stored.empty()) {
-            dataset_.read_chunk(place, samples.get());
+            dataset_.read_chunk(chunk_index, samples.get());
             return samples;
         }
         const std::string problem = decode_chunk(storage.filters, skipped, stored, samples.get(),

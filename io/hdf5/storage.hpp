@@ -63,7 +63,7 @@ std::vector<char> encode_chunk(const char* from, std::size_t bytes, std::size_t 
 /// Location and coding of the samples of a dataset.
 struct Hdf5Storage {
     enum class StorageKind {
-        library,     ///< only HDF5 can read it
+        library,     ///< only HDF5 can read the samples
         contiguous,  ///< samples are contiguous in the file
         chunks,      ///< HDF5 chunks with no other filters than shuffle and deflate
     };

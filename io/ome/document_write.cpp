@@ -130,9 +130,9 @@ void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
     for (const pugi::xml_node& plane : outdated) pixels.remove_child(plane);
     pugi::xml_node last_channel;
     for (const pugi::xml_node& channel : pixels.children("Channel")) last_channel = channel;
-    pugi::xml_node data = pixels.insert_child_after("TiffData", last_channel);
-    set(data, "IFD", 0);
-    set(data, "PlaneCount",
+    pugi::xml_node tiff_data = pixels.insert_child_after("TiffData", last_channel);
+    set(tiff_data, "IFD", 0);
+    set(tiff_data, "PlaneCount",
         static_cast<long long>(metadata.frames * metadata.channels * metadata.shape.z));
 }
 

@@ -199,12 +199,12 @@ class PipeReader : public SignalReaderBase {
         const index_t skipped = whole_samples(skip(before * bytes_of(type_)));
         position_ += skipped;
         if (skipped < before) return skipped - before;
-        char* const place = static_cast<char*>(stored_bytes_address(to, count, type_));
-        const index_t there = whole_samples(read_bytes(place, count * bytes_of(type_)));
+        char* const stored = static_cast<char*>(stored_bytes_address(to, count, type_));
+        const index_t there = whole_samples(read_bytes(stored, count * bytes_of(type_)));
         position_ += there;
         // decode() expects the bytes at the end of memory for the samples that arrived
         if (there < count)
-            std::memmove(stored_bytes_address(to, there, type_), place,
+            std::memmove(stored_bytes_address(to, there, type_), stored,
                          static_cast<std::size_t>(there * bytes_of(type_)));
         decode(to, there, type_, swapped_);
         return there;

@@ -48,10 +48,10 @@ OPJ_OFF_T skip_codestream(OPJ_OFF_T count, void* self) {
     return skipped;
 }
 
-OPJ_BOOL seek_codestream(OPJ_OFF_T place, void* self) {
+OPJ_BOOL seek_codestream(OPJ_OFF_T position, void* self) {
     auto& source = *static_cast<MemoryCodestream*>(self);
-    if (place < 0 || static_cast<std::size_t>(place) > source.bytes.size()) return OPJ_FALSE;
-    source.at = static_cast<std::size_t>(place);
+    if (position < 0 || static_cast<std::size_t>(position) > source.bytes.size()) return OPJ_FALSE;
+    source.at = static_cast<std::size_t>(position);
     return OPJ_TRUE;
 }
 
