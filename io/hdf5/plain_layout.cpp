@@ -280,7 +280,7 @@ std::string labelled_axes(Hdf5Dimensions& dimensions, const Hdf5Dataset& dataset
 }
 
 /// Removes the text `name` from metadata.text and returns it; "" if there is none.
-std::string take_text(ImageMetadata& metadata, const std::string& name) {
+std::string extract_text(ImageMetadata& metadata, const std::string& name) {
     auto text = metadata.text.extract(name);
     return text ? std::move(text.mapped()) : "";
 }
@@ -302,7 +302,7 @@ void take_sizes(const Hdf5Dimensions& dimensions, const AxisLayout& layout,
 
 void read_attributes(const Hdf5Dataset& dataset, ImageMetadata& metadata) {
     metadata.text = text_attributes(dataset.id());
-    metadata.unit = take_text(metadata, "unit");
+    metadata.unit = extract_text(metadata, "unit");
     const std::vector<double> sizes = number_attribute(dataset.id(), "element_size_um");
     for (std::size_t axis = 0; axis < 3 && sizes.size() == 3; ++axis)
         if (sizes[axis] > 0) metadata.voxel_size_um[axis] = decimal_of_float(sizes[axis]);
@@ -326,9 +326,9 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
     metadata.format = "HDF5";
     metadata.type = dataset.type();
     read_attributes(dataset, metadata);
-    const std::string axistags = take_text(metadata, "axistags");
+    const std::string axistags = extract_text(metadata, "axistags");
     Hdf5Dimensions dimensions =
-        read_dimensions(dataset, axistags, take_text(metadata, "axis_units"));
+        read_dimensions(dataset, axistags, extract_text(metadata, "axis_units"));
     const std::string file_axes = axes.empty() ? labelled_axes(dimensions, dataset) : "";
     series.layout = axis_layout(dataset.dims(), file_axes, axes, dataset.full_name());
     set_extents(metadata, series.layout);

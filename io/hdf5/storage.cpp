@@ -55,7 +55,7 @@ hid_t native_number(PixelType type) {
     throw InternalError("a pixel type outside its enumeration");
 }
 
-bool member_is(hid_t compound, unsigned member, const char* name) {
+bool is_member_named(hid_t compound, unsigned member, const char* name) {
     char* found = H5Tget_member_name(compound, member);
     const bool equal = found != nullptr && std::strcmp(found, name) == 0;
     H5free_memory(found);
@@ -63,8 +63,8 @@ bool member_is(hid_t compound, unsigned member, const char* name) {
 }
 
 std::optional<PixelType> complex_type(hid_t compound) {
-    if (H5Tget_nmembers(compound) != 2 || !member_is(compound, 0, "r") ||
-        !member_is(compound, 1, "i"))
+    if (H5Tget_nmembers(compound) != 2 || !is_member_named(compound, 0, "r") ||
+        !is_member_named(compound, 1, "i"))
         return std::nullopt;
     const Hdf5Id real(H5Tget_member_type(compound, 0), H5Tclose);
     const Hdf5Id imaginary(H5Tget_member_type(compound, 1), H5Tclose);

@@ -56,7 +56,7 @@ struct ChunkFilters {
 std::string decode_chunk(const ChunkFilters& filters, unsigned skipped,
                          const std::vector<char>& stored, char* to, std::size_t bytes);
 
-/// Returns an HDF5 chunk after shuffle and deflate. Throws OutOfMemory.
+/// Returns the stored bytes of an HDF5 chunk: shuffled, then deflated. Throws OutOfMemory.
 std::vector<char> encode_chunk(const char* from, std::size_t bytes, std::size_t element_bytes,
                                int level);
 

@@ -35,7 +35,7 @@ struct StoredSamples {
 /// Returns the form for TIFF's BitsPerSample and SampleFormat, or nothing if no pixel type fits.
 std::optional<StoredSamples> stored_samples(int bits, int sample_format);
 
-/// Converts `rows` rows of `samples` samples. Returns the first integer that the pixel type lacks.
+/// Converts `rows` rows of `samples` samples. Returns the first integer that does not fit, if any.
 std::optional<InexactInteger> convert_stored(const StoredSamples& stored, const void* from,
                                              index_t rows, index_t samples, void* to);
 

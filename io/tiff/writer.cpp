@@ -31,7 +31,7 @@ constexpr index_t strip_bytes = 256 << 10;  // before compression
 constexpr index_t largest_classic_offset = UINT32_MAX;
 
 /// Tells whether ImageJ's own reader supports such pixels.
-bool imagej_holds(PixelType type, Compression compression) {
+bool imagej_supports(PixelType type, Compression compression) {
     return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
            compression != Compression::zstd;
 }
@@ -381,7 +381,7 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
         throw InvalidArgument(
             message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
     TiffTagValues text;
-    text.ome = ome || !imagej_holds(metadata.type, options.compression);
+    text.ome = ome || !imagej_supports(metadata.type, options.compression);
     if (!text.ome) complete_imagej_metadata(metadata);
     text.description =
         text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata, {});
