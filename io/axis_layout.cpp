@@ -45,12 +45,12 @@ bool is_axes(const std::string& axes) {
 }
 
 AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
-                       const std::string& asked, const std::string& what) {
+                       const std::string& requested, const std::string& what) {
     for (const index_t extent : dims)
         if (extent < 1)
             throw BadData(message(what, " has no pixels: its shape is ", dims_text(dims)));
-    std::string axes = upper_case(asked.empty() ? file_axes : asked);
-    const bool assumed = asked.empty() && (axes.size() != dims.size() || !is_axes(axes));
+    std::string axes = upper_case(requested.empty() ? file_axes : requested);
+    const bool assumed = requested.empty() && (axes.size() != dims.size() || !is_axes(axes));
     if (assumed) {
         fit_rank(dims, std::clamp<std::size_t>(dims.size(), 1, all_axes.size()));
         if (dims.size() > all_axes.size())
@@ -61,7 +61,7 @@ AxisLayout axis_layout(std::vector<index_t> dims, const std::string& file_axes,
     const std::string shape_text = dims_text(dims);
     fit_rank(dims, axes.size());
     if (axes.size() != dims.size() || !is_axes(axes))
-        throw InvalidArgument(message("axes \"", asked, "\" do not fit ", what, " of shape ",
+        throw InvalidArgument(message("axes \"", requested, "\" do not fit ", what, " of shape ",
                                       shape_text,
                                       "; give one letter of T, C, Z, Y, X for each "
                                       "dimension, slowest first, such as ZYX"));

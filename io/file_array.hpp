@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Arrays of samples that lie in a file as they are, read and written in parts of any shape.
+// Arrays of samples that a file stores uncompressed. Boxes of any shape are read and written.
 
 #include <vector>
 
@@ -10,31 +10,33 @@
 
 namespace convolume::io {
 
-/// Element (z, y, x) is at offset + (z, y, x) · strides (in elements, not negative).
+/// Location of a strided array in a file. Its strides count elements and are not negative. Element
+/// (z, y, x) is at the byte
+///     offset + (z, y, x) · strides · bytes per element.
 struct FileArray {
     index_t offset = 0;
     Index3 strides;
-    bool swapped = false;  ///< bytes in the other order than this machine's
+    bool swapped = false;  ///< true if the byte order differs from this machine's
 
-    /// The same from element `begin` on, for elements of that size.
+    /// Returns the location of the array from element `begin` on. Elements have `bytes_each` bytes.
     FileArray from(const Index3& begin, index_t bytes_each) const;
 };
 
-/// Samples of a file and where they are in memory.
+/// A box of samples: its location in the file, and its view in memory.
 template <class View>
-struct FilePart {
+struct FileBox {
     FileArray array;
     View view;
 };
 
-/// Reads view.shape elements of each part, large parts by several threads: straight into memory
-/// where elements lie alike in both, otherwise through a small buffer.
-void read_parts(const RawFile& file, const std::vector<FilePart<ImageView>>& parts);
-/// The same for one part.
+/// Reads view.shape elements of each box. Several threads read large boxes. Samples go straight
+/// into memory if their order there is that of the file, otherwise through a small buffer.
+void read_boxes(const RawFile& file, const std::vector<FileBox<ImageView>>& boxes);
+/// Reads target.shape elements of one array.
 void read_array(const RawFile& file, const FileArray& array, const ImageView& target);
 
-/// Writes source.shape elements, in this machine's byte order, straight from memory where elements
-/// lie alike.
+/// Writes source.shape elements, in this machine's byte order. Samples are written straight from
+/// memory if their order there is that of the file.
 void write_array(AtomicOutput& output, const FileArray& array, const ConstImageView& source);
 
 }  // namespace convolume::io

@@ -15,7 +15,7 @@
 namespace convolume::io {
 namespace {
 
-/// OME-XML names itself in its first element, after comments.
+/// Tells whether an XML file is OME-XML: its first element, after comments, has that name.
 bool is_ome_xml(const std::string& path) {
     return RawFile(path).head(1 << 16).find("<OME") != std::string::npos;
 }

@@ -13,9 +13,9 @@ namespace convolume::io {
 
 int job_threads(index_t jobs, index_t bytes, index_t bytes_a_thread) {
     constexpr index_t most = 8;
-    const index_t there = std::max<index_t>(std::thread::hardware_concurrency(), 1);
+    const index_t processors = std::max<index_t>(std::thread::hardware_concurrency(), 1);
     return static_cast<int>(
-        std::max<index_t>(std::min({jobs, bytes / bytes_a_thread, most, there}), 1));
+        std::max<index_t>(std::min({jobs, bytes / bytes_a_thread, most, processors}), 1));
 }
 
 void run_jobs(index_t count, int threads, const std::function<void(index_t)>& job) {
@@ -40,7 +40,7 @@ void run_jobs(index_t count, int threads, const std::function<void(index_t)>& jo
         try {
             for (int i = 1; i < threads; ++i) others.emplace_back(work);
         } catch (const std::system_error&) {
-            // The system gives no more threads: those there are do it.
+            // The system starts no more threads, so the threads that run do all jobs.
         }
         work();
     }

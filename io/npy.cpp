@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NumPy's array files: a magic, a Python dictionary of type, order and shape, then the elements.
-// They hold images or signals.
+// NumPy's array files (.npy): a magic number, a Python dictionary with type, order and shape, then
+// the elements. They hold images or signals.
 
 #include <algorithm>
 #include <bit>
@@ -21,14 +21,15 @@ namespace {
 
 struct NpyHeader {
     PixelType type = PixelType::float32;
-    WideInteger wide = WideInteger::none;  ///< elements are such integers; `type` is then float64
-    bool is_half = false;                  ///< of half precision; `type` is then float32
-    bool swapped = false;                  ///< bytes in the other order than this machine's
+    /// type of stored 64-bit integers; `type` is then float64
+    WideInteger wide = WideInteger::none;
+    bool is_half = false;  ///< true for half precision; `type` is then float32
+    bool swapped = false;  ///< true if the byte order differs from this machine's
     bool fortran_order = false;
-    std::vector<index_t> dims;  ///< slowest first in C order; none for a single value
+    std::vector<index_t> dims;  ///< slowest first in C order; empty for a single value
     index_t data_offset = 0;
 
-    /// Bytes of an element in the file.
+    /// Returns the bytes of an element in the file.
     index_t element_bytes() const { return is_half ? 2 : static_cast<index_t>(size_of(type)); }
 };
 
@@ -39,7 +40,7 @@ constexpr index_t longest_header = 1 << 20;
                           "; save the array again with numpy.save"));
 }
 
-/// What follows 'key': in the dictionary.
+/// Returns the text of the dictionary after 'key':. Throws BadData if there is no such key.
 std::string_view value_after(const RawFile& file, std::string_view header, const std::string& key) {
     for (const char quote : {'\'', '"'}) {
         const std::string quoted = quote + key + quote;
@@ -52,7 +53,8 @@ std::string_view value_after(const RawFile& file, std::string_view header, const
     refuse(file, "no '" + key + "' in its header");
 }
 
-void parse_type(const RawFile& file, std::string_view text, NpyHeader& header) {
+/// Sets type and byte order of `header` from `text`, which begins with a code such as '<f4'.
+void set_type(const RawFile& file, std::string_view text, NpyHeader& header) {
     const std::string name(text.substr(0, std::min<std::size_t>(text.size(), 12)));
     if (name.size() < 5 || (name[0] != '\'' && name[0] != '"') ||
         name.find(name[0], 1) == std::string::npos)
@@ -71,7 +73,7 @@ void parse_type(const RawFile& file, std::string_view text, NpyHeader& header) {
         header.wide = suffix == "i8" ? WideInteger::int64 : WideInteger::uint64;
         return;
     }
-    header.is_half = suffix == "f2";  // read as float32
+    header.is_half = suffix == "f2";
     if (header.is_half) return;
     const auto* const found = std::find_if(std::begin(types), std::end(types),
                                            [&](const auto& type) { return type.first == suffix; });
@@ -102,7 +104,7 @@ std::vector<index_t> parse_shape(const RawFile& file, std::string_view text) {
     }
 }
 
-/// Throws BadData for what is damaged, is not supported, or names more bytes than the file has.
+/// Reads the header. Throws BadData if it is damaged, unsupported or describes too many bytes.
 NpyHeader read_header(const RawFile& file) {
     const std::string start = file.head(12);
     if (start.size() < 12) refuse(file, "no header");
@@ -119,7 +121,7 @@ NpyHeader read_header(const RawFile& file) {
     std::string text(static_cast<std::size_t>(length), '\0');
     file.read(prefix, text.data(), length);
     NpyHeader header;
-    parse_type(file, value_after(file, text, "descr"), header);
+    set_type(file, value_after(file, text, "descr"), header);
     header.fortran_order = value_after(file, text, "fortran_order").substr(0, 4) == "True";
     header.dims = parse_shape(file, value_after(file, text, "shape"));
     header.data_offset = prefix + length;
@@ -144,7 +146,7 @@ NpyHeader read_header(const RawFile& file) {
 void read_elements(const RawFile& file, const NpyHeader& header, const FileArray& array,
                    const ImageView& target) {
     if (!header.is_half && header.wide == WideInteger::none) return read_array(file, array, target);
-    // Row by row, so that the copy is small.
+    // Elements are converted row by row, so that the buffer is small.
     const index_t count = target.shape.x;
     std::vector<double> row(static_cast<std::size_t>(count));
     std::vector<std::uint16_t> halves(header.is_half ? row.size() : 0);
@@ -158,21 +160,18 @@ void read_elements(const RawFile& file, const NpyHeader& header, const FileArray
             if (header.is_half)
                 widen_halves(halves.data(), count, reinterpret_cast<float*>(row.data()));
             if (const auto inexact = widen_integers(row.data(), count, header.wide))
-                throw BadData(message(
-                    file.path(), " holds ", inexact->text,
-                    "; integers of 64 bits are read as float64, which holds them exactly up to "
-                    "2^53 only; store smaller values, or float64"));
+                throw BadData(message(file.path(), " holds ", inexact->text, inexact_integer_cure));
             copy_view({row.data(), header.type, {1, 1, count}, strides},
                       subview(target, {{z, y, 0}, {z + 1, y + 1, count}}));
         }
 }
 
-/// Elements from one index of each of `dims` to the next.
+/// Returns the strides of an array of `dims`, in elements.
 std::vector<index_t> array_strides(const std::vector<index_t>& dims, bool fortran_order) {
     const std::size_t rank = dims.size();
     std::vector<index_t> strides(rank, 1);
     for (std::size_t i = 1; i < rank; ++i) {
-        // The fastest dimension is the last in C order, the first in Fortran's.
+        // The fastest dimension is the last one in C order, the first one in Fortran order.
         const std::size_t d = fortran_order ? i : rank - 1 - i;
         const std::size_t faster = fortran_order ? i - 1 : rank - i;
         strides[d] = strides[faster] * dims[faster];
@@ -185,7 +184,7 @@ std::string type_code(char kind, std::size_t bytes) {
     return message(order, kind, bytes);
 }
 
-/// "<f4": elements in this machine's byte order.
+/// Returns NumPy's code of a type in this machine's byte order, such as "<f4".
 std::string type_code(PixelType type) {
     const char kind = is_complex(type)                         ? 'c'
                       : !is_integer(type)                      ? 'f'
@@ -199,15 +198,14 @@ std::string type_code(SampleType type) {
     return pixels ? type_code(*pixels) : type_code('i', 8);
 }
 
-/// All that stands before the elements of an array in C order (format version 1); a multiple of 64
-/// bytes.
+/// Returns the magic number and header (format version 1) of an array in C order.
 std::string header_text(const std::string& type_code, const std::vector<index_t>& dims) {
     std::string shape;
     for (const index_t extent : dims) shape += message(shape.empty() ? "" : ", ", extent);
     if (dims.size() == 1) shape += ",";
     std::string text =
         message("{'descr': '", type_code, "', 'fortran_order': False, 'shape': (", shape, "), }");
-    // Elements start at a multiple of 64 bytes.
+    // Padding, so that the elements start at a multiple of 64 bytes.
     text.append(63 - (text.size() + 10) % 64, ' ');
     text += '\n';
     std::string header("\x93NUMPY\x01\x00", 8);
@@ -260,9 +258,9 @@ class NpyReader : public ImageReader {
     ImageMetadata metadata_;
 };
 
-/// Arrays of t, c, z, y, x; without t and c when both are 1; with as few dimensions as the source
-/// had when z (and y) are 1.
-std::vector<index_t> dims_of(const ImageMetadata& metadata) {
+/// Returns the dimensions to write: t, c, z, y, x, but t and c only if one of them exceeds 1. If z
+/// (and y) are 1, the array has as few dimensions as the source had.
+std::vector<index_t> written_dims(const ImageMetadata& metadata) {
     const Shape3& s = metadata.shape;
     if (metadata.frames > 1 || metadata.channels > 1)
         return {metadata.frames, metadata.channels, s.z, s.y, s.x};
@@ -275,7 +273,7 @@ class NpyWriter : public FileWriter {
   public:
     NpyWriter(const std::string& path, const ImageMetadata& metadata, const CreateOptions& options)
         : FileWriter(metadata),
-          header_(header_text(type_code(metadata.type), dims_of(metadata))),
+          header_(header_text(type_code(metadata.type), written_dims(metadata))),
           output_(path, options.overwrite, checked_add(metadata.bytes(), data_offset())) {
         output_.write(0, header_.data(), data_offset());
         output_.reserve(data_offset(), metadata.bytes());
@@ -295,7 +293,7 @@ class NpyWriter : public FileWriter {
     AtomicOutput output_;
 };
 
-class NpySignalReader : public KnownSignals {
+class NpySignalReader : public SignalReaderBase {
   public:
     explicit NpySignalReader(const std::string& path) : file_(path), header_(read_header(file_)) {
         if (header_.dims.empty())
@@ -358,7 +356,7 @@ class NpySignalWriter : public SignalWriter {
     SampleType type_;
     std::string header_;
     AtomicOutput output_;
-    index_t end_ = 0;  ///< of what was written
+    index_t end_ = 0;  ///< one past the last sample written
 };
 
 }  // namespace

@@ -16,14 +16,14 @@
 namespace convolume::io {
 namespace {
 
-constexpr index_t page_bytes = 1 << 16;  // a multiple of every system's
-/// One mapping has many pieces: the system limits the number of mappings.
+constexpr index_t page_bytes = 1 << 16;  // a multiple of every system's page size
+/// Least bytes of a mapping. It holds many pieces, since the system limits their number.
 constexpr index_t least_mapping_bytes = index_t{64} << 20;
 
-int open_nameless(const std::string& folder) {
+int open_unnamed(const std::string& folder) {
     const int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor >= 0) return descriptor;
-    // File systems without it.
+    // File systems without O_TMPFILE.
     std::string name = folder + "/.convolume-XXXXXX";
     const int named = ::mkostemp(name.data(), O_CLOEXEC);
     if (named >= 0) ::unlink(name.c_str());
@@ -35,7 +35,7 @@ int open_nameless(const std::string& folder) {
 PieceMemory::PieceMemory(std::string folder, index_t piece_bytes, index_t most_bytes)
     : folder_(std::move(folder)),
       piece_bytes_(piece_bytes),
-      most_own_(std::max<index_t>(most_bytes / piece_bytes, 1)),
+      most_in_ram_(std::max<index_t>(most_bytes / piece_bytes, 1)),
       mapping_bytes_(round_up(std::max(piece_bytes, least_mapping_bytes), page_bytes)) {}
 
 PieceMemory::~PieceMemory() {
@@ -43,11 +43,11 @@ PieceMemory::~PieceMemory() {
     if (descriptor_ >= 0) ::close(descriptor_);
 }
 
-char* PieceMemory::take() {
+char* PieceMemory::allocate() {
     if (free_.empty()) {
-        if (static_cast<index_t>(own_.size()) < most_own_) {
-            own_.emplace_back(new char[static_cast<std::size_t>(piece_bytes_)]);
-            free_.push_back(own_.back().get());
+        if (static_cast<index_t>(in_ram_.size()) < most_in_ram_) {
+            in_ram_.emplace_back(new char[static_cast<std::size_t>(piece_bytes_)]);
+            free_.push_back(in_ram_.back().get());
         } else {
             add_mapping();
         }
@@ -69,10 +69,10 @@ void PieceMemory::add_mapping() {
                               folder_, " has no space for them: ", std::strerror(reason),
                               "; free some space, or write without compression"));
     };
-    if (descriptor_ < 0) descriptor_ = open_nameless(folder_);
+    if (descriptor_ < 0) descriptor_ = open_unnamed(folder_);
     if (descriptor_ < 0) refuse(errno);
     const index_t offset = file_bytes();
-    // Without space, writing to the mapping would end the process.
+    // Without reserved space, a full disk would end the process at a write to the mapping.
     if (const int error = ::posix_fallocate(descriptor_, offset, mapping_bytes_); error != 0)
         refuse(error);
     mapped_.reserve(mapped_.size() + 1);
@@ -80,16 +80,36 @@ void PieceMemory::add_mapping() {
                                  PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, offset);
     if (mapping == MAP_FAILED) refuse(errno);
     mapped_.push_back(mapping);
-    for (index_t at = 0; at <= mapping_bytes_ - piece_bytes_; at += piece_bytes_)
-        free_.push_back(static_cast<char*>(mapping) + at);
+    for (index_t begin = 0; begin <= mapping_bytes_ - piece_bytes_; begin += piece_bytes_)
+        free_.push_back(static_cast<char*>(mapping) + begin);
 }
 
 namespace {
 
-/// Coding fewer bytes takes less time than starting a thread.
+/// Bytes whose compression takes longer than starting a thread.
 constexpr index_t coded_bytes_a_thread = index_t{128} << 10;
 
-Box3 moved(const Box3& box, const Index3& origin) {
+[[noreturn]] void refuse_second_write(const Piece& piece) {
+    throw InvalidArgument(
+        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
+                " were written twice; write each of them once"));
+}
+
+}  // namespace
+
+PieceRange::PieceRange(const Box3& box, const Shape3& piece) {
+    for (int axis = 0; axis < 3; ++axis) {
+        first[axis] = box.begin[axis] / piece[axis];
+        counts[axis] = ceil_div(box.end[axis], piece[axis]) - first[axis];
+    }
+}
+
+Index3 PieceRange::at(index_t i) const {
+    return {first.z + i / (counts.y * counts.x), first.y + i / counts.x % counts.y,
+            first.x + i % counts.x};
+}
+
+Box3 relative_to(const Box3& box, const Index3& origin) {
     Box3 result = box;
     for (int axis = 0; axis < 3; ++axis) {
         result.begin[axis] -= origin[axis];
@@ -97,14 +117,6 @@ Box3 moved(const Box3& box, const Index3& origin) {
     }
     return result;
 }
-
-[[noreturn]] void refuse(const Piece& piece) {
-    throw InvalidArgument(
-        message("samples of the piece at z, y, x = ", to_string(piece.box.begin, ", "),
-                " were written twice; write each of them once"));
-}
-
-}  // namespace
 
 PieceAssembler::PieceAssembler(const StackFormat& format, const std::string& folder,
                                index_t most_memory_bytes)
@@ -122,12 +134,12 @@ index_t PieceAssembler::waiting_bytes() const {
     return memory_.used_bytes();
 }
 
-Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
+Piece PieceAssembler::piece_at(index_t volume, const Index3& index) const {
     Piece piece;
     piece.volume = volume;
-    piece.number = ((volume * grid_.z + place.z) * grid_.y + place.y) * grid_.x + place.x;
+    piece.number = ((volume * grid_.z + index.z) * grid_.y + index.y) * grid_.x + index.x;
     for (int axis = 0; axis < 3; ++axis) {
-        piece.box.begin[axis] = place[axis] * format_.piece[axis];
+        piece.box.begin[axis] = index[axis] * format_.piece[axis];
         piece.box.end[axis] =
             std::min(piece.box.begin[axis] + format_.piece[axis], format_.shape[axis]);
     }
@@ -135,95 +147,87 @@ Piece PieceAssembler::piece_at(index_t volume, const Index3& place) const {
 }
 
 void PieceAssembler::add(index_t volume, const Box3& box, const ConstImageView& source,
-                         const Use& use) {
+                         const PieceConsumer& consume) {
     if (box.empty()) return;
-    Index3 first;
-    Shape3 count;
-    for (int axis = 0; axis < 3; ++axis) {
-        first[axis] = box.begin[axis] / format_.piece[axis];
-        count[axis] = ceil_div(box.end[axis], format_.piece[axis]) - first[axis];
-    }
-    const index_t pieces = element_count(count);
+    const PieceRange range(box, format_.piece);
+    const index_t pieces = element_count(range.counts);
     const index_t bytes = element_count(source.shape) * static_cast<index_t>(size_of(source.type));
-    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread), [&](index_t i) {
-        const Index3 place{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
-                           first.x + i % count.x};
-        take(piece_at(volume, place), box, source, use);
-    });
+    run_jobs(pieces, job_threads(pieces, bytes, coded_bytes_a_thread),
+             [&](index_t i) { add_to_piece(piece_at(volume, range.at(i)), box, source, consume); });
 }
 
-void PieceAssembler::take(const Piece& piece, const Box3& box, const ConstImageView& source,
-                          const Use& use) {
+void PieceAssembler::add_to_piece(const Piece& piece, const Box3& box, const ConstImageView& source,
+                                  const PieceConsumer& consume) {
     const Box3 common = intersection(piece.box, box);
-    const ConstImageView samples = subview(source, moved(common, box.begin));
+    const ConstImageView samples = subview(source, relative_to(common, box.begin));
     if (common == piece.box) {
-        begin_whole(piece);
-        use(piece, samples);
+        mark_complete(piece);
+        consume(piece, samples);
         return;
     }
-    char* const memory = begin_part(piece);
+    char* const memory = find_or_begin(piece);
     const ImageView whole{memory, format_.type, piece.box.shape(),
                           contiguous_strides(piece.box.shape())};
-    // Others write other samples of it meanwhile.
-    copy_view(samples, subview(whole, moved(common, piece.box.begin)));
-    if (!finish_part(piece, element_count(common.shape()))) return;
-    use(piece, whole);
+    // Other threads may copy other samples of the piece at the same time.
+    copy_view(samples, subview(whole, relative_to(common, piece.box.begin)));
+    if (!count_samples(piece, element_count(common.shape()))) return;
+    consume(piece, whole);
     const std::lock_guard lock(mutex_);
     memory_.give_back(memory);
 }
 
-void PieceAssembler::begin_whole(const Piece& piece) {
+void PieceAssembler::mark_complete(const Piece& piece) {
     const std::lock_guard lock(mutex_);
     const auto number = static_cast<std::size_t>(piece.number);
-    if (complete_[number] || partial_.count(piece.number) > 0) refuse(piece);
+    if (complete_[number] || incomplete_.count(piece.number) > 0) refuse_second_write(piece);
     complete_[number] = true;
 }
 
-char* PieceAssembler::begin_part(const Piece& piece) {
+char* PieceAssembler::find_or_begin(const Piece& piece) {
     const std::lock_guard lock(mutex_);
-    if (complete_[static_cast<std::size_t>(piece.number)]) refuse(piece);
-    const auto found = partial_.find(piece.number);
-    if (found != partial_.end()) return found->second.samples;
-    char* const samples = memory_.take();
-    partial_[piece.number] = {samples, element_count(piece.box.shape())};
+    if (complete_[static_cast<std::size_t>(piece.number)]) refuse_second_write(piece);
+    const auto found = incomplete_.find(piece.number);
+    if (found != incomplete_.end()) return found->second.samples;
+    char* const samples = memory_.allocate();
+    incomplete_[piece.number] = {samples, element_count(piece.box.shape())};
     return samples;
 }
 
-bool PieceAssembler::finish_part(const Piece& piece, index_t samples) {
+bool PieceAssembler::count_samples(const Piece& piece, index_t samples) {
     const std::lock_guard lock(mutex_);
-    const auto found = partial_.find(piece.number);
-    if (found == partial_.end() || (found->second.missing -= samples) > 0) return false;
-    partial_.erase(found);
+    const auto found = incomplete_.find(piece.number);
+    if (found == incomplete_.end() || (found->second.missing -= samples) > 0) return false;
+    incomplete_.erase(found);
     complete_[static_cast<std::size_t>(piece.number)] = true;
     return true;
 }
 
-ChunkCache::Chunk ChunkCache::get(const Key& key, index_t bytes,
-                                  const std::function<Chunk()>& decode) {
-    std::shared_ptr<Entry> entry;
+Hdf5ChunkCache::Chunk Hdf5ChunkCache::get(const Key& key, index_t bytes,
+                                          const std::function<Chunk()>& decode) {
+    std::shared_ptr<DecodedChunk> decoded;
     {
         const std::lock_guard lock(mutex_);
-        const auto found = places_.find(key);
-        if (found != places_.end()) {
-            uses_.splice(uses_.begin(), uses_, found->second.use);
-            entry = found->second.entry;
+        const auto found = entries_.find(key);
+        if (found != entries_.end()) {
+            uses_.splice(uses_.begin(), uses_, found->second.last_use);
+            decoded = found->second.decoded;
         } else {
-            entry = std::make_shared<Entry>();
+            decoded = std::make_shared<DecodedChunk>();
             uses_.push_front(key);
-            places_.emplace(key, Place{entry, bytes, uses_.begin()});
+            entries_.emplace(key, CacheEntry{decoded, bytes, uses_.begin()});
             bytes_ += bytes;
             while (bytes_ > most_bytes_ && uses_.size() > 1) {
-                const auto last = places_.find(uses_.back());
+                const auto last = entries_.find(uses_.back());
                 bytes_ -= last->second.bytes;
-                places_.erase(last);
+                entries_.erase(last);
                 uses_.pop_back();
             }
         }
     }
-    // Whoever comes second waits for the first. Where decoding fails, each tries for itself.
-    const std::lock_guard lock(entry->mutex);
-    if (!entry->chunk) entry->chunk = decode();
-    return entry->chunk;
+    // The second thread waits here for the first. If decoding fails, each thread tries anew.
+    const std::lock_guard lock(decoded->mutex);
+    if (!decoded->chunk) decoded->chunk = decode();
+    return decoded->chunk;
 }
 
 }  // namespace convolume::io

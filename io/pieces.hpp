@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Pieces of images: strips of a TIFF, chunks of HDF5. Written boxes are assembled to whole pieces;
-// decoded pieces are kept for the next box that is read.
+// Pieces of images: TIFF strips and HDF5 chunks. Written boxes are assembled to whole pieces.
+// Decoded HDF5 chunks are cached for the next box that is read.
 
 #include <functional>
 #include <list>
@@ -18,22 +18,24 @@
 
 namespace convolume::io {
 
+/// Memory for incomplete pieces: buffers of equal size, in RAM up to a limit and then in a file.
 class PieceMemory {
   public:
-    /// `folder` is where the file, which has no name, is made when it is needed.
+    /// Allocates nothing. Beyond `most_bytes`, pieces will be in an unnamed file in `folder`.
     PieceMemory(std::string folder, index_t piece_bytes, index_t most_bytes);
     ~PieceMemory();
     PieceMemory(const PieceMemory&) = delete;
     PieceMemory& operator=(const PieceMemory&) = delete;
 
-    /// Throws IoError when there is no space for the file. Not to be called by two threads at once;
-    /// the same holds for give_back().
-    char* take();
+    /// Returns memory for one piece. Throws IoError if there is no space for the file. Two threads
+    /// must not call this or give_back() at once.
+    char* allocate();
+    /// Makes the memory of a piece available for later calls of allocate().
     void give_back(char* piece);
 
-    /// Bytes of pieces taken and not given back.
+    /// Returns the bytes of the pieces that are allocated.
     index_t used_bytes() const { return used_pieces_ * piece_bytes_; }
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     index_t file_bytes() const { return static_cast<index_t>(mapped_.size()) * mapping_bytes_; }
 
   private:
@@ -41,94 +43,110 @@ class PieceMemory {
 
     std::string folder_;
     index_t piece_bytes_;
-    index_t most_own_;       // pieces
-    index_t mapping_bytes_;  // whole pieces, whole pages
+    index_t most_in_ram_;    // number of pieces
+    index_t mapping_bytes_;  // a multiple of the page size, at least one piece
     index_t used_pieces_ = 0;
-    std::vector<std::unique_ptr<char[]>> own_;
+    std::vector<std::unique_ptr<char[]>> in_ram_;
     std::vector<void*> mapped_;
     std::vector<char*> free_;
     int descriptor_ = -1;
 };
 
-/// A piece of a volume, cut at the volume's end.
+/// The pieces of the shape `piece` that a box meets.
+struct PieceRange {
+    PieceRange(const Box3& box, const Shape3& piece);
+    /// Returns the indices along z, y, x of the piece `i`, counted with x fastest.
+    Index3 at(index_t i) const;
+
+    Index3 first;  ///< indices of the first piece along z, y, x
+    Shape3 counts;
+};
+
+/// Returns the box in coordinates that begin at `origin`.
+Box3 relative_to(const Box3& box, const Index3& origin);
+
+/// A piece of a volume. Pieces at the end of an axis are cut there.
 struct Piece {
     index_t volume = 0;  ///< t · channels + c
-    index_t number = 0;  ///< in the order of the volumes, then of z, y, x
+    index_t number = 0;  ///< index in the order of volumes, then z, y, x
     Box3 box;
 };
 
+/// Assembles boxes of any shape to whole pieces, as a compressed file stores them.
 class PieceAssembler {
   public:
-    /// Pieces that wait take memory up to this, then that of a file.
+    /// Bytes of RAM for incomplete pieces. Beyond this, they are in a file.
     static constexpr index_t most_waiting_bytes = index_t{1} << 30;
 
-    /// For pieces of format.piece. `folder` is where there is space for pieces that wait.
+    /// Assembles pieces of the shape format.piece. `folder` must have space for incomplete pieces.
     PieceAssembler(const StackFormat& format, const std::string& folder,
                    index_t most_memory_bytes = most_waiting_bytes);
 
-    /// Takes a piece that is complete: samples of the piece's shape, gone when it returns.
-    using Use = std::function<void(const Piece&, const ConstImageView&)>;
+    /// Function that consumes a complete piece. Its samples are valid only during the call.
+    using PieceConsumer = std::function<void(const Piece&, const ConstImageView&)>;
 
-    /// Takes the samples in `box` and hands over, by several threads, the pieces that they
-    /// complete: straight from `source` where it holds the whole piece, otherwise from a copy.
-    /// Until then the copy is kept. May be called by several threads at once. Throws
-    /// InvalidArgument for samples of a piece that was complete, IoError where there is no space
-    /// for copies.
-    void add(index_t volume, const Box3& box, const ConstImageView& source, const Use& use);
+    /// Adds the samples in `box`. Several threads pass the pieces that become complete to
+    /// `consume`. These are views of `source` if it holds the whole piece, otherwise of a copy that
+    /// is kept until then. Several threads may call this at once. Throws InvalidArgument if a piece
+    /// was complete before, IoError if there is no space for copies.
+    void add(index_t volume, const Box3& box, const ConstImageView& source,
+             const PieceConsumer& consume);
 
     index_t pieces() const { return static_cast<index_t>(complete_.size()); }
-    /// Bytes of the pieces begun and not complete.
+    /// Returns the bytes of the incomplete pieces.
     index_t waiting_bytes() const;
 
   private:
-    struct Partial {
+    struct IncompletePiece {
         char* samples = nullptr;
-        index_t missing = 0;  // samples
+        index_t missing = 0;  // number of samples
     };
 
-    Piece piece_at(index_t volume, const Index3& place) const;
-    void take(const Piece& piece, const Box3& box, const ConstImageView& source, const Use& use);
-    void begin_whole(const Piece& piece);
-    char* begin_part(const Piece& piece);
-    /// Whether these were the last samples it missed.
-    bool finish_part(const Piece& piece, index_t samples);
+    Piece piece_at(index_t volume, const Index3& index) const;
+    void add_to_piece(const Piece& piece, const Box3& box, const ConstImageView& source,
+                      const PieceConsumer& consume);
+    void mark_complete(const Piece& piece);
+    char* find_or_begin(const Piece& piece);
+    /// Counts `samples` more samples of the piece as present. Returns true if none is missing now.
+    bool count_samples(const Piece& piece, index_t samples);
 
     StackFormat format_;
     Shape3 grid_;  // pieces of a volume along z, y, x
     mutable std::mutex mutex_;
-    std::unordered_map<index_t, Partial> partial_;
+    std::unordered_map<index_t, IncompletePiece> incomplete_;
     std::vector<bool> complete_;
     PieceMemory memory_;
 };
 
-class ChunkCache {
+/// Cache of decoded HDF5 chunks. The chunks that were used least recently are dropped first.
+class Hdf5ChunkCache {
   public:
     using Chunk = std::shared_ptr<const char[]>;
-    /// Dataset and number of a chunk.
+    /// Number of the dataset, and number of the HDF5 chunk in it.
     using Key = std::pair<index_t, index_t>;
 
-    /// Keeps chunks of that many bytes in all, besides those in use.
-    explicit ChunkCache(index_t most_bytes) : most_bytes_(most_bytes) {}
+    /// Keeps at most `most_bytes` of HDF5 chunks, not counting those that are in use.
+    explicit Hdf5ChunkCache(index_t most_bytes) : most_bytes_(most_bytes) {}
 
-    /// The chunk, of `bytes` bytes, decoded by this call where it is not kept. Two threads that ask
-    /// for the same chunk decode it once.
+    /// Returns the HDF5 chunk with `key`, which has `bytes` bytes. Calls `decode` if it is not
+    /// cached. If two threads need the same HDF5 chunk, it is decoded once.
     Chunk get(const Key& key, index_t bytes, const std::function<Chunk()>& decode);
 
   private:
-    struct Entry {
+    struct DecodedChunk {
         std::mutex mutex;
         Chunk chunk;
     };
-    struct Place {
-        std::shared_ptr<Entry> entry;
+    struct CacheEntry {
+        std::shared_ptr<DecodedChunk> decoded;
         index_t bytes;
-        std::list<Key>::iterator use;
+        std::list<Key>::iterator last_use;
     };
 
     index_t most_bytes_;
     std::mutex mutex_;
-    std::map<Key, Place> places_;
-    std::list<Key> uses_;  // the last one first
+    std::map<Key, CacheEntry> entries_;
+    std::list<Key> uses_;  // most recently used first
     index_t bytes_ = 0;
 };
 

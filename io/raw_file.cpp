@@ -20,7 +20,7 @@ RawFile::RawFile(const std::string& path) : path_(path) {
     if (::stat(path.c_str(), &status) != 0)
         throw InputNotFound(
             message("cannot open ", path, ": ", std::strerror(errno), "; check the path"));
-    // Opening a pipe would wait for a writer.
+    // Opening a pipe would block until a writer opens it.
     if (!S_ISREG(status.st_mode))
         throw InputNotFound(
             message(path, " is not a regular file; give the path of an image file"));
@@ -31,7 +31,7 @@ RawFile::RawFile(const std::string& path) : path_(path) {
         throw InputNotFound(message(
             "cannot open ", path, ": ", std::strerror(errno),
             errno == EMFILE ? "; raise the limit by ulimit -n" : "; check its permissions"));
-    // What is remembered is of the file that is open, whatever has the name now.
+    // The path may meanwhile name another file, so the state is that of the open descriptor.
     if (::fstat(descriptor_, &status) != 0 || status.st_size == 0) {
         ::close(descriptor_);
         throw InputNotFound(message(path, " was changed while it was opened; run it again"));
@@ -51,7 +51,7 @@ void RawFile::read(index_t offset, void* target, index_t bytes) const {
                               " bytes at offset ", offset, " that it promises; copy it again"));
     auto* to = static_cast<char*>(target);
     while (bytes > 0) {
-        // Linux transfers at most 2 GiB a call.
+        // Linux transfers at most 2 GiB in one call.
         const auto wanted = static_cast<std::size_t>(std::min<index_t>(bytes, index_t{1} << 30));
         const ssize_t got = ::pread(descriptor_, to, wanted, offset);
         if (got < 0 && errno == EINTR) continue;
@@ -84,7 +84,7 @@ void RawFile::check_state(const FileState& state) const {
 }
 
 bool RawFile::lock_shared() const {
-    // Not every file system has locks.
+    // Only a conflicting lock counts: some file systems have no locks.
     return ::flock(descriptor_, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK;
 }
 

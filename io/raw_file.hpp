@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A file opened for reading at any position, by any number of threads.
+// A regular file that several threads may read at any position.
 
 #include <cstdint>
 #include <ctime>
@@ -11,16 +11,16 @@
 
 namespace convolume::io {
 
-/// Identity, size and time of modification of a file, by which a change is noticed.
+/// Identity, size and modification time of a file, which reveal a later change.
 struct FileState {
-    std::pair<std::uint64_t, std::uint64_t> identity;  ///< device and number, whatever its name
+    std::pair<std::uint64_t, std::uint64_t> identity;  ///< device and inode number
     index_t bytes = 0;
     std::timespec modified{};
 };
 
 class RawFile {
   public:
-    /// Throws InputNotFound, or BadData for an empty file.
+    /// Opens the file. Throws InputNotFound if it cannot be opened, BadData if it is empty.
     explicit RawFile(const std::string& path);
     ~RawFile();
     RawFile(const RawFile&) = delete;
@@ -29,21 +29,22 @@ class RawFile {
     const std::string& path() const { return path_; }
     index_t size() const { return size_; }
 
-    /// Throws BadData when the file ends before, IoError when the system cannot read.
+    /// Reads from `offset` on. Throws BadData beyond the end of the file, IoError if the read
+    /// fails.
     void read(index_t offset, void* target, index_t bytes) const;
-    /// The first `bytes` of the file, or all of it.
+    /// Returns the first `bytes` bytes of the file, or the whole file if it is shorter.
     std::string head(index_t bytes) const;
-    /// Throws IoError when the file was written or cut since it was opened.
+    /// Throws IoError if the file was written or truncated since it was opened.
     void check_unchanged() const;
-    /// State of the file as it was opened.
+    /// Returns the state of the file when it was opened.
     FileState state() const { return {identity_, size_, modified_}; }
-    /// Throws IoError unless the file is as it was in an earlier `state`.
+    /// Throws IoError unless the state of this file equals `state`, which was recorded earlier.
     void check_state(const FileState& state) const;
 
-    /// Device and number of the file, whatever its name.
+    /// Returns the device and inode number, which do not depend on the file's name.
     const std::pair<std::uint64_t, std::uint64_t>& identity() const { return identity_; }
-    /// Says to others that the file is being read, until it is closed. False where another process
-    /// says that it writes it.
+    /// Takes a shared lock on the file until it is closed. Returns false if another process holds
+    /// an exclusive lock, since it writes the file.
     bool lock_shared() const;
 
   private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Samples in memory: copies between strided views, byte order, and numbers in files that no pixel
-// type is (integers of 64 bits, half precision).
+// Operations on samples in memory: copies between strided views, and changes of byte order. Also
+// converts numbers that no pixel type holds (integers of 64 bits, half precision).
 
 #include <cstddef>
 #include <optional>
@@ -12,28 +12,33 @@
 
 namespace convolume::io {
 
-/// Copies elements between views of equal shape and type.
+/// Copies the elements of one view to another view of equal shape and type.
 void copy_view(const ConstImageView& from, const ImageView& to);
 
 /// Reverses the bytes of each of `count` numbers of `bytes_each` bytes.
 void swap_bytes(void* data, index_t count, std::size_t bytes_each);
-/// The same for `count` pixels: real and imaginary parts are swapped separately.
+/// Reverses the bytes of `count` pixels, separately in real and imaginary parts.
 void swap_pixels(void* data, index_t count, PixelType type);
 
-/// Integers that are read as float64, which holds all up to 2^53 exactly.
+/// Type of stored integers that are read as float64. All integers up to 2^53 are exact in float64.
 enum class WideInteger { none, int64, uint64 };
 
-/// An integer that float64 does not hold.
+/// An integer that float64 cannot represent exactly.
 struct InexactInteger {
-    index_t element;  ///< its number among those that were converted
+    index_t element;  ///< index among the converted integers
     std::string text;
 };
 
-/// Makes float64 of integers in this machine's byte order, in place. Returns the first one that
-/// float64 does not hold exactly, if any; it is beyond ±2^53.
+/// End of a message about an InexactInteger: the limit and the cure.
+inline constexpr const char* inexact_integer_cure =
+    "; integers of 64 bits are read as float64, which holds them exactly up to 2^53 only; store "
+    "smaller values, or float64";
+
+/// Converts integers of `type`, in this machine's byte order, to float64 in place. Stops at the
+/// first integer that float64 does not hold exactly, which is beyond ±2^53, and returns it.
 std::optional<InexactInteger> widen_integers(void* samples, index_t elements, WideInteger type);
 
-/// Makes float32 of numbers of half precision in this machine's byte order.
+/// Converts numbers of half precision, in this machine's byte order, to float32.
 void widen_halves(const void* halves, index_t elements, float* to);
 
 }  // namespace convolume::io

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Formats whose libraries this build lacks.
+// Replacements for readers and writers of formats whose libraries this build lacks.
 
 #include "convolume/error.hpp"
 #include "io/image_file.hpp"
@@ -28,7 +28,7 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     refuse_tiff(path);
 }
 
-// Only TIFFs have such metadata.
+// Only TIFF readers set lookup tables, so there is nothing to keep.
 void keep_lookup_tables(ImageMetadata&, const std::vector<index_t>&) {}
 
 #endif

@@ -15,15 +15,15 @@ struct LengthUnit {
     double micrometers;
 };
 
-/// Names of which the case of letters matters ("mm" is no "Mm").
+/// Names whose upper and lower case differ in meaning ("mm" is no "Mm").
 constexpr LengthUnit unit_symbols[] = {
     {"um", 1},        {"\u00B5m", 1},   {"\u03BCm", 1}, {"\u00B5", 1}, {"\u03BC", 1},
     {"nm", 1e-3},     {"mm", 1e3},      {"cm", 1e4},    {"m", 1e6},    {"pm", 1e-6},
     {"\u00C5", 1e-4}, {"\u212B", 1e-4}, {"A", 1e-4},    {"in", 25400}, {"\"", 25400},
 };
 
-/// Names in lower case, in the singular. Both spellings of the units in -meter are in files: these
-/// are data, and no spelling rule applies to them.
+/// Names in lower case, in the singular. Files contain both spellings of units in -meter. They are
+/// data, so no spelling rule applies to them.
 constexpr LengthUnit unit_words[] = {
     {"micron", 1},       {"micrometer", 1},   {"micrometre", 1},   {"nanometer", 1e-3},
     {"nanometre", 1e-3}, {"millimeter", 1e3}, {"millimetre", 1e3}, {"centimeter", 1e4},
@@ -43,13 +43,14 @@ void append_utf8(std::string& text, std::uint32_t code) {
         text += static_cast<char>(code);
         return;
     }
-    const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // bytes after the first
-    text += static_cast<char>((0xF0u << (3 - more) & 0xFFu) | code >> 6 * more);
-    for (int shift = 6 * (more - 1); shift >= 0; shift -= 6)
+    const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // continuation bytes
+    text += static_cast<char>((0xF0u << (3 - continuation) & 0xFFu) | code >> 6 * continuation);
+    for (int shift = 6 * (continuation - 1); shift >= 0; shift -= 6)
         text += static_cast<char>(0x80 | (code >> shift & 0x3F));
 }
 
-/// Bytes of the UTF-8 sequence at `i`, 0 where there is none. Its code goes to `code`.
+/// Returns the bytes of the UTF-8 sequence at `i`, 0 if there is none. Sets `code` to its code
+/// point.
 std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& code) {
     const auto byte = [&](std::size_t k) { return static_cast<unsigned char>(text[k]); };
     const unsigned char first = byte(i);
@@ -64,13 +65,14 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
         if (byte(i + k) >> 6 != 2) return 0;
         code = code << 6 | (byte(i + k) & 0x3Fu);
     }
-    constexpr std::uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};  // for each length
+    constexpr std::uint32_t least_code[] = {0, 0, 0x80, 0x800,
+                                            0x10000};  // for each length in bytes
     const bool is_surrogate = code >> 11 == 0x1B;
-    if (code < least[length] || is_surrogate || code > 0x10FFFF) return 0;
+    if (code < least_code[length] || is_surrogate || code > 0x10FFFF) return 0;
     return length;
 }
 
-/// Calls `use` with every character. Bytes that are not UTF-8 are taken for Latin-1.
+/// Calls `use` with every code point. Bytes that are not UTF-8 are read as Latin-1.
 template <class Use>
 void for_each_code(std::string_view text, const Use& use) {
     for (std::size_t i = 0; i < text.size();) {
@@ -117,7 +119,7 @@ std::optional<double> micrometers_per(std::string_view unit) {
 
 bool is_print_resolution(double pixels_per_inch) {
     constexpr double lowest = 50;
-    constexpr double highest = 10000;  // of film scanners
+    constexpr double highest = 10000;  // a film scanner
     return pixels_per_inch >= lowest && pixels_per_inch <= highest;
 }
 
@@ -168,7 +170,7 @@ std::string utf8_from_utf16(std::u16string_view text) {
         std::uint32_t code = text[i];
         if (code >> 10 == 0x36 && i + 1 < text.size() && text[i + 1] >> 10 == 0x37)
             code = 0x10000 + ((code & 0x3FF) << 10 | (text[++i] & 0x3FFu));
-        append_utf8(result, code >> 11 == 0x1B ? 0xFFFD : code);  // half of a pair
+        append_utf8(result, code >> 11 == 0x1B ? 0xFFFD : code);  // an unpaired surrogate
     }
     return result;
 }

@@ -15,7 +15,7 @@ namespace {
 
 constexpr hssize_t most_characters = 1 << 16;
 
-/// An attribute with its type and space; nothing is open if it is missing.
+/// An open attribute with its type and dataspace. The identifiers are invalid if it is missing.
 struct OpenAttribute {
     OpenAttribute(hid_t object, const std::string& name) {
         if (H5Aexists(object, name.c_str()) <= 0) return;
@@ -73,7 +73,8 @@ std::map<std::string, std::string> read_texts(hid_t object) {
                                                   name.data(), name.size(), H5P_DEFAULT);
         if (length < 1 || length >= static_cast<ssize_t>(name.size())) continue;
         name.resize(static_cast<std::size_t>(length));
-        if (auto text = direct_text_attribute(object, name)) texts.emplace(name, std::move(*text));
+        if (auto text = unrecorded_text_attribute(object, name))
+            texts.emplace(name, std::move(*text));
     }
     return texts;
 }
@@ -83,7 +84,7 @@ void check(bool done, const std::string& name) {
         throw IoError(message("HDF5 cannot write the attribute ", name, ": ", hdf5_write_reason()));
 }
 
-/// h5py gives texts of variable length as str, others as bytes.
+/// Returns the type of texts of variable length, which h5py reads as str, others as bytes.
 Hdf5Id variable_text_type(const std::string& name) {
     Hdf5Id type(H5Tcopy(H5T_C_S1), H5Tclose);
     check(type && H5Tset_size(type.get(), H5T_VARIABLE) >= 0 &&
@@ -99,44 +100,46 @@ void write_attribute(hid_t object, const std::string& name, hid_t type, const Hd
     check(attribute && H5Awrite(attribute.get(), memory_type, values) >= 0, name);
 }
 
-/// Keeps what a helper process read for this process: answers in the order of the questions.
-class Answers {
+/// Answers that a helper process records in shared memory, for this process to replay in order.
+class AnswerRecording {
   public:
-    explicit Answers(const RawFile& file)
-        : path_(file.path()), room_(room_for(file.size())), memory_(room_) {
+    explicit AnswerRecording(const RawFile& file)
+        : path_(file.path()), capacity_(capacity_for(file.size())), memory_(capacity_) {
         current = this;
     }
-    ~Answers() { current = nullptr; }
-    Answers(const Answers&) = delete;
-    Answers& operator=(const Answers&) = delete;
+    ~AnswerRecording() { current = nullptr; }
+    AnswerRecording(const AnswerRecording&) = delete;
+    AnswerRecording& operator=(const AnswerRecording&) = delete;
 
-    /// Gives the kept answers from now on, beginning with the first.
-    void take() {
-        taken_ = true;
+    /// Makes next() return the recorded answers from now on, beginning with the first.
+    void start_replay() {
+        is_replaying_ = true;
         at_ = 0;
     }
 
-    Hdf5Answer next(const std::string& question, const std::function<Hdf5Answer()>& ask) {
-        if (!taken_) {
-            Hdf5Answer answer = ask();
-            keep(question);
-            keep_number(static_cast<index_t>(answer.size()));
-            for (const std::string& part : answer) keep(part);
+    /// Returns the recorded answer to `question`, or records what `ask` returns.
+    RecordedAnswer next(const std::string& question, const std::function<RecordedAnswer()>& ask) {
+        if (!is_replaying_) {
+            RecordedAnswer answer = ask();
+            record(question);
+            record_number(static_cast<index_t>(answer.size()));
+            for (const std::string& part : answer) record(part);
             return answer;
         }
-        if (kept() != question) refuse();
-        Hdf5Answer answer;
-        for (index_t parts = kept_number(); parts > 0; --parts) answer.push_back(kept());
+        if (replayed() != question) refuse();
+        RecordedAnswer answer;
+        for (index_t parts = replayed_number(); parts > 0; --parts) answer.push_back(replayed());
         return answer;
     }
 
-    /// Answers of the file that is being opened, under Hdf5Lock; null if HDF5 is asked directly.
-    static Answers* current;
+    /// Recording for the file that is being opened. Hdf5Lock guards it. Null if there is none.
+    static AnswerRecording* current;
 
   private:
-    /// Bytes for all answers. A number takes 16 bytes here, but may take one in the file. Files
-    /// that this one links to have answers, too. The system provides pages only when they are used.
-    static index_t room_for(index_t file_bytes) {
+    /// Returns the bytes of shared memory for all answers, including those from linked files. A
+    /// number takes 16 bytes here, but may take one in the file. The system provides pages only
+    /// when used.
+    static index_t capacity_for(index_t file_bytes) {
         constexpr index_t most = index_t{64} << 20;
         constexpr index_t least = index_t{4} << 20;
         return std::min(16 * std::min(file_bytes, most) + least, most);
@@ -146,39 +149,42 @@ class Answers {
         throw BadData(message("the attributes of ", path_,
                               " cannot be read: they are damaged, or too large; copy it again"));
     }
-    char* place(index_t bytes) {
-        if (bytes < 0 || bytes > room_ - at_) refuse();
+    /// Returns the next `bytes` bytes of the shared memory.
+    char* advance(index_t bytes) {
+        if (bytes < 0 || bytes > capacity_ - at_) refuse();
         at_ += bytes;
         return static_cast<char*>(memory_.data()) + at_ - bytes;
     }
-    void keep_number(index_t number) { std::memcpy(place(sizeof number), &number, sizeof number); }
-    void keep(const std::string& text) {
-        const auto bytes = static_cast<index_t>(text.size());
-        keep_number(bytes);
-        std::memcpy(place(bytes), text.data(), text.size());
+    void record_number(index_t number) {
+        std::memcpy(advance(sizeof number), &number, sizeof number);
     }
-    index_t kept_number() {
+    void record(const std::string& text) {
+        const auto bytes = static_cast<index_t>(text.size());
+        record_number(bytes);
+        std::memcpy(advance(bytes), text.data(), text.size());
+    }
+    index_t replayed_number() {
         index_t number = 0;
-        std::memcpy(&number, place(sizeof number), sizeof number);
+        std::memcpy(&number, advance(sizeof number), sizeof number);
         return number;
     }
-    std::string kept() {
-        const index_t bytes = kept_number();
-        return {place(bytes), static_cast<std::size_t>(bytes)};
+    std::string replayed() {
+        const index_t bytes = replayed_number();
+        return {advance(bytes), static_cast<std::size_t>(bytes)};
     }
 
     std::string path_;
-    index_t room_;
+    index_t capacity_;
     SharedMemory memory_;
     index_t at_ = 0;
-    bool taken_ = false;
+    bool is_replaying_ = false;
 };
 
-Answers* Answers::current = nullptr;
+AnswerRecording* AnswerRecording::current = nullptr;
 
 }  // namespace
 
-std::optional<std::string> direct_text_attribute(hid_t object, const std::string& name) {
+std::optional<std::string> unrecorded_text_attribute(hid_t object, const std::string& name) {
     const OpenAttribute attribute(object, name);
     if (!attribute || H5Tget_class(attribute.type.get()) != H5T_STRING) return std::nullopt;
     if (H5Tis_variable_str(attribute.type.get()) > 0) return variable_text(attribute);
@@ -193,20 +199,20 @@ std::optional<std::string> direct_text_attribute(hid_t object, const std::string
 }
 
 std::optional<std::string> text_attribute(hid_t object, const std::string& name) {
-    const auto found = carried_answer("text " + name, [&] {
-        const auto text = direct_text_attribute(object, name);
-        return text ? Hdf5Answer{*text} : Hdf5Answer{};
+    const auto found = recorded_answer("text " + name, [&] {
+        const auto text = unrecorded_text_attribute(object, name);
+        return text ? RecordedAnswer{*text} : RecordedAnswer{};
     });
     return found.empty() ? std::nullopt : std::optional(found[0]);
 }
 
 std::vector<std::string> text_list_attribute(hid_t object, const std::string& name) {
-    return carried_answer("list " + name, [&] { return read_text_list(object, name); });
+    return recorded_answer("list " + name, [&] { return read_text_list(object, name); });
 }
 
 std::vector<double> number_attribute(hid_t object, const std::string& name) {
-    const auto found = carried_answer("numbers " + name, [&] {
-        Hdf5Answer all;
+    const auto found = recorded_answer("numbers " + name, [&] {
+        RecordedAnswer all;
         for (const double number : read_numbers(object, name))
             all.emplace_back(reinterpret_cast<const char*>(&number), sizeof number);
         return all;
@@ -218,8 +224,8 @@ std::vector<double> number_attribute(hid_t object, const std::string& name) {
 }
 
 std::map<std::string, std::string> text_attributes(hid_t object) {
-    const auto found = carried_answer("texts", [&] {
-        Hdf5Answer all;
+    const auto found = recorded_answer("texts", [&] {
+        RecordedAnswer all;
         for (const auto& [name, text] : read_texts(object)) all.insert(all.end(), {name, text});
         return all;
     });
@@ -256,20 +262,21 @@ void write_number_attribute(hid_t object, const std::string& name, hid_t type,
                     H5T_NATIVE_DOUBLE, values.data());
 }
 
-Hdf5Answer carried_answer(const std::string& question, const std::function<Hdf5Answer()>& ask) {
-    return Answers::current ? Answers::current->next(question, ask) : ask();
+RecordedAnswer recorded_answer(const std::string& question,
+                               const std::function<RecordedAnswer()>& ask) {
+    return AnswerRecording::current ? AnswerRecording::current->next(question, ask) : ask();
 }
 
 void open_after_trial(const RawFile& file, const std::function<void()>& open,
                       const std::function<void()>& close) {
     if (!damage_is_contained()) return open();
-    std::optional<Answers> answers(std::in_place, file);
-    const bool tried = try_hdf5(file.path(), limits_of_opening(file), [&] {
+    std::optional<AnswerRecording> answers(std::in_place, file);
+    const bool used_helper = try_hdf5(file.path(), limits_of_opening(file), [&] {
         open();
         close();
     });
-    if (tried)
-        answers->take();
+    if (used_helper)
+        answers->start_replay();
     else
         answers.reset();
     open();

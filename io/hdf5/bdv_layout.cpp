@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid. Voxel sizes and
-// names of setups are in an XML file, which is found by its name, or is the input itself.
+// Layout of BigDataViewer: /t00000/s00/0/cells for each time, setup and level of a pyramid. An XML
+// file of the same name, or the input itself, has voxel sizes and names of setups.
 
 #include "io/hdf5/bdv_layout.hpp"
 
@@ -21,16 +21,16 @@
 namespace convolume::io {
 namespace {
 
-constexpr const char* bdv_volume = "t#/s#/#/cells";  // time, setup, level
+constexpr const char* bdv_volume = "t#/s#/#/cells";  // numbers: time, setup, level
 
-/// "s00", the group of a setup.
+/// Returns the name of the group of a setup, such as "s00".
 std::string setup_group(int setup) {
     std::array<char, 20> name{};
     std::snprintf(name.data(), name.size(), "s%02d", setup);
     return name.data();
 }
 
-/// Factors of that level in x, y, z: /s00/resolutions.
+/// Returns the downsampling factors of `level` along x, y, z, from the table /s00/resolutions.
 std::array<double, 3> level_factors(const Hdf5Source& source, int setup, index_t level) {
     const Hdf5Id dataset = source.files.open_object(setup_group(setup) + "/resolutions");
     const bool is_dataset = dataset && H5Iget_type(dataset.get()) == H5I_DATASET;
@@ -47,16 +47,16 @@ std::array<double, 3> level_factors(const Hdf5Source& source, int setup, index_t
     return {row[0], row[1], row[2]};
 }
 
-/// Returns the type of that setup's samples. Until 2023 they were uint16, stored as int16; since
-/// then an attribute says it.
+/// Returns the type of samples of a setup. Until 2023 they were uint16, but stored as int16. Since
+/// then an attribute has the type.
 PixelType type_of_setup(const Hdf5Source& source, int setup, PixelType stored,
                         std::vector<std::string>& notes) {
     const Hdf5Id group = source.files.open_object(setup_group(setup));
-    const auto said = group ? text_attribute(group.get(), "dataType") : std::nullopt;
-    if (!said) return stored == PixelType::int16 ? PixelType::uint16 : stored;
-    if (*said == "uint16" && stored == PixelType::int16) return PixelType::uint16;
-    if (*said != to_string(stored))
-        notes.push_back(message("/", setup_group(setup), " says that samples are ", *said,
+    const auto named_type = group ? text_attribute(group.get(), "dataType") : std::nullopt;
+    if (!named_type) return stored == PixelType::int16 ? PixelType::uint16 : stored;
+    if (*named_type == "uint16" && stored == PixelType::int16) return PixelType::uint16;
+    if (*named_type != to_string(stored))
+        notes.push_back(message("/", setup_group(setup), " says that samples are ", *named_type,
                                 ", but they are stored as ", to_string(stored),
                                 ", as which they are read"));
     return stored;
@@ -76,45 +76,45 @@ void read_types(const Hdf5Source& source, const std::vector<int>& setups, Hdf5Se
     series.metadata.type = *first;
 }
 
-const BdvSetup* setup_in(const BdvXml& xml, int id) {
+const BdvSetup* find_setup(const BdvXml& xml, int id) {
     for (const BdvSetup& setup : xml.setups)
         if (setup.id == id) return &setup;
     return nullptr;
 }
 
-/// Names of the setups: those of their channels, if every setup has another one, else their own.
+/// Returns the names of setups: the names of their channels if all differ, else their own.
 std::vector<std::string> setup_names(const BdvXml& xml, const std::vector<int>& setups) {
     std::vector<std::string> own;
-    std::vector<std::string> of_channels;
+    std::vector<std::string> channel_names;
     std::set<std::string> channels;
     for (const int id : setups) {
-        const BdvSetup* const setup = setup_in(xml, id);
+        const BdvSetup* const setup = find_setup(xml, id);
         if (setup == nullptr) return {};
         const auto channel = setup->attributes.find("channel");
         const auto name = channel == setup->attributes.end()
                               ? xml.channel_names.end()
                               : xml.channel_names.find(channel->second);
-        // Programs that know no name write the number.
+        // Programs without a name for a setup write its number.
         const std::string number = std::to_string(id);
         const bool is_number = setup->name == number || setup->name == "setup " + number;
         own.push_back(is_number ? "" : setup->name);
         if (name == xml.channel_names.end()) continue;
         channels.insert(channel->second);
-        of_channels.push_back(name->second == name->first ? "" : name->second);
+        channel_names.push_back(name->second == name->first ? "" : name->second);
     }
     const auto is_empty = [](const std::string& name) { return name.empty(); };
     const bool use_channels = channels.size() == setups.size() &&
-                              std::none_of(of_channels.begin(), of_channels.end(), is_empty);
-    if (use_channels) return of_channels;
+                              std::none_of(channel_names.begin(), channel_names.end(), is_empty);
+    if (use_channels) return channel_names;
     return std::all_of(own.begin(), own.end(), is_empty) ? std::vector<std::string>{} : own;
 }
 
-/// Says that setups are not channels of one image.
+/// Adds a note if setups are views of different angles, tiles or illuminations instead of channels.
 void note_views(const BdvXml& xml, const std::vector<int>& setups, ImageMetadata& metadata) {
     for (const char* kind : {"angle", "tile", "illumination"}) {
         std::set<std::string> values;
         for (const int id : setups)
-            if (const BdvSetup* const setup = setup_in(xml, id))
+            if (const BdvSetup* const setup = find_setup(xml, id))
                 if (const auto value = setup->attributes.find(kind);
                     value != setup->attributes.end())
                     values.insert(value->second);
@@ -126,7 +126,7 @@ void note_views(const BdvXml& xml, const std::vector<int>& setups, ImageMetadata
 
 void read_voxel_size(const Hdf5Source& source, const BdvXml& xml, const std::vector<int>& setups,
                      index_t level, ImageMetadata& metadata) {
-    const BdvSetup* const first = setup_in(xml, setups[0]);
+    const BdvSetup* const first = find_setup(xml, setups[0]);
     if (first == nullptr || first->unit.empty()) return;
     metadata.unit = first->unit;
     const std::array<double, 3> factors = level_factors(source, setups[0], level);
@@ -134,7 +134,7 @@ void read_voxel_size(const Hdf5Source& source, const BdvXml& xml, const std::vec
         if (first->size_um[i] > 0 && factors[i] > 0)
             metadata.voxel_size_um[2 - i] = first->size_um[i] * factors[i];
     for (const int id : setups) {
-        const BdvSetup* const setup = setup_in(xml, id);
+        const BdvSetup* const setup = find_setup(xml, id);
         if (setup == nullptr || setup->size_um == first->size_um) continue;
         metadata.notes.push_back(message("setup ", id, " has another voxel size than setup ",
                                          setups[0], ", which is taken"));
@@ -169,7 +169,7 @@ std::filesystem::path resolved(const std::filesystem::path& folder, const BdvPat
     return path.absolute ? std::filesystem::path(path.path) : folder / path.path;
 }
 
-/// Reads a file; returns nothing if it does not exist or is no XML of BigDataViewer.
+/// Reads a file. Returns nothing if it does not exist or is not BigDataViewer's XML.
 std::optional<BdvXml> load_bdv_xml(const std::string& path) {
     pugi::xml_document document;
     if (!document.load_file(path.c_str())) return std::nullopt;
@@ -179,23 +179,23 @@ std::optional<BdvXml> load_bdv_xml(const std::string& path) {
 }  // namespace
 
 bool is_bdv_table(const std::string& name) {
-    return parse_placed_name(name, "s#/resolutions", "C") ||
-           parse_placed_name(name, "s#/subdivisions", "C");
+    return parse_numbered_name(name, "s#/resolutions", "C") ||
+           parse_numbered_name(name, "s#/subdivisions", "C");
 }
 
 bool is_of_bdv(const std::string& name) {
-    return parse_placed_name(name, bdv_volume, "TCL") || is_bdv_table(name);
+    return parse_numbered_name(name, bdv_volume, "TCL") || is_bdv_table(name);
 }
 
 std::optional<Hdf5Series> find_bdv(const Hdf5Source& source,
                                    const std::vector<std::string>& datasets) {
-    const std::vector<PlacedDataset> placed = find_placed(datasets, bdv_volume, "TCL");
+    const std::vector<NumberedDataset> placed = find_numbered(datasets, bdv_volume, "TCL");
     if (placed.empty()) return std::nullopt;
     std::set<int> setups;
-    for (const PlacedDataset& volume : placed) setups.insert(static_cast<int>(volume.channel));
+    for (const NumberedDataset& volume : placed) setups.insert(static_cast<int>(volume.channel));
     const std::vector<int> ids(setups.begin(), setups.end());
     Hdf5Series series;
-    place_datasets(source, placed, series);
+    arrange_datasets(source, placed, series);
     ImageMetadata& metadata = series.metadata;
     metadata.format = "BigDataViewer HDF5";
     read_types(source, ids, series);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// BigDataViewer's XML file: voxel sizes and names of setups, and the file that holds the pixels.
+// BigDataViewer's XML file: voxel sizes and names of setups, and the path of the HDF5 file.
 
 #include <array>
 #include <map>
@@ -14,16 +14,16 @@ class xml_document;
 
 namespace convolume::io {
 
-/// A view setup: what is recorded at every time, such as a channel of a tile.
+/// A view setup, which is recorded at every time, such as a channel of a tile.
 struct BdvSetup {
     int id = 0;
     std::string name;
-    std::string unit;                               ///< empty if it is no length
-    std::array<double, 3> size_um{};                ///< x, y, z of level 0; 0 where it is unknown
-    std::map<std::string, std::string> attributes;  ///< "channel", "angle", …: their numbers
+    std::string unit;                 ///< empty if it is no unit of length
+    std::array<double, 3> size_um{};  ///< voxel size along x, y, z of level 0; 0 if it is unknown
+    std::map<std::string, std::string> attributes;  ///< numbers of "channel", "angle", …
 };
 
-/// A file name of the XML, relative to another place or absolute.
+/// A path in the XML file, relative to another path or absolute.
 struct BdvPath {
     std::string path;
     bool absolute = false;
@@ -34,7 +34,7 @@ struct BdvXml {
     BdvPath base;        ///< relative to the XML file
     BdvPath hdf5;        ///< relative to `base`; empty for other loaders
     std::vector<BdvSetup> setups;
-    std::map<std::string, std::string> channel_names;  ///< by their numbers
+    std::map<std::string, std::string> channel_names;  ///< names by channel number
 };
 
 /// Returns the contents of the document; nothing if it is not BigDataViewer's.

@@ -12,11 +12,11 @@
 namespace convolume::io {
 namespace {
 
-/// Deflate, the best of HDF5's own filters, makes at most this many bytes of one.
+/// Maximum bytes that one byte decompresses to. Deflate expands most among HDF5's own filters.
 constexpr index_t deflate_expansion = 1032;
 constexpr index_t hdf5_slack_bytes = 1 << 16;
 constexpr index_t bytes_read_at_once = index_t{64} << 20;
-// One row of chunks (twice that for ragged ends) is read once; more than 256 MiB is not worth it.
+// The cache holds two rows of HDF5 chunks, so each is read once. More than 256 MiB do not pay.
 constexpr index_t least_cache_bytes = index_t{1} << 20;
 constexpr index_t largest_cache_bytes = index_t{256} << 20;
 
@@ -26,7 +26,7 @@ index_t bytes_of(const std::vector<index_t>& dims, std::size_t bytes_each) {
     return bytes;
 }
 
-/// Filters that h5py brings along.
+/// HDF5's number of a filter that h5py provides.
 constexpr H5Z_filter_t lzf_filter = 32000;
 
 std::string cure_of_filter(H5Z_filter_t filter) {
@@ -38,17 +38,17 @@ std::string cure_of_filter(H5Z_filter_t filter) {
            "print(hdf5plugin.PLUGIN_PATH)'";
 }
 
-Hdf5Place place_of(Hdf5Files& files, const std::string& name) {
-    auto place = files.find(name);
-    if (!place) throw BadData(message(files.main().path(), " has no dataset /", name));
-    return *std::move(place);
+Hdf5Location location_of(Hdf5Files& files, const std::string& name) {
+    auto location = files.find(name);
+    if (!location) throw BadData(message(files.main().path(), " has no dataset /", name));
+    return *std::move(location);
 }
 
-constexpr index_t helper_bytes = index_t{64} << 20;
-// Every node of an index of chunks is met all the same: nodes have more entries.
+constexpr index_t helper_box_bytes = index_t{64} << 20;
+// Limit of look-ups, which suffices to visit every node of an index: nodes have several entries.
 constexpr index_t most_lookups = index_t{1} << 20;
 
-/// Far more than decoding takes.
+/// Returns generous limits for decoding `bytes` bytes of samples.
 HelperLimits limits_of_reading(index_t bytes, index_t chunk_bytes) {
     return {2 + static_cast<double>(bytes) / 5e6, (index_t{1} << 30) + 4 * chunk_bytes};
 }
@@ -56,8 +56,9 @@ HelperLimits limits_of_reading(index_t bytes, index_t chunk_bytes) {
 }  // namespace
 
 Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library_only)
-    : place_(place_of(files, name)),
-      full_name_(place_.raw.path() + ":" + (place_.name[0] == '/' ? "" : "/") + place_.name) {
+    : location_(location_of(files, name)),
+      full_name_(location_.raw.path() + ":" + (location_.name[0] == '/' ? "" : "/") +
+                 location_.name) {
     open(0);
     const Hdf5Id file_type(H5Dget_type(id()), H5Tclose);
     const Hdf5Id space(H5Dget_space(id()), H5Sclose);
@@ -86,13 +87,13 @@ Hdf5Dataset::Hdf5Dataset(Hdf5Files& files, const std::string& name, bool library
     }
     chunk_.assign(dims_.size(), 1);
     check_storage(properties.get(), H5Tget_size(file_type.get()));
-    plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
-             (stored_swapped(file_type.get(), type_).has_value() || wide_ != WideInteger::none);
+    is_plain_ = H5Pget_layout(properties.get()) != H5D_COMPACT &&
+                (stored_swapped(file_type.get(), type_).has_value() || wide_ != WideInteger::none);
     if (!library_only) {
         storage_ = find_storage(id(), properties.get(), type_, bytes_of(dims_, size_of(type_)),
-                                place_.raw);
-        // HDF5 does not look whether filters make a whole chunk, and reads what lies behind.
-        if (chunked_ && storage_.kind == Hdf5Storage::Kind::library) plain_ = false;
+                                location_.raw);
+        // HDF5 reads beyond the memory of an HDF5 chunk if a filter returns less than a whole one.
+        if (is_chunked_ && storage_.kind == Hdf5Storage::StorageKind::library) is_plain_ = false;
     }
 
     double row_bytes = static_cast<double>(size_of(type_)) * static_cast<double>(chunk_[0]);
@@ -107,14 +108,14 @@ Hdf5Dataset::~Hdf5Dataset() {
     read_type_.close();
 }
 
-/// Opens it with a chunk cache of that size, or HDF5's own default for 0.
+/// Opens the dataset with a cache of `cache_bytes` for HDF5 chunks, or HDF5's default for 0.
 void Hdf5Dataset::open(index_t cache_bytes) {
     const Hdf5Id access(H5Pcreate(H5P_DATASET_ACCESS), H5Pclose);
     if (cache_bytes > 0)
         H5Pset_chunk_cache(access.get(), 12421,
                            static_cast<std::size_t>(std::max(cache_bytes, least_cache_bytes)),
                            H5D_CHUNK_CACHE_W0_DEFAULT);
-    dataset_ = {H5Dopen2(place_.file, place_.name.c_str(), access.get()), H5Dclose};
+    dataset_ = {H5Dopen2(location_.file, location_.name.c_str(), access.get()), H5Dclose};
     if (!dataset_)
         throw BadData(message(full_name_,
                               " cannot be opened: ", hdf5_failure("it is damaged, copy it again")));
@@ -127,7 +128,7 @@ void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
             message(full_name_,
                     " takes its pixels from other datasets or files; copy them to one with "
                     "h5repack -l CONTI OLD NEW"));
-    chunked_ = layout == H5D_CHUNKED;
+    is_chunked_ = layout == H5D_CHUNKED;
     index_t limit = 1;
     index_t least = 0;
     try {
@@ -146,19 +147,19 @@ void Hdf5Dataset::check_storage(hid_t properties, std::size_t bytes_each) {
     } catch (const InvalidArgument&) {
         least = INT64_MAX;
     }
-    if (least / limit > place_.raw.size() + (limit > 1 ? hdf5_slack_bytes : 0))
+    if (least / limit > location_.raw.size() + (limit > 1 ? hdf5_slack_bytes : 0))
         throw BadData(
             message(full_name_, " claims ", dims_text(dims_), " ", to_string(type_),
-                    " pixels in a file of ", place_.raw.size(),
+                    " pixels in a file of ", location_.raw.size(),
                     " bytes, which cannot hold them; it is damaged or was never written"));
 }
 
 void Hdf5Dataset::check_filters(hid_t properties) {
     for (const auto& [filter, name, value] : stored_filters(properties)) {
-        plug_ins_ = plug_ins_ || filter >= H5Z_FILTER_RESERVED;
-        weak_filters_ =
-            weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
-                              filter != H5Z_FILTER_SHUFFLE);
+        has_plug_in_filters_ = has_plug_in_filters_ || filter >= H5Z_FILTER_RESERVED;
+        has_weak_filters_ =
+            has_weak_filters_ || (filter < H5Z_FILTER_RESERVED && filter != H5Z_FILTER_DEFLATE &&
+                                  filter != H5Z_FILTER_SHUFFLE);
         if (filter >= 0 && H5Zfilter_avail(filter) <= 0)
             throw BadData(message(full_name_, " is compressed by the HDF5 filter ", filter, " (",
                                   name, "), which HDF5 does not find; ", cure_of_filter(filter)));
@@ -179,41 +180,42 @@ void Hdf5Dataset::widen(const std::vector<hsize_t>& start, const std::vector<hsi
     if (wide_ == WideInteger::none) return;
     std::size_t elements = 1;
     for (const hsize_t extent : count) elements *= extent;
-    const auto wrong = widen_integers(samples, static_cast<index_t>(elements), wide_);
-    if (!wrong) return;
-    std::string place;
-    auto rest = static_cast<std::size_t>(wrong->element);
+    const auto inexact = widen_integers(samples, static_cast<index_t>(elements), wide_);
+    if (!inexact) return;
+    std::string index_text;
+    auto rest = static_cast<std::size_t>(inexact->element);
     for (std::size_t d = count.size(); d-- > 0; rest /= count[d])
-        place = message(start[d] + rest % count[d], place.empty() ? "" : ", ") + place;
-    throw BadData(message(full_name_, " holds ", wrong->text, " at (", place,
-                          "); integers of 64 bits are read as float64, which holds them exactly up "
-                          "to 2^53 only; store smaller values, or float64"));
+        index_text =
+            message(start[d] + rest % count[d], index_text.empty() ? "" : ", ") + index_text;
+    throw BadData(message(full_name_, " holds ", inexact->text, " at (", index_text, ")",
+                          inexact_integer_cure));
 }
 
-std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& place,
+std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& chunk_index,
                                                  unsigned& skipped) const {
-    std::vector<hsize_t> start(place.size());
-    for (std::size_t d = 0; d < place.size(); ++d)
-        start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+    std::vector<hsize_t> start(chunk_index.size());
+    for (std::size_t d = 0; d < chunk_index.size(); ++d)
+        start[d] = static_cast<hsize_t>(chunk_index[d] * chunk_[d]);
     const Hdf5Lock lock;
     hsize_t bytes = 0;
     constexpr const char* wrong_size = "a chunk has another size than its dataset says";
-    // HDF5 1.10 gives some size for chunks that were never written.
+    // HDF5 1.10 returns an arbitrary size for HDF5 chunks that were never written.
     if (H5Dget_chunk_storage_size(id(), start.data(), &bytes) < 0 || bytes == 0) return {};
-    if (bytes > static_cast<hsize_t>(place_.raw.size())) {
-        unsigned skips = 0;
+    if (bytes > static_cast<hsize_t>(location_.raw.size())) {
+        unsigned filter_mask = 0;
         haddr_t address = HADDR_UNDEF;
-        hsize_t indexed = 0;
-        if (H5Dget_chunk_info_by_coord(id(), start.data(), &skips, &address, &indexed) < 0)
+        hsize_t indexed_bytes = 0;
+        if (H5Dget_chunk_info_by_coord(id(), start.data(), &filter_mask, &address, &indexed_bytes) <
+            0)
             refuse(hdf5_reason());
-        // H5Dread would take what lies behind the chunk in memory for the rest of it.
+        // H5Dread would read the memory after the HDF5 chunk as its rest.
         if (address != HADDR_UNDEF) refuse(wrong_size);
         return {};
     }
     std::vector<char> stored(bytes);
     std::uint32_t mask = 0;
-    // HDF5 reads as much as the chunk's index says. Of chunks without filters, the size above does
-    // not come from there.
+    // HDF5 reads as many bytes as the index of HDF5 chunks says. Without filters,
+    // H5Dget_chunk_storage_size does not use that index.
     const Hdf5SampleLimit limit(static_cast<index_t>(bytes));
     if (H5Dread_chunk(id(), H5P_DEFAULT, start.data(), &mask, stored.data()) < 0) {
         throw_failed_hdf5_read();
@@ -224,24 +226,24 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& pla
     return stored;
 }
 
-void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) const {
-    const std::size_t rank = place.size();
+void Hdf5Dataset::read_chunk(const std::vector<index_t>& chunk_index, char* samples) const {
+    const std::size_t rank = chunk_index.size();
     std::vector<hsize_t> start(rank);
     std::vector<hsize_t> count(rank);
-    std::size_t there = 1;
+    std::size_t elements = 1;
     for (std::size_t d = 0; d < rank; ++d) {
-        const index_t begin = place[d] * chunk_[d];
+        const index_t begin = chunk_index[d] * chunk_[d];
         start[d] = static_cast<hsize_t>(begin);
         count[d] = static_cast<hsize_t>(std::min(chunk_[d], dims_[d] - begin));
-        there *= count[d];
+        elements *= count[d];
     }
-    std::vector<char> rows(there * size_of(type_));
+    std::vector<char> rows(elements * size_of(type_));
     {
         const Hdf5Lock lock;
         read_box_here(start, count, rows.data());
     }
     const std::size_t row_bytes = count.back() * size_of(type_);
-    for (std::size_t row = 0; row < there / count.back(); ++row) {
+    for (std::size_t row = 0; row < elements / count.back(); ++row) {
         std::size_t rest = row;
         std::size_t to = 0;
         std::size_t stride = static_cast<std::size_t>(chunk_.back());
@@ -255,7 +257,7 @@ void Hdf5Dataset::read_chunk(const std::vector<index_t>& place, char* samples) c
 }
 
 void Hdf5Dataset::refuse(const std::string& reason) const {
-    place_.raw.check_unchanged();
+    location_.raw.check_unchanged();
     throw BadData(
         message(full_name_, " cannot be read: ", reason, "; the file is damaged, copy it again"));
 }
@@ -286,7 +288,7 @@ void Hdf5Dataset::read_here(const Hdf5Volume& volume, const Box3& box,
         first[static_cast<std::size_t>(d)] += static_cast<hsize_t>(box.begin[axis]);
         count[static_cast<std::size_t>(d)] = static_cast<hsize_t>(target.shape[axis]);
     }
-    // HDF5 gives the box in the order of its dimensions.
+    // HDF5 returns samples in the order of the dataset's dimensions.
     Index3 strides{0, 0, 0};
     index_t stride = 1;
     int split = 2;
@@ -298,14 +300,14 @@ void Hdf5Dataset::read_here(const Hdf5Volume& volume, const Box3& box,
                 if (target.shape[axis] > 1) split = axis;
             }
     if (volume.dimension[static_cast<std::size_t>(split)] < 0) {
-        // One sample.
+        // The box is a single sample.
         read_box_here(first, count, target.data);
         return;
     }
     const auto slowest =
         static_cast<std::size_t>(volume.dimension[static_cast<std::size_t>(split)]);
 
-    // Whole rows of chunks, about 64 MiB at a time.
+    // The box is read in layers of whole HDF5 chunks, about 64 MiB at a time.
     const index_t extent = target.shape[split];
     const index_t layer_bytes =
         element_count(target.shape) / extent * static_cast<index_t>(size_of(type_));
@@ -335,11 +337,11 @@ void Hdf5Dataset::read_here(const Hdf5Volume& volume, const Box3& box,
 }
 
 bool Hdf5Dataset::is_trusted() const {
-    return !damage_is_contained() || plug_ins_ || (plain_ && !weak_filters_);
+    return !damage_is_contained() || has_plug_in_filters_ || (is_plain_ && !has_weak_filters_);
 }
 
 void Hdf5Dataset::try_chunks() const {
-    if (!chunked_ || !damage_is_contained()) return;
+    if (!is_chunked_ || !damage_is_contained()) return;
     std::vector<index_t> counts(dims_.size());
     index_t chunks = 1;
     for (std::size_t d = 0; d < dims_.size(); ++d) {
@@ -348,21 +350,21 @@ void Hdf5Dataset::try_chunks() const {
     }
     const index_t step = std::max<index_t>(1, chunks / most_lookups);
     const auto look_up = [&] {
-        bool filled = false;
+        bool has_read_fill_value = false;
         for (index_t number = 0; number < chunks; number += step) {
-            std::vector<index_t> place(dims_.size());
+            std::vector<index_t> chunk_index(dims_.size());
             std::vector<hsize_t> start(dims_.size());
             index_t rest = number;
-            for (std::size_t d = place.size(); d-- > 0; rest /= counts[d]) {
-                place[d] = rest % counts[d];
-                start[d] = static_cast<hsize_t>(place[d] * chunk_[d]);
+            for (std::size_t d = chunk_index.size(); d-- > 0; rest /= counts[d]) {
+                chunk_index[d] = rest % counts[d];
+                start[d] = static_cast<hsize_t>(chunk_index[d] * chunk_[d]);
             }
             hsize_t bytes = 0;
             const bool found = H5Dget_chunk_storage_size(id(), start.data(), &bytes) >= 0;
-            if ((found && bytes > 0) || filled) continue;
-            filled = true;  // what was never written is all alike
+            if ((found && bytes > 0) || has_read_fill_value) continue;
+            has_read_fill_value = true;  // one HDF5 chunk that was never written stands for all
             std::vector<char> samples(static_cast<std::size_t>(chunk_bytes()));
-            read_chunk(place, samples.data());
+            read_chunk(chunk_index, samples.data());
         }
     };
     const double lookups = static_cast<double>(chunks) / static_cast<double>(step);
@@ -372,9 +374,7 @@ void Hdf5Dataset::try_chunks() const {
 }
 
 index_t Hdf5Dataset::chunk_bytes() const {
-    index_t bytes = static_cast<index_t>(size_of(type_));
-    for (const index_t extent : chunk_) bytes *= extent;
-    return bytes;
+    return bytes_of(chunk_, size_of(type_));
 }
 
 void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const {
@@ -383,10 +383,10 @@ void Hdf5Dataset::read(const Hdf5Volume& volume, const Box3& box, const ImageVie
     const index_t plane_bytes = target.shape.y * target.shape.x * bytes_each;
     const int d = volume.dimension[0];
     const index_t depth = d < 0 ? 1 : chunk_[static_cast<std::size_t>(d)];
-    const index_t planes = std::max<index_t>(helper_bytes / plane_bytes / depth, 1) * depth;
+    const index_t planes = std::max<index_t>(helper_box_bytes / plane_bytes / depth, 1) * depth;
     const SharedMemory memory(std::min(planes, target.shape.z) * plane_bytes);
     for (index_t z = 0; z < target.shape.z;) {
-        // Up to the next whole layers of chunks.
+        // Each part ends at a layer of HDF5 chunks.
         const index_t end =
             std::min(target.shape.z, (box.begin.z + z) / depth * depth + planes - box.begin.z);
         const Shape3 shape{end - z, target.shape.y, target.shape.x};

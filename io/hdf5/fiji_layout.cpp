@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fiji's HDF5 plug-in: /t0/channel0, /t0/channel1, … for each time and channel. A stack of one
-// plane has two dimensions.
+// Layout of Fiji's HDF5 plug-in: /t0/channel0, /t0/channel1, … for each time and channel. The
+// dataset of a single plane has two dimensions.
 
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/series.hpp"
@@ -8,7 +8,7 @@
 namespace convolume::io {
 namespace {
 
-/// RGB images are stored with a last dimension of three colors.
+/// Returns the axes of an RGB image, whose last dimension is three colors; "" for other images.
 std::string axes_of_colors(const Hdf5Dataset& dataset) {
     const std::size_t rank = dataset.dims().size();
     const bool colors =
@@ -16,7 +16,7 @@ std::string axes_of_colors(const Hdf5Dataset& dataset) {
     return !colors ? "" : rank == 4 ? "ZYXC" : "YXC";
 }
 
-/// Notes datasets whose voxels have other sizes than those of the first.
+/// Adds a note if a dataset has another voxel size than the first one.
 void compare_sizes(const Hdf5Source& source, Hdf5Series& series) {
     std::vector<double> first;
     for (const std::string& name : series.datasets) {
@@ -34,7 +34,7 @@ void compare_sizes(const Hdf5Source& source, Hdf5Series& series) {
 
 std::optional<Hdf5Series> find_fiji(const Hdf5Source& source,
                                     const std::vector<std::string>& datasets) {
-    const std::vector<PlacedDataset> placed = find_placed(datasets, "t#/channel#", "TC");
+    const std::vector<NumberedDataset> placed = find_numbered(datasets, "t#/channel#", "TC");
     if (placed.empty() || is_pixel_array(source, "data", 2)) return std::nullopt;
     const Hdf5Dataset first(source.files, placed.front().name);
     const std::string colors = axes_of_colors(first);
@@ -42,7 +42,7 @@ std::optional<Hdf5Series> find_fiji(const Hdf5Source& source,
     if (placed.size() == 1) {
         series = plain_series(source, placed.front().name, colors);
     } else {
-        place_datasets(source, placed, series);
+        arrange_datasets(source, placed, series);
         series.metadata.format = "Fiji HDF5";
         read_attributes(first, series.metadata);
         series.metadata.channel_names.clear();

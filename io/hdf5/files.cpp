@@ -18,9 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr int most_links = 16;  // HDF5's own limit for one name
 constexpr std::size_t most_link_bytes = std::size_t{1} << 16;
-constexpr index_t bytes_of_linked_file = index_t{64} << 20;  // HDF5's caches for it
+constexpr index_t linked_file_cache_bytes = index_t{64} << 20;  // HDF5's caches for it
 
-/// Keeps the names of links or objects of one type.
+/// Callback that appends the names of links or objects of one type to the vector `names`.
 template <class Info, auto Type>
 herr_t keep_names(hid_t, const char* name, const Info* info, void* names) {
     try {
@@ -36,7 +36,7 @@ struct LinkTarget {
     std::string object;
 };
 
-/// The target of a soft or external link; nothing if it cannot be read.
+/// Returns the target of a soft or external link, or nothing if it cannot be read.
 std::optional<LinkTarget> target_of(hid_t file, const std::string& name, const H5L_info_t& link) {
     const std::size_t bytes = link.u.val_size;
     if (bytes < 1 || bytes > most_link_bytes) return std::nullopt;
@@ -52,8 +52,8 @@ std::optional<LinkTarget> target_of(hid_t file, const std::string& name, const H
     return LinkTarget{target_file, object};
 }
 
-/// The places where HDF5 looks for a linked file, except those of environment variables.
-std::vector<fs::path> candidates(const fs::path& from, const fs::path& name) {
+/// Returns the paths at which HDF5 searches for a linked file, but no environment variables.
+std::vector<fs::path> linked_file_paths(const fs::path& from, const fs::path& name) {
     std::vector<fs::path> paths;
     if (name.is_absolute()) paths.push_back(name);
     const fs::path tail = name.is_absolute() ? name.filename() : name;
@@ -87,7 +87,8 @@ void Hdf5Files::open(const std::function<void()>& look, const std::function<void
                     main_.raw.path(), " cannot be read as HDF5: ",
                     hdf5_failure("it is truncated, damaged or open for writing, copy it again")));
             look();
-            throw_failed_hdf5_read();  // of what is there or not, such as attributes
+            // errors while checking for optional objects, such as attributes
+            throw_failed_hdf5_read();
         } catch (...) {
             close_all();
             throw;
@@ -97,13 +98,13 @@ void Hdf5Files::open(const std::function<void()>& look, const std::function<void
 }
 
 void Hdf5Files::close() {
-    known_.clear();
+    linked_by_name_.clear();
     linked_.clear();
     main_.id.close();
 }
 
-std::optional<Hdf5Place> Hdf5Files::find(const std::string& name) {
-    File* file = &main_;
+std::optional<Hdf5Location> Hdf5Files::find(const std::string& name) {
+    InputFile* file = &main_;
     std::string reached;
     std::string rest = name;
     int links = 0;
@@ -132,20 +133,20 @@ std::optional<Hdf5Place> Hdf5Files::find(const std::string& name) {
         if (link.type == H5L_TYPE_EXTERNAL || target->object.starts_with('/')) reached.clear();
         rest = target->object + "/" + rest;
     }
-    return Hdf5Place{file->id.get(), file->raw, reached.empty() ? "/" : reached};
+    return Hdf5Location{file->id.get(), file->raw, reached.empty() ? "/" : reached};
 }
 
 Hdf5Id Hdf5Files::open_object(const std::string& name) {
-    const auto place = find(name);
-    if (!place) return {};
-    return {H5Oopen(place->file, place->name.c_str(), H5P_DEFAULT), H5Oclose};
+    const auto location = find(name);
+    if (!location) return {};
+    return {H5Oopen(location->file, location->name.c_str(), H5P_DEFAULT), H5Oclose};
 }
 
-std::vector<std::string> Hdf5Files::external_links(const Hdf5Place& place) const {
+std::vector<std::string> Hdf5Files::external_links(const Hdf5Location& location) const {
     std::vector<std::string> names;
-    if (H5Lvisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+    if (H5Lvisit_by_name(location.file, location.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
                          keep_names<H5L_info_t, H5L_TYPE_EXTERNAL>, &names, H5P_DEFAULT) < 0)
-        throw BadData(message("the links of ", place.raw.path(),
+        throw BadData(message("the links of ", location.raw.path(),
                               " cannot be listed: ", hdf5_failure("it is damaged, copy it again")));
     return names;
 }
@@ -155,30 +156,31 @@ void Hdf5Files::check_unchanged() const {
     for (const auto& file : linked_) file->raw.check_unchanged();
 }
 
-Hdf5Files::File& Hdf5Files::linked(const File& from, const std::string& link,
-                                   const std::string& name) {
-    File*& known = known_[{&from, name}];
-    if (known != nullptr) return *known;
-    std::unique_ptr<File> opened = open_linked(from, link, name);
-    if (opened->raw.identity() == main_.raw.identity()) return *(known = &main_);
+Hdf5Files::InputFile& Hdf5Files::linked(const InputFile& from, const std::string& link,
+                                        const std::string& name) {
+    InputFile*& linked_file = linked_by_name_[{&from, name}];
+    if (linked_file != nullptr) return *linked_file;
+    std::unique_ptr<InputFile> opened = open_linked(from, link, name);
+    if (opened->raw.identity() == main_.raw.identity()) return *(linked_file = &main_);
     for (const auto& file : linked_)
-        if (opened->raw.identity() == file->raw.identity()) return *(known = file.get());
-    extend_helper_limits({limits_of_opening(opened->raw).processor_s, bytes_of_linked_file});
+        if (opened->raw.identity() == file->raw.identity()) return *(linked_file = file.get());
+    extend_helper_limits({limits_of_opening(opened->raw).processor_s, linked_file_cache_bytes});
     opened->id = open_hdf5_input(opened->raw);
     if (!opened->id)
         throw BadData(message(opened->raw.path(), ", to which /", link, " of ", from.raw.path(),
                               " is a link, cannot be read as HDF5: ",
                               hdf5_failure("it is truncated or damaged, copy it again")));
     linked_.push_back(std::move(opened));
-    return *(known = linked_.back().get());
+    return *(linked_file = linked_.back().get());
 }
 
-std::unique_ptr<Hdf5Files::File> Hdf5Files::open_linked(const File& from, const std::string& link,
-                                                        const std::string& name) const {
-    for (const fs::path& path : candidates(from.raw.path(), name)) {
+std::unique_ptr<Hdf5Files::InputFile> Hdf5Files::open_linked(const InputFile& from,
+                                                             const std::string& link,
+                                                             const std::string& name) const {
+    for (const fs::path& path : linked_file_paths(from.raw.path(), name)) {
         std::error_code failed;
         if (!fs::exists(path, failed)) continue;
-        return std::make_unique<File>(path.string());
+        return std::make_unique<InputFile>(path.string());
     }
     const std::string folder = fs::path(from.raw.path()).parent_path().string();
     throw InputNotFound(message("/", link, " of ", from.raw.path(), " is a link to the file ", name,
@@ -203,7 +205,7 @@ std::string list_text(const std::vector<std::string>& datasets) {
     return text.empty() ? "none" : text;
 }
 
-/// "/a/b/" as HDF5 lists it: "a/b".
+/// Returns the name in HDF5's lists, such as "a/b" for "/a/b/".
 std::string plain_name(std::string name) {
     while (!name.empty() && name.front() == '/') name.erase(0, 1);
     while (!name.empty() && name.back() == '/') name.pop_back();
@@ -216,10 +218,10 @@ bool is_dataset(const Hdf5Source& source, const std::string& name) {
     return object && H5Iget_type(object.get()) == H5I_DATASET;
 }
 
-/// Lists datasets of one file and, through its links, of others.
-class DatasetList {
+/// Lists the datasets of a file and of the files that it links to.
+class DatasetLister {
   public:
-    explicit DatasetList(const Hdf5Source& source) : files_(source.files) {}
+    explicit DatasetLister(const Hdf5Source& source) : files_(source.files) {}
 
     std::vector<std::string> all() {
         add_group({files_.id(), files_.main(), "/"}, "");
@@ -228,32 +230,34 @@ class DatasetList {
     }
 
   private:
-    /// Adds the datasets below the group at `place`, whose name in the main file is `prefix`.
-    void add_group(const Hdf5Place& place, const std::string& prefix) {
-        const auto here = std::make_pair(&place.raw, place.name);
-        if (std::find(within_.begin(), within_.end(), here) != within_.end()) return;
-        if (within_.size() >= deepest_links) return;
+    /// Adds the datasets below the group at `location`. `prefix` is its path in the main file.
+    void add_group(const Hdf5Location& location, const std::string& prefix) {
+        const auto group = std::make_pair(&location.raw, location.name);
+        if (std::find(open_groups_.begin(), open_groups_.end(), group) != open_groups_.end())
+            return;
+        if (open_groups_.size() >= deepest_links) return;
         if (++groups_ > most_groups) refuse();
-        within_.push_back(here);
-        for (const std::string& name : datasets_below(place)) add(prefix + name);
-        for (const std::string& name : files_.external_links(place)) add_link(prefix + name);
-        within_.pop_back();
+        open_groups_.push_back(group);
+        for (const std::string& name : datasets_below(location)) add(prefix + name);
+        for (const std::string& name : files_.external_links(location)) add_link(prefix + name);
+        open_groups_.pop_back();
     }
 
+    /// Adds the dataset that an external link leads to, or the datasets below the group.
     void add_link(const std::string& name) {
         linked_ = true;
-        std::optional<Hdf5Place> place;
+        std::optional<Hdf5Location> location;
         try {
-            if (const auto found = files_.find(name)) place.emplace(*found);
-        } catch (const Error&) {  // the error is thrown when the dataset is needed
+            if (const auto found = files_.find(name)) location.emplace(*found);
+        } catch (const Error&) {  // the error is thrown when the dataset is opened
             add(name);
             return;
         }
-        if (!place) return add(name);
-        const Hdf5Id object(H5Oopen(place->file, place->name.c_str(), H5P_DEFAULT), H5Oclose);
+        if (!location) return add(name);
+        const Hdf5Id object(H5Oopen(location->file, location->name.c_str(), H5P_DEFAULT), H5Oclose);
         const H5I_type_t type = object ? H5Iget_type(object.get()) : H5I_DATASET;
         if (type == H5I_DATASET) add(name);
-        if (type == H5I_GROUP) add_group(*place, name + "/");
+        if (type == H5I_GROUP) add_group(*location, name + "/");
     }
 
     void add(const std::string& name) {
@@ -267,11 +271,11 @@ class DatasetList {
                               ":/NAME"));
     }
 
-    static std::vector<std::string> datasets_below(const Hdf5Place& place) {
+    static std::vector<std::string> datasets_below(const Hdf5Location& location) {
         std::vector<std::string> names;
-        if (H5Ovisit_by_name(place.file, place.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
+        if (H5Ovisit_by_name(location.file, location.name.c_str(), H5_INDEX_NAME, H5_ITER_INC,
                              keep_names<H5O_info_t, H5O_TYPE_DATASET>, &names, H5P_DEFAULT) < 0)
-            throw BadData(message("the datasets of ", place.raw.path(), " cannot be listed: ",
+            throw BadData(message("the datasets of ", location.raw.path(), " cannot be listed: ",
                                   hdf5_failure("it is damaged, copy it again")));
         return names;
     }
@@ -280,14 +284,14 @@ class DatasetList {
     std::vector<std::string> names_;
     bool linked_ = false;
     int groups_ = 0;
-    /// Groups that are being listed, by file and name.
-    std::vector<std::pair<const RawFile*, std::string>> within_;
+    /// Groups that contain the current one, by file and name.
+    std::vector<std::pair<const RawFile*, std::string>> open_groups_;
 };
 
 }  // namespace
 
 std::vector<std::string> list_datasets(const Hdf5Source& source) {
-    return DatasetList(source).all();
+    return DatasetLister(source).all();
 }
 
 std::string named_dataset(const Hdf5Source& source, const std::string& name) {
@@ -313,8 +317,8 @@ bool is_pixel_array(const Hdf5Source& source, const std::string& name, int least
            text_attribute(dataset.get(), "CLASS") != "DIMENSION_SCALE";
 }
 
-Hdf5Choice default_dataset(const Hdf5Source& source, const std::vector<std::string>& datasets,
-                           int least_dimensions) {
+ChosenDataset default_dataset(const Hdf5Source& source, const std::vector<std::string>& datasets,
+                              int least_dimensions) {
     constexpr const char* usual_names[] = {"data", "t0/channel0", "Data", "exported_data"};
     if (datasets.size() == 1) return {datasets[0], 0};
     std::vector<std::string> arrays;

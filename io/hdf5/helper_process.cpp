@@ -26,37 +26,39 @@
 namespace convolume::io {
 namespace {
 
-std::atomic<bool> contained{false};
-bool is_helper = false;  // processes of one thread
+std::atomic<bool> is_containment_on{false};
+bool is_helper = false;  // set in helper processes, which have one thread
 
-// Sanitizers slow programs down, and take address space without bounds.
+// Sanitizers slow programs down, and take unlimited address space.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
+constexpr bool is_sanitized = true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool sanitized = true;
+constexpr bool is_sanitized = true;
 #else
-constexpr bool sanitized = false;
+constexpr bool is_sanitized = false;
 #endif
 #else
-constexpr bool sanitized = false;
+constexpr bool is_sanitized = false;
 #endif
 
-constexpr double most_waiting_s = 30;
-constexpr double time_factor = sanitized ? 20 : 1;
+constexpr double longest_wait_s = 30;
+constexpr double time_factor = is_sanitized ? 20 : 1;
 
-/// Errors as a helper says them: a letter, then their sentence. More special ones are first.
+/// A type of errors that a helper process can report, as a letter and the message. In the table,
+/// derived types precede their bases.
 struct ErrorKind {
     char letter;
-    bool (*holds)(const std::exception&);
-    void (*raise)(const std::string& text);
+    bool (*matches)(const std::exception&);
+    void (*rethrow)(const std::string& text);
 };
-template <class Kind>
+template <class ErrorType>
 constexpr ErrorKind error_kind(char letter) {
-    return {
-        letter,
-        [](const std::exception& error) { return dynamic_cast<const Kind*>(&error) != nullptr; },
-        [](const std::string& text) { throw Kind(text); }};
+    return {letter,
+            [](const std::exception& error) {
+                return dynamic_cast<const ErrorType*>(&error) != nullptr;
+            },
+            [](const std::string& text) { throw ErrorType(text); }};
 }
 constexpr ErrorKind error_kinds[] = {
     {'M',
@@ -76,13 +78,13 @@ constexpr char other_letter = 'o';
 
 char letter_of(const std::exception& error) {
     for (const ErrorKind& kind : error_kinds)
-        if (kind.holds(error)) return kind.letter;
+        if (kind.matches(error)) return kind.letter;
     return other_letter;
 }
 
-[[noreturn]] void raise(char letter, const std::string& text) {
+[[noreturn]] void throw_reported(char letter, const std::string& text) {
     for (const ErrorKind& kind : error_kinds)
-        if (kind.letter == letter) kind.raise(text);
+        if (kind.letter == letter) kind.rethrow(text);
     throw Error(text);
 }
 
@@ -97,7 +99,7 @@ bool write_all(int descriptor, const char* text, std::size_t bytes) {
     return true;
 }
 
-bool say(int descriptor, char letter, const char* text) {
+bool send_report(int descriptor, char letter, const char* text) {
     return write_all(descriptor, &letter, 1) && write_all(descriptor, text, std::strlen(text));
 }
 
@@ -110,14 +112,14 @@ index_t address_space_bytes() {
     return index_t{pages} * ::sysconf(_SC_PAGESIZE);
 }
 
-void limit(int resource, rlim_t most) {
+void lower_limit(int resource, rlim_t most) {
     rlimit now{};
     if (::getrlimit(static_cast<__rlimit_resource>(resource), &now) != 0) return;
     now.rlim_cur = std::min(now.rlim_cur, most);
     ::setrlimit(static_cast<__rlimit_resource>(resource), &now);
 }
 
-/// Lets the timer run for `seconds` of processor time from now on.
+/// Sets the timer that ends the helper process after `seconds` of processor time.
 void set_timer_of_helper(double seconds) {
     itimerval when{};
     when.it_value.tv_sec = static_cast<time_t>(seconds);
@@ -126,8 +128,8 @@ void set_timer_of_helper(double seconds) {
     ::setitimer(ITIMER_PROF, &when, nullptr);
 }
 
-/// What ends the helper: its limits, a crash, the end of the process; not what the terminal sends,
-/// whose handlers are the process's.
+/// Sets the causes that end the helper process: its limits, a crash, the end of this process.
+/// Signals from the terminal do not end it, since their handlers belong to this process.
 void set_limits(const HelperLimits& limits) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     ::prctl(PR_SET_DUMPABLE, 0);
@@ -139,56 +141,58 @@ void set_limits(const HelperLimits& limits) {
     sigaddset(&timer, SIGPROF);
     ::sigprocmask(SIG_UNBLOCK, &timer, nullptr);
     set_timer_of_helper(time_factor * limits.processor_s);
-    limit(RLIMIT_CORE, 0);
-    // What the C library says of a crash.
-    const int nowhere = sanitized ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
-    if (nowhere >= 0) ::dup2(nowhere, STDERR_FILENO);
-    if (!sanitized) limit(RLIMIT_AS, static_cast<rlim_t>(address_space_bytes() + limits.bytes));
+    lower_limit(RLIMIT_CORE, 0);
+    // Messages of the C library about a crash are dropped.
+    const int null_device = is_sanitized ? -1 : ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (null_device >= 0) ::dup2(null_device, STDERR_FILENO);
+    if (!is_sanitized)
+        lower_limit(RLIMIT_AS, static_cast<rlim_t>(address_space_bytes() + limits.bytes));
 }
 
-[[noreturn]] void be_helper(int descriptor, const HelperLimits& limits,
-                            const std::function<void()>& begin, const std::function<void()>& work) {
-    bool said = false;
+[[noreturn]] void run_helper(int descriptor, const HelperLimits& limits,
+                             const std::function<void()>& begin,
+                             const std::function<void()>& work) {
+    bool is_reported = false;
     is_helper = true;
     try {
         set_limits(limits);
         begin();
         work();
-        said = say(descriptor, done_letter, "");
+        is_reported = send_report(descriptor, done_letter, "");
     } catch (const std::exception& error) {
-        said = say(descriptor, letter_of(error), error.what());
+        is_reported = send_report(descriptor, letter_of(error), error.what());
     } catch (...) {
     }
-    ::_exit(said ? 0 : 1);
+    ::_exit(is_reported ? 0 : 1);
 }
 
 class Pipe {
   public:
-    Pipe() : open_(::pipe2(ends_, O_CLOEXEC) == 0) {}
+    Pipe() : is_open_(::pipe2(ends_, O_CLOEXEC) == 0) {}
     ~Pipe() {
-        close_writing();
-        if (open_) ::close(ends_[0]);
+        close_writing_end();
+        if (is_open_) ::close(ends_[0]);
     }
     Pipe(const Pipe&) = delete;
     Pipe& operator=(const Pipe&) = delete;
 
-    explicit operator bool() const { return open_; }
-    int reading() const { return ends_[0]; }
-    int writing() const { return ends_[1]; }
-    void close_writing() {
-        if (open_ && ends_[1] >= 0) ::close(ends_[1]);
+    explicit operator bool() const { return is_open_; }
+    int reading_end() const { return ends_[0]; }
+    int writing_end() const { return ends_[1]; }
+    void close_writing_end() {
+        if (is_open_ && ends_[1] >= 0) ::close(ends_[1]);
         ends_[1] = -1;
     }
 
   private:
     int ends_[2] = {-1, -1};
-    bool open_;
+    bool is_open_;
 };
 
-/// All that the helper says until it ends; false where it does not end in time.
-bool listen(int descriptor, double most_s, std::string& said) {
+/// Reads the report of a helper process until it ends. Returns false if it does not end in time.
+bool read_report(int descriptor, double longest_s, std::string& report) {
     using Clock = std::chrono::steady_clock;
-    const auto end = Clock::now() + std::chrono::duration<double>(most_s);
+    const auto end = Clock::now() + std::chrono::duration<double>(longest_s);
     while (true) {
         const auto left = std::chrono::duration<double, std::milli>(end - Clock::now()).count();
         if (left <= 0) return false;
@@ -200,18 +204,18 @@ bool listen(int descriptor, double most_s, std::string& said) {
         const ssize_t got = ::read(descriptor, part, sizeof part);
         if (got < 0 && errno == EINTR) continue;
         if (got <= 0) return true;
-        said.append(part, static_cast<std::size_t>(got));
+        report.append(part, static_cast<std::size_t>(got));
     }
 }
 
 }  // namespace
 
 void contain_damage(bool on) {
-    contained = on;
+    is_containment_on = on;
 }
 
 bool damage_is_contained() {
-    return contained;
+    return is_containment_on;
 }
 
 bool run_in_helper(const std::string& path, const HelperLimits& limits,
@@ -220,13 +224,13 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     if (!pipe) return false;
     const pid_t helper = ::fork();
     if (helper < 0) return false;
-    if (helper == 0) be_helper(pipe.writing(), limits, begin, work);
-    pipe.close_writing();
-    std::string said;
+    if (helper == 0) run_helper(pipe.writing_end(), limits, begin, work);
+    pipe.close_writing_end();
+    std::string report;
     bool ended = false;
-    const double most_s = time_factor * limits.processor_s + most_waiting_s;
+    const double longest_s = time_factor * limits.processor_s + longest_wait_s;
     try {
-        ended = listen(pipe.reading(), most_s, said);
+        ended = read_report(pipe.reading_end(), longest_s, report);
     } catch (const std::bad_alloc&) {
         ::kill(helper, SIGKILL);
         ::waitpid(helper, nullptr, 0);
@@ -238,8 +242,8 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
     do waited = ::waitpid(helper, &status, 0);
     while (waited < 0 && errno == EINTR);
     if (!ended) return false;
-    if (!said.empty() && said[0] == done_letter) return true;
-    if (!said.empty()) raise(said[0], said.substr(1));
+    if (!report.empty() && report[0] == done_letter) return true;
+    if (!report.empty()) throw_reported(report[0], report.substr(1));
     const bool too_long = waited == helper && WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF;
     throw BadData(message(path, " cannot be read: the library for its format ",
                           too_long ? "does not come to an end" : "crashes",
@@ -254,7 +258,7 @@ void extend_helper_limits(const HelperLimits& more) {
                         static_cast<double>(left.it_value.tv_usec) * 1e-6 +
                         time_factor * more.processor_s);
     rlimit memory{};
-    if (sanitized || ::getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY)
+    if (is_sanitized || ::getrlimit(RLIMIT_AS, &memory) != 0 || memory.rlim_cur == RLIM_INFINITY)
         return;
     memory.rlim_cur = std::min(memory.rlim_cur + static_cast<rlim_t>(more.bytes), memory.rlim_max);
     ::setrlimit(RLIMIT_AS, &memory);

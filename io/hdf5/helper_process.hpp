@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Work that a damaged file may make crash or hang, in a forked copy of the process: there it can do
-// no harm.
+// Helper processes: forked copies of this process for work that a damaged file may make crash or
+// hang. This process is then unharmed.
 
 #include <functional>
 #include <string>
@@ -10,32 +10,35 @@
 
 namespace convolume::io {
 
-/// Whether contain_damage() was asked for.
+/// Tells whether contain_damage() has enabled helper processes.
 bool damage_is_contained();
 
+/// Limits of a helper process.
 struct HelperLimits {
-    double processor_s;  ///< a helper that needs more is ended
-    index_t bytes;       ///< of memory that it may take beside what the process has
+    double processor_s;  ///< processor time in seconds, after which the helper process is ended
+    /// bytes of memory that the helper process may take in addition to this process's
+    index_t bytes;
 };
 
-/// Does `work`, which reads the file `path`, in a helper process. Throws what it throws, and
-/// BadData where it crashes or exceeds its limits. What it changes in memory is lost, but for
-/// SharedMemory. `begin` is called first in the helper, to renew locks that other threads may hold.
-/// Returns false where the system has no room for a process, or the helper waits for something for
-/// half a minute: then nothing is known about the file.
+/// Runs `work`, which reads the file `path`, in a helper process. Throws the exception of `work`,
+/// and BadData if the helper process crashes or exceeds its limits. Its changes of memory are lost,
+/// except in SharedMemory. The helper process calls `begin` first, to renew locks that other
+/// threads may hold. Returns false if no process can be created, or if it waits for half a minute.
+/// Nothing is then known about the file.
 ///
-/// The caller holds all locks that `work` takes, so that none is held by a thread that the helper
-/// does not have.
+/// The caller holds all locks that `work` takes: a thread that holds one does not exist in the
+/// helper.
 bool run_in_helper(const std::string& path, const HelperLimits& limits,
                    const std::function<void()>& begin, const std::function<void()>& work);
 
-/// In a helper process, adds to its limits: the file leads to another one. Does nothing elsewhere.
+/// Extends the limits of a helper process that calls this, since the file links to another one.
+/// Does nothing in other processes.
 void extend_helper_limits(const HelperLimits& more);
 
-/// Memory of this process and of helpers that begin after it.
+/// Memory that this process shares with helper processes that start later.
 class SharedMemory {
   public:
-    /// Throws OutOfMemory.
+    /// Allocates the memory. Throws OutOfMemory.
     explicit SharedMemory(index_t bytes);
     ~SharedMemory();
     SharedMemory(const SharedMemory&) = delete;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole chunks; sizes are
-// texts in attributes.
+// Layout of Imaris: /DataSet/ResolutionLevel 0/TimePoint t/Channel c/Data, padded to whole HDF5
+// chunks. Sizes are texts in attributes.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* imaris_volume = "DataSet/ResolutionLevel #/TimePoint #/Channel #/Data";
 const std::string image_group = "DataSetInfo/Image";
-constexpr double size_rounding = 1e-12;  // relative, of extents divided by sizes
+constexpr double size_rounding = 1e-12;  // relative rounding error of extents divided by sizes
 
 std::string text_at(const Hdf5Source& source, const std::string& path, const std::string& name) {
     const Hdf5Id object = source.files.open_object(path);
@@ -26,24 +26,24 @@ double number_at(const Hdf5Source& source, const std::string& path, const std::s
     return parse_number(text_at(source, path, name)).value_or(0);
 }
 
-/// Sets the shape without the padding of the dataset. The sizes are beside it, and for the first
-/// level of the pyramid also in the description of the whole image.
-void crop(const Hdf5Source& source, const std::string& dataset, index_t level,
-          ImageMetadata& metadata) {
+/// Sets the shape without the padding of the dataset. The size is in attributes of the dataset's
+/// group. For the first level of the pyramid, it is also in the group of the whole image.
+void remove_padding(const Hdf5Source& source, const std::string& dataset, index_t level,
+                    ImageMetadata& metadata) {
     const std::string group = dataset.substr(0, dataset.rfind('/'));
     bool unknown = false;
     for (int axis = 0; axis < 3; ++axis) {
         const std::string letter(1, "ZYX"[axis]);
-        const double beside = number_at(source, group, "ImageSize" + letter);
-        const double whole = level == 0 ? number_at(source, image_group, letter) : 0;
-        const double size = beside >= 1 ? beside : whole;
+        const double of_group = number_at(source, group, "ImageSize" + letter);
+        const double of_image = level == 0 ? number_at(source, image_group, letter) : 0;
+        const double size = of_group >= 1 ? of_group : of_image;
         const auto stored = static_cast<double>(metadata.shape[axis]);
         unknown = unknown || size < 1;
-        if (beside >= 1 && whole >= 1 && beside != whole)
+        if (of_group >= 1 && of_image >= 1 && of_group != of_image)
             metadata.notes.push_back(message("ImageSize", letter, " of /", group, " is ",
-                                             number_text(beside), ", but ", letter, " of /",
-                                             image_group, " is ", number_text(whole), ": ",
-                                             number_text(std::min(beside, stored)), " is taken"));
+                                             number_text(of_group), ", but ", letter, " of /",
+                                             image_group, " is ", number_text(of_image), ": ",
+                                             number_text(std::min(of_group, stored)), " is taken"));
         else if (size > stored)
             metadata.notes.push_back(message("/", dataset, " holds ", number_text(stored),
                                              " samples along ", letter,
@@ -72,7 +72,7 @@ void read_calibration(const Hdf5Source& source, ImageMetadata& metadata) {
     }
 }
 
-/// "1.000 0.500 0.000": red, green, blue.
+/// Parses a color such as "1.000 0.500 0.000": red, green, blue.
 std::optional<std::uint32_t> color_of(const std::string& text) {
     std::istringstream numbers(text);
     std::uint32_t color = 0;
@@ -93,18 +93,18 @@ bool is_of_imaris(const std::string& name) {
 
 std::optional<Hdf5Series> find_imaris(const Hdf5Source& source,
                                       const std::vector<std::string>& datasets) {
-    const std::vector<PlacedDataset> placed = find_placed(datasets, imaris_volume, "LTC");
+    const std::vector<NumberedDataset> placed = find_numbered(datasets, imaris_volume, "LTC");
     if (placed.empty()) return std::nullopt;
     Hdf5Series series;
-    place_datasets(source, placed, series);
+    arrange_datasets(source, placed, series);
     ImageMetadata& metadata = series.metadata;
     metadata.format = "Imaris HDF5";
-    crop(source, series.datasets[0], placed.back().level, metadata);
+    remove_padding(source, series.datasets[0], placed.back().level, metadata);
     read_calibration(source, metadata);
     bool named = false;
     for (index_t c = 0; c < metadata.channels; ++c) {
         const std::string& dataset = series.datasets[static_cast<std::size_t>(c)];
-        const index_t number = parse_placed_name(dataset, imaris_volume, "LTC")->channel;
+        const index_t number = parse_numbered_name(dataset, imaris_volume, "LTC")->channel;
         const std::string group = "DataSetInfo/Channel " + std::to_string(number);
         metadata.channel_names.push_back(text_at(source, group, "Name"));
         named = named || !metadata.channel_names.back().empty();

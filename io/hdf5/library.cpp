@@ -11,7 +11,7 @@
 #include <limits>
 #include <memory>
 #include <new>
-// Where a driver is declared depends on the version.
+// The header that declares file drivers depends on the version.
 #if __has_include(<H5FDdevelop.h>)
 #include <H5FDdevelop.h>
 #else
@@ -26,16 +26,16 @@ namespace {
 
 std::recursive_mutex& library_mutex() {
     static std::recursive_mutex mutex;
-    // Without memory HDF5 crashes as it begins: then bad_alloc is thrown here.
+    // HDF5 crashes at its start if it has no memory. Then bad_alloc is thrown here instead.
     static const auto room = [] { return std::make_unique<char[]>(1 << 20) != nullptr; }();
     static_cast<void>(room);
-    // At exit the library would close once more what it failed to close, and crash.
-    static const herr_t all_closed_here = H5dont_atexit();
-    static_cast<void>(all_closed_here);
+    // At exit the library would again close what it had failed to close, and crash.
+    static const herr_t no_exit_handler = H5dont_atexit();
+    static_cast<void>(no_exit_handler);
     return mutex;
 }
 
-/// Whether the system has no memory, as opposed to too little for a size that a damaged file gave.
+/// Tells whether memory is short; else a damaged file made HDF5 ask for too much.
 bool memory_is_short() {
     constexpr std::size_t little = std::size_t{64} << 20;
     void* const probe =
@@ -45,40 +45,41 @@ bool memory_is_short() {
     return false;
 }
 
-// In helper processes, which have one thread.
+// State of helper processes, which have one thread.
 bool in_helper = false;
 bool memory_was_refused = false;
 
 constexpr const char* refused_memory = "the system refused HDF5 memory: close other programs";
 constexpr const char* no_reason = "HDF5 gave no reason";
 
-struct Reason {
+/// The reason of a failed call.
+struct Hdf5ErrorReason {
     std::string text;
-    bool memory = false;
+    bool is_memory_refused = false;
 };
 
-herr_t keep_reason(unsigned, const H5E_error2_t* error, void* found) {
-    auto& reason = *static_cast<Reason*>(found);
+herr_t keep_innermost_reason(unsigned, const H5E_error2_t* error, void* found) {
+    auto& reason = *static_cast<Hdf5ErrorReason*>(found);
     try {
         if (error->desc != nullptr) reason.text = error->desc;
-        reason.memory = reason.memory || error->min_num == H5E_NOSPACE;
+        reason.is_memory_refused = reason.is_memory_refused || error->min_num == H5E_NOSPACE;
         return 0;
     } catch (...) {  // exceptions must not pass through HDF5
-        reason.memory = true;
+        reason.is_memory_refused = true;
         return -1;
     }
 }
 
-Reason reason_on(hid_t stack) {
-    Reason reason;
-    // Downward: from the call to what made it fail, so that the last one stays.
-    H5Ewalk2(stack, H5E_WALK_DOWNWARD, keep_reason, &reason);
+Hdf5ErrorReason reason_on(hid_t stack) {
+    Hdf5ErrorReason reason;
+    // The walk goes from the failed call to its cause, so the innermost reason is kept.
+    H5Ewalk2(stack, H5E_WALK_DOWNWARD, keep_innermost_reason, &reason);
     return reason;
 }
 
-/// What HDF5 calls where one of its functions fails.
+/// Handler that HDF5 calls if one of its functions fails.
 herr_t note_refused_memory(hid_t stack, void*) {
-    memory_was_refused = memory_was_refused || reason_on(stack).memory;
+    memory_was_refused = memory_was_refused || reason_on(stack).is_memory_refused;
     return 0;
 }
 
@@ -86,20 +87,20 @@ void print_no_errors() {
     H5Eset_auto2(H5E_DEFAULT, in_helper ? note_refused_memory : nullptr, nullptr);
 }
 
-/// In a helper process the thread that holds the lock is another one. It has no other threads.
+/// Initializes a helper process. It renews the lock, whose owner is a thread of the other process.
 void begin_helper() {
     new (&library_mutex()) std::recursive_mutex;
     in_helper = true;
     print_no_errors();
 }
 
-// Under Hdf5Lock, like all of HDF5.
+// Hdf5Lock guards these variables.
 std::exception_ptr failed_read;
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
-std::size_t most_samples = no_limit;  // bytes at once
+std::size_t most_samples = no_limit;  // bytes in one call
 index_t samples_read = 0;             // bytes
 
-/// A file of the driver. HDF5 knows the first member only.
+/// A file of our file driver. HDF5 knows the first member only.
 struct DriverFile {
     H5FD_t known{};
     const RawFile* file = nullptr;
@@ -113,9 +114,9 @@ const DriverFile& driver_file(const H5FD_t* known) {
     return *reinterpret_cast<const DriverFile*>(known);
 }
 
-/// Exceptions must not pass through HDF5.
+/// Returns the result of `work`, or `failed` after an exception, which must not pass through HDF5.
 template <class Result, class Work>
-Result guarded(Result failed, const Work& work) {
+Result catch_exceptions(Result failed, const Work& work) {
     try {
         return work();
     } catch (...) {
@@ -125,13 +126,13 @@ Result guarded(Result failed, const Work& work) {
 }
 
 H5FD_t* open_file(const char* name, unsigned flags, hid_t access, haddr_t) {
-    return guarded<H5FD_t*>(nullptr, [&]() -> H5FD_t* {
+    return catch_exceptions<H5FD_t*>(nullptr, [&]() -> H5FD_t* {
         if ((flags & H5F_ACC_RDWR) != 0) return nullptr;
         const void* const info = H5Pget_driver_info(access);
         if (info == nullptr) return nullptr;
         auto opened = std::make_unique<DriverFile>();
         opened->file = *static_cast<const RawFile* const*>(info);
-        // Hdf5Files follows links to other files.
+        // Hdf5Files opens the files that links lead to; HDF5 must not.
         if (opened->file->path() != name) return nullptr;
         return &opened.release()->known;
     });
@@ -165,28 +166,29 @@ haddr_t get_end_of_file(const H5FD_t* known, H5FD_mem_t) {
     return static_cast<haddr_t>(driver_file(known).file->size());
 }
 
-// HDF5 asks for some KiB at once where it does not know how long a description is.
+// Bytes beyond the end of the file that HDF5 may ask for. If it does not know how long a
+// description is, it reads some KiB at once.
 constexpr size_t most_beyond_end = 1 << 20;
 
-// Samples that the file does not hold are an error. Descriptions may be shorter than HDF5 asks for
-// at once; what is beyond the end is 0, and HDF5 sees whether it needed it.
+// Reads from the file. Missing samples are an error. Descriptions may end before the bytes that
+// HDF5 asks for. The rest is then 0, and HDF5 notices if it needed more.
 herr_t read_file(H5FD_t* known, H5FD_mem_t type, hid_t, haddr_t address, size_t bytes,
                  void* target) {
-    return guarded<herr_t>(-1, [&]() -> herr_t {
+    return catch_exceptions<herr_t>(-1, [&]() -> herr_t {
         const RawFile& file = *driver_file(known).file;
         const auto size = static_cast<haddr_t>(file.size());
-        size_t there = bytes;
+        size_t bytes_present = bytes;
         if (type != H5FD_MEM_DRAW)
-            there =
+            bytes_present =
                 static_cast<size_t>(std::min<haddr_t>(bytes, address < size ? size - address : 0));
-        if (bytes - there > most_beyond_end) return -1;
+        if (bytes - bytes_present > most_beyond_end) return -1;
         if (type == H5FD_MEM_DRAW) {
             if (bytes > most_samples) return -1;
             samples_read += static_cast<index_t>(bytes);
         }
-        if (there > 0)
-            file.read(static_cast<index_t>(address), target, static_cast<index_t>(there));
-        std::memset(static_cast<char*>(target) + there, 0, bytes - there);
+        if (bytes_present > 0)
+            file.read(static_cast<index_t>(address), target, static_cast<index_t>(bytes_present));
+        std::memset(static_cast<char*>(target) + bytes_present, 0, bytes - bytes_present);
         return 0;
     });
 }
@@ -196,12 +198,12 @@ herr_t refuse_to_write(H5FD_t*, H5FD_mem_t, hid_t, haddr_t, size_t, const void*)
 }
 
 herr_t lock_file(H5FD_t* known, hbool_t) {
-    return guarded<herr_t>(
+    return catch_exceptions<herr_t>(
         -1, [&]() -> herr_t { return driver_file(known).file->lock_shared() ? 0 : -1; });
 }
 
 herr_t unlock_file(H5FD_t*) {
-    return 0;  // as it is closed
+    return 0;  // RawFile unlocks the file when it is closed
 }
 
 hid_t driver() {
@@ -209,7 +211,8 @@ hid_t driver() {
         H5FD_class_t known{};
 #ifdef H5FD_CLASS_VERSION
         known.version = H5FD_CLASS_VERSION;
-        constexpr int own_number = 511;  // of those that are not registered with The HDF Group
+        // a number for drivers that are not registered with The HDF Group
+        constexpr int own_number = 511;
         known.value = static_cast<H5FD_class_value_t>(own_number);
 #endif
         known.name = "convolume";
@@ -260,20 +263,20 @@ Hdf5Box::Hdf5Box(hid_t dataset, const std::vector<hsize_t>& start,
                  const std::vector<hsize_t>& count)
     : in_file(H5Dget_space(dataset), H5Sclose),
       in_memory(H5Screate_simple(static_cast<int>(count.size()), count.data(), nullptr), H5Sclose),
-      selected(in_file && in_memory &&
-               H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr,
-                                   count.data(), nullptr) >= 0) {}
+      is_selected(in_file && in_memory &&
+                  H5Sselect_hyperslab(in_file.get(), H5S_SELECT_SET, start.data(), nullptr,
+                                      count.data(), nullptr) >= 0) {}
 
 std::string hdf5_reason() {
     throw_failed_hdf5_read();
-    const Reason reason = reason_on(H5E_DEFAULT);
-    if (reason.memory && memory_is_short()) throw OutOfMemory(refused_memory);
+    const Hdf5ErrorReason reason = reason_on(H5E_DEFAULT);
+    if (reason.is_memory_refused && memory_is_short()) throw OutOfMemory(refused_memory);
     return reason.text.empty() ? no_reason : reason.text;
 }
 
 std::string hdf5_failure(const std::string& cure_of_damage) {
     const std::string reason = hdf5_reason();
-    // Later versions of HDF5 write descriptions that this one does not know.
+    // Later versions of HDF5 write descriptions that this version does not know.
     constexpr const char* newer[] = {"version", "unknown message", "unknown datatype"};
     if (std::none_of(std::begin(newer), std::end(newer),
                      [&](const char* words) { return reason.find(words) != std::string::npos; }))
@@ -288,9 +291,9 @@ std::string hdf5_failure(const std::string& cure_of_damage) {
 }
 
 std::string hdf5_write_reason() {
-    const Reason reason = reason_on(H5E_DEFAULT);
-    // The kind of error is not always that of refused memory; the words are.
-    if (reason.memory || reason.text.starts_with("memory allocation failed"))
+    const Hdf5ErrorReason reason = reason_on(H5E_DEFAULT);
+    // HDF5 does not always mark refused memory as such; the words tell.
+    if (reason.is_memory_refused || reason.text.starts_with("memory allocation failed"))
         throw OutOfMemory(refused_memory);
     return reason.text.empty() ? no_reason : reason.text;
 }
@@ -298,13 +301,14 @@ std::string hdf5_write_reason() {
 Hdf5Id open_hdf5_input(const RawFile& file) {
     const Hdf5Id access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose);
     const RawFile* const info = &file;
-    failed_read = nullptr;  // of another file, which nobody missed
+    failed_read = nullptr;  // error of another file that did not matter
     if (!access || H5Pset_driver(access.get(), driver(), &info) < 0) return {};
     return {H5Fopen(file.path().c_str(), H5F_ACC_RDONLY, access.get()), H5Fclose};
 }
 
 HelperLimits limits_of_opening(const RawFile& file) {
-    constexpr index_t bytes = index_t{512} << 20;  // the largest cache of chunks is half of that
+    // the largest cache of HDF5 chunks is half of this
+    constexpr index_t bytes = index_t{512} << 20;
     return {1 + std::min(static_cast<double>(file.size()) / 20e6, 100.0), bytes};
 }
 

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Identifies the state of a file; empty where there is none.
+/// Returns a text that identifies the state of a file; empty if it does not exist.
 std::string state_of(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return {};
@@ -29,7 +29,7 @@ index_t bytes_of(const std::string& path) {
     return failed ? 0 : static_cast<index_t>(bytes);
 }
 
-/// Large datasets begin at a page of memory, so that whole pages are read and written.
+/// Returns properties that align large datasets with pages of memory, which is faster.
 Hdf5Id file_access() {
     constexpr hsize_t least_bytes = 1 << 20;
     constexpr hsize_t alignment_bytes = 4096;
@@ -43,14 +43,15 @@ Hdf5Id file_access() {
 
 Hdf5Output::Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes)
     : name_(path.dataset.empty() ? "/data" : path.dataset),
-      adds_(overwrite && !path.dataset.empty()),
-      copied_(adds_ ? state_of(path.file) : std::string()),
+      keeps_other_objects_(overwrite && !path.dataset.empty()),
+      copied_state_(keeps_other_objects_ ? state_of(path.file) : std::string()),
       output_(path.file, overwrite,
-              copied_.empty() ? expected_bytes : checked_add(expected_bytes, bytes_of(path.file))) {
-    if (!copied_.empty()) copy_existing();
+              copied_state_.empty() ? expected_bytes
+                                    : checked_add(expected_bytes, bytes_of(path.file))) {
+    if (!copied_state_.empty()) copy_existing();
     const Hdf5Lock lock;
     try {
-        if (!copied_.empty()) {
+        if (!copied_state_.empty()) {
             open_copy();
             remove_dataset();
         } else {
@@ -71,7 +72,7 @@ Hdf5Output::~Hdf5Output() {
 }
 
 void Hdf5Output::copy_existing() {
-    // Whoever may not write the file may not replace it by a copy either.
+    // A user who may not write the file may not replace it by a copy either.
     if (::access(output_.target().c_str(), W_OK) != 0)
         throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ",
                                    std::strerror(errno), "; write to another file"));
@@ -94,15 +95,15 @@ void Hdf5Output::remove_dataset() {
         throw CannotCreate(message("cannot write ", name_, " into ", output_.target(), ": ", part,
                                    " ", reason, "; choose another name"));
     };
-    // Each part of the name is looked at before what it leads to.
+    // Each component of the name is checked before the components after it.
     for (std::size_t end = name_.find('/', 1);; end = name_.find('/', end + 1)) {
         const std::string part = name_.substr(0, end);
-        const htri_t there = H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
-        check(there >= 0);
-        if (there == 0) return;
+        const htri_t exists = H5Lexists(file_.get(), part.c_str(), H5P_DEFAULT);
+        check(exists >= 0);
+        if (exists == 0) return;
         H5L_info_t link;
         check(H5Lget_info(file_.get(), part.c_str(), &link, H5P_DEFAULT) >= 0);
-        // Behind an external link lies another file, which must not be touched.
+        // An external link leads to another file, which must not be changed.
         if (link.type != H5L_TYPE_HARD && link.type != H5L_TYPE_SOFT)
             refuse(part, "is a link to another file");
         const Hdf5Id found(H5Oopen(file_.get(), part.c_str(), H5P_DEFAULT), H5Oclose);
@@ -159,8 +160,8 @@ void Hdf5Output::commit() {
         check(dataset_.close());
         check(file_.close());
     }
-    // What is left of a race: a change between this line and the renaming.
-    if (adds_ && state_of(output_.target()) != copied_)
+    // A race remains: a change between this check and the renaming goes unnoticed.
+    if (keeps_other_objects_ && state_of(output_.target()) != copied_state_)
         throw IoError(
             message(output_.target(), " was changed while ", name_,
                     " was written into a copy of it: nothing was replaced; run it again"));

@@ -11,38 +11,39 @@
 
 namespace convolume::io {
 
-/// Where the path names a dataset of a file that exists, everything else in the file is kept: the
-/// dataset is added to a copy, or replaced in it, and the copy takes the file's name. Otherwise the
-/// file is new. Members throw IoError, as AtomicOutput does.
+/// Writer of one dataset. If the path names a dataset of an existing file, the rest of the file is
+/// kept. The dataset is added to a copy of the file, or replaced in it, and the copy then takes the
+/// file's name. Otherwise the file is new. Members throw IoError, as AtomicOutput does.
 class Hdf5Output {
   public:
-    /// Also throws CannotCreate where the file cannot be opened by HDF5, the name is that of
-    /// something else than a dataset, or the way to it leaves the file.
+    /// Creates the temporary file. Throws CannotCreate if HDF5 cannot open the file, the name is
+    /// not that of a dataset, or a link in its path leads to another file.
     Hdf5Output(const PathSpec& path, bool overwrite, index_t expected_bytes);
     ~Hdf5Output();
     Hdf5Output(const Hdf5Output&) = delete;
     Hdf5Output& operator=(const Hdf5Output&) = delete;
 
-    /// Creates the dataset, and the groups it lies in; `properties` are a dataset's.
+    /// Creates the dataset and its groups. `properties` are the dataset's creation properties.
     void create_dataset(hid_t type, const std::vector<hsize_t>& dims, hid_t properties);
     hid_t dataset() const { return dataset_.get(); }
 
-    /// Writes a box of the dataset, of samples of `type`.
+    /// Writes a box of the dataset from samples of `type`.
     void write(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count, hid_t type,
                const void* data);
 
-    /// Stores a chunk as it is in the file, filters applied; `start` is its first sample.
+    /// Stores the HDF5 chunk whose first sample is `start`, with filters already applied.
     void write_chunk(const std::vector<hsize_t>& start, const std::vector<char>& stored);
 
-    /// Where the samples of a contiguous dataset, created with early allocation, are in file().
+    /// Returns the offset in file() of a contiguous dataset, which was created with early
+    /// allocation.
     index_t dataset_offset() const;
     AtomicOutput& file() { return output_; }
 
-    /// Closes the file and gives it its name. Throws IoError where a dataset is named and the file
-    /// has changed, or appeared, since this began.
+    /// Closes the file and gives it its final name. If a dataset is named, throws IoError if the
+    /// file was changed or created since construction.
     void commit();
 
-    /// Throws IoError with HDF5's reason unless `done`. The caller holds an Hdf5Lock.
+    /// Throws IoError with HDF5's reason unless `done`. The caller holds Hdf5Lock.
     void check(bool done) const;
 
   private:
@@ -52,8 +53,9 @@ class Hdf5Output {
     void remove_dataset();
 
     std::string name_;
-    bool adds_;           // a dataset to a file, if there is one
-    std::string copied_;  // the state of that file; empty where there was none
+    bool keeps_other_objects_;  // adds or replaces a dataset if the file exists
+    std::string
+        copied_state_;  // state of the existing file that was copied; empty if there was none
     AtomicOutput output_;
     Hdf5Id file_;
     Hdf5Id dataset_;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One dataset that is the image, with the attributes of h5py, ilastik, Fiji's plug-in and netCDF.
-// Its dimensions are named by axistags of ilastik, labels of h5py, or dimension scales: datasets
-// that hold the coordinates along a dimension of others (HDF5's own, and netCDF's coordinate
-// variables).
+// An image in one dataset, with the attributes of h5py, ilastik, Fiji's plug-in and netCDF.
+// Dimensions are named by axistags of ilastik, labels of h5py or dimension scales. Such a scale is
+// a dataset with the coordinates along a dimension of others (in HDF5 and netCDF).
 
 #include <algorithm>
 #include <array>
@@ -24,25 +23,27 @@
 namespace convolume::io {
 namespace {
 
-struct Hdf5Scale {
-    std::string name;            ///< last part of the scale's name; empty where there is no scale
-    std::string unit;            ///< attribute `units`; may be empty
-    std::optional<double> step;  ///< distance of neighbors, if the coordinates are evenly spaced
+/// The dimension scale of a dimension.
+struct DimensionScale {
+    std::string name;            ///< last component of the scale's name; empty if there is no scale
+    std::string unit;            ///< value of the attribute `units`; may be empty
+    std::optional<double> step;  ///< distance of neighbors if the coordinates are evenly spaced
 };
 
 constexpr hsize_t most_coordinates = 1 << 20;
-/// Coordinates in single precision are rounded.
-constexpr double evenness = 1e-3;
+/// Relative tolerance for uneven distances: coordinates in single precision are rounded.
+constexpr double spacing_tolerance = 1e-3;
 constexpr double step_rounding = 1e-7;
 
-/// Distance of neighbors, if all distances are equal within `evenness`.
+/// Returns the distance of neighbors if all distances are equal within `spacing_tolerance`.
 std::optional<double> step_of(const std::vector<double>& coordinates) {
     const auto intervals = static_cast<double>(coordinates.size()) - 1;
     if (intervals < 1) return std::nullopt;
     const double step = (coordinates.back() - coordinates.front()) / intervals;
     if (!std::isfinite(step) || step == 0) return std::nullopt;
     for (std::size_t i = 1; i < coordinates.size(); ++i)
-        if (!(std::abs(coordinates[i] - coordinates[i - 1] - step) <= evenness * std::abs(step)))
+        if (!(std::abs(coordinates[i] - coordinates[i - 1] - step) <=
+              spacing_tolerance * std::abs(step)))
             return std::nullopt;
     return std::abs(step);
 }
@@ -64,7 +65,7 @@ std::optional<double> read_step(hid_t scale, hsize_t extent) {
     if (H5Dread(scale, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, coordinates.data()) < 0)
         return std::nullopt;
     const auto step = step_of(coordinates);
-    // 0.1 µm, not the mean of rounded distances.
+    // Returns, for example, 0.1 µm instead of the mean of rounded distances.
     return step ? std::optional(near_decimal(*step, step_rounding)) : step;
 }
 
@@ -76,7 +77,7 @@ std::string last_name(hid_t object) {
     return name.substr(name.rfind('/') + 1);
 }
 
-/// Calls `use` with the first scale of every dimension; it is not open where there is none.
+/// Calls `use` with the first scale of every dimension; the identifier is invalid if it has none.
 template <class Use>
 void for_each_scale(hid_t dataset, std::size_t rank, const Use& use) {
     if (H5Aexists(dataset, "DIMENSION_LIST") <= 0) return;
@@ -102,42 +103,44 @@ void for_each_scale(hid_t dataset, std::size_t rank, const Use& use) {
     }
 }
 
-/// The first scale of every dimension; empty if the dataset has none.
-std::vector<Hdf5Scale> read_scales(const Hdf5Dataset& dataset) {
-    constexpr std::size_t parts = 3;
+/// Reads the first scale of every dimension; empty if the dataset has none.
+std::vector<DimensionScale> read_scales(const Hdf5Dataset& dataset) {
+    constexpr std::size_t texts_a_scale = 3;
     const std::vector<index_t>& dims = dataset.dims();
-    const Hdf5Answer found = carried_answer("scales", [&] {
-        Hdf5Answer answer;
+    const RecordedAnswer found = recorded_answer("scales", [&] {
+        RecordedAnswer answer;
         for_each_scale(dataset.id(), dims.size(), [&](hid_t scale) {
-            const std::size_t d = answer.size() / parts;
-            const bool there = scale >= 0;
-            const auto step =
-                there ? read_step(scale, static_cast<hsize_t>(dims[d])) : std::optional<double>();
-            answer.push_back(there ? last_name(scale) : "");
-            answer.push_back(there ? direct_text_attribute(scale, "units").value_or("") : "");
+            const std::size_t d = answer.size() / texts_a_scale;
+            const bool has_scale = scale >= 0;
+            const auto step = has_scale ? read_step(scale, static_cast<hsize_t>(dims[d]))
+                                        : std::optional<double>();
+            answer.push_back(has_scale ? last_name(scale) : "");
+            answer.push_back(has_scale ? unrecorded_text_attribute(scale, "units").value_or("")
+                                       : "");
             answer.push_back(step ? number_text(*step) : "");
         });
         return answer;
     });
-    std::vector<Hdf5Scale> scales;
-    for (std::size_t i = 0; i + parts <= found.size(); i += parts)
+    std::vector<DimensionScale> scales;
+    for (std::size_t i = 0; i + texts_a_scale <= found.size(); i += texts_a_scale)
         scales.push_back({found[i], found[i + 1], parse_number(found[i + 2])});
     return scales;
 }
 
-/// One dimension.
+/// Label and size that the file gives for a dimension.
 struct Hdf5Dimension {
-    std::string label;              ///< empty where the file gives none
-    std::optional<double> size_um;  ///< distance of neighbors along it
+    std::string label;              ///< empty if the file gives none
+    std::optional<double> size_um;  ///< distance of neighbors along the dimension in µm
 };
 
+/// Labels and sizes of all dimensions, and notes about them.
 struct Hdf5Dimensions {
-    std::vector<Hdf5Dimension> all;       ///< empty if nothing is said, else one for each dimension
+    std::vector<Hdf5Dimension> all;       ///< empty, or one for each dimension
     std::vector<std::string> notes;       ///< sentences about axes that are not used
     std::vector<std::string> size_notes;  ///< sentences about voxel sizes that are not used
 };
 
-/// '?' for no label, nothing for a word that names no axis.
+/// Returns the axis that a label names, '?' for an empty label, nothing for an unknown word.
 std::optional<char> axis_of_label(const std::string& label) {
     constexpr std::pair<const char*, char> words[] = {
         {"", '?'},        {"t", 'T'},      {"time", 'T'},      {"times", 'T'},
@@ -149,13 +152,14 @@ std::optional<char> axis_of_label(const std::string& label) {
         {"x", 'X'},       {"col", 'X'},    {"cols", 'X'},      {"column", 'X'},
         {"columns", 'X'}, {"width", 'X'},
     };
-    const std::string known = lower_case(label);
+    const std::string lower_label = lower_case(label);
     for (const auto& [word, axis] : words)
-        if (known == word) return axis;
+        if (lower_label == word) return axis;
     return std::nullopt;
 }
 
-/// µm along an axis of axistags; nothing where the unit is unknown.
+/// Returns the distance of neighbors in µm along an axis of axistags. Returns nothing if there is
+/// no resolution, 0 if it has no unit of length.
 std::optional<double> size_of_axis(const nlohmann::json& axis, const nlohmann::json& units,
                                    const std::string& key) {
     if (!axis.contains("resolution") || !axis["resolution"].is_number()) return std::nullopt;
@@ -164,11 +168,12 @@ std::optional<double> size_of_axis(const nlohmann::json& axis, const nlohmann::j
     const bool has_unit = units.is_object() && units.contains(key) && units[key].is_string();
     const auto micrometers =
         micrometers_per(has_unit ? units[key].get<std::string>() : std::string());
-    // 0: there is a resolution, but no unit of length.
+    // 0 means a resolution without a unit of length.
     return micrometers ? resolution * *micrometers : 0.0;
 }
 
-/// ilastik's {"axes": [{"key": "z", "resolution": 0.3, …}, …]} and {"z": "um", …}.
+/// Reads the axes from ilastik's axistags, such as {"axes": [{"key": "z", "resolution": 0.3, …},
+/// …]}, and axis_units, such as {"z": "um", …}.
 void read_axistags(const std::string& axistags, const std::string& axis_units,
                    Hdf5Dimensions& dimensions, std::size_t rank, const std::string& what) {
     const nlohmann::json tags = nlohmann::json::parse(axistags, nullptr, false);
@@ -210,15 +215,15 @@ std::string label_text(const std::vector<Hdf5Dimension>& dimensions) {
     return text;
 }
 
-/// Reads what the dataset says. `axistags` and `axis_units` are its attributes of these names, as
-/// JSON; they may be empty.
+/// Reads what the dataset says about its dimensions. `axistags` and `axis_units` are its attributes
+/// of these names, as JSON; they may be empty.
 Hdf5Dimensions read_dimensions(const Hdf5Dataset& dataset, const std::string& axistags,
                                const std::string& axis_units) {
     const std::size_t rank = dataset.dims().size();
     Hdf5Dimensions dimensions;
     read_axistags(axistags, axis_units, dimensions, rank, dataset.full_name());
     const std::vector<std::string> labels = text_list_attribute(dataset.id(), "DIMENSION_LABELS");
-    const std::vector<Hdf5Scale> scales = read_scales(dataset);
+    const std::vector<DimensionScale> scales = read_scales(dataset);
     if (dimensions.all.empty() && (labels.size() == rank || !scales.empty()))
         dimensions.all.resize(rank);
     for (std::size_t d = 0; d < dimensions.all.size(); ++d) {
@@ -239,10 +244,9 @@ Hdf5Dimensions read_dimensions(const Hdf5Dataset& dataset, const std::string& ax
     return dimensions;
 }
 
-/// The axes that labels name: t, c, z, y, x, and words such as time, channel, depth, row, column.
-/// Empty if there are no labels, if they agree with the usual order, or if they are not understood
-/// and the image has three dimensions at most, which is noted. Throws BadData if more dimensions
-/// have labels that are not understood.
+/// Returns the axes that labels name: t, c, z, y, x, and words such as time, channel, depth, row,
+/// column. Returns "" if there are no labels or they agree with the usual order. If labels are not
+/// understood, images of at most three dimensions get a note; others throw BadData.
 std::string labelled_axes(Hdf5Dimensions& dimensions, const Hdf5Dataset& dataset) {
     if (!has_labels(dimensions.all)) return "";
     std::string axes;
@@ -255,7 +259,7 @@ std::string labelled_axes(Hdf5Dimensions& dimensions, const Hdf5Dataset& dataset
     if (understood && is_axes(axes)) return axes;
     const std::size_t rank = axes.size();
     const std::string usual = rank <= 5 ? std::string("TCZYX").substr(5 - rank) : "";
-    // Labels of some dimensions only, which say what would be assumed without them.
+    // Labels of only some dimensions agree with the usual order if each of them does.
     for (std::size_t d = 0; d < usual.size() && understood; ++d)
         understood = axes[d] == '?' || axes[d] == usual[d];
     if (understood && !usual.empty()) return "";
@@ -275,16 +279,16 @@ std::string labelled_axes(Hdf5Dimensions& dimensions, const Hdf5Dataset& dataset
     return "";
 }
 
-/// Takes the text of that name out of metadata.text; empty if there is none.
-std::string take_text(ImageMetadata& metadata, const std::string& name) {
+/// Removes the text `name` from metadata.text and returns it; "" if there is none.
+std::string extract_text(ImageMetadata& metadata, const std::string& name) {
     auto text = metadata.text.extract(name);
     return text ? std::move(text.mapped()) : "";
 }
 
-/// Voxel sizes of axes that have none yet.
+/// Sets the voxel sizes of axes that have none yet.
 void take_sizes(const Hdf5Dimensions& dimensions, const AxisLayout& layout,
                 ImageMetadata& metadata) {
-    // Leading dimensions of 1 come and go.
+    // The layout may have added or dropped leading dimensions of 1.
     const std::size_t rank = dimensions.all.size();
     for (std::size_t i = 0; i < layout.axes.size(); ++i) {
         const auto axis = std::string("ZYX").find(layout.axes[i]);
@@ -298,7 +302,7 @@ void take_sizes(const Hdf5Dimensions& dimensions, const AxisLayout& layout,
 
 void read_attributes(const Hdf5Dataset& dataset, ImageMetadata& metadata) {
     metadata.text = text_attributes(dataset.id());
-    metadata.unit = take_text(metadata, "unit");
+    metadata.unit = extract_text(metadata, "unit");
     const std::vector<double> sizes = number_attribute(dataset.id(), "element_size_um");
     for (std::size_t axis = 0; axis < 3 && sizes.size() == 3; ++axis)
         if (sizes[axis] > 0) metadata.voxel_size_um[axis] = decimal_of_float(sizes[axis]);
@@ -322,9 +326,9 @@ Hdf5Series plain_series(const Hdf5Source& source, const std::string& name,
     metadata.format = "HDF5";
     metadata.type = dataset.type();
     read_attributes(dataset, metadata);
-    const std::string axistags = take_text(metadata, "axistags");
+    const std::string axistags = extract_text(metadata, "axistags");
     Hdf5Dimensions dimensions =
-        read_dimensions(dataset, axistags, take_text(metadata, "axis_units"));
+        read_dimensions(dataset, axistags, extract_text(metadata, "axis_units"));
     const std::string file_axes = axes.empty() ? labelled_axes(dimensions, dataset) : "";
     series.layout = axis_layout(dataset.dims(), file_axes, axes, dataset.full_name());
     set_extents(metadata, series.layout);

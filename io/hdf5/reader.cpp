@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of HDF5 images. Of chunked datasets, HDF5 gives the chunks as they are stored, one at a
-// time, and several threads decode them.
+// Reads boxes of HDF5 images. HDF5 reads HDF5 chunks one by one; several threads decode them.
 
 #include <algorithm>
 #include <deque>
@@ -24,12 +23,13 @@ namespace convolume::io {
 namespace {
 
 constexpr index_t most_cached_bytes = index_t{256} << 20;
-/// Decoding fewer bytes takes less time than starting a thread.
+/// Bytes whose decoding takes longer than starting a thread.
 constexpr index_t inflated_bytes_a_thread = index_t{256} << 10;
 
-class ChunkReader {
+/// Reads and decodes the HDF5 chunks of a dataset, through a cache.
+class Hdf5ChunkReader {
   public:
-    ChunkReader(const Hdf5Dataset& dataset, index_t number, ChunkCache& cache)
+    Hdf5ChunkReader(const Hdf5Dataset& dataset, index_t number, Hdf5ChunkCache& cache)
         : dataset_(dataset), number_(number), cache_(cache) {
         for (const index_t extent : dataset.chunk()) samples_ *= extent;
         bytes_ = samples_ * static_cast<index_t>(size_of(dataset.type()));
@@ -37,105 +37,95 @@ class ChunkReader {
 
     index_t bytes() const { return bytes_; }
 
-    /// The chunk at that place among the chunks.
-    ChunkCache::Chunk at(const std::vector<index_t>& place) const {
+    /// Returns the HDF5 chunk with this index along every dimension.
+    Hdf5ChunkCache::Chunk at(const std::vector<index_t>& chunk_index) const {
         index_t key = 0;
-        for (std::size_t d = 0; d < place.size(); ++d)
-            key = key * ceil_div(dataset_.dims()[d], dataset_.chunk()[d]) + place[d];
-        return cache_.get({number_, key}, bytes_, [&] { return decode(place); });
+        for (std::size_t d = 0; d < chunk_index.size(); ++d)
+            key = key * ceil_div(dataset_.dims()[d], dataset_.chunk()[d]) + chunk_index[d];
+        return cache_.get({number_, key}, bytes_, [&] { return decode(chunk_index); });
     }
 
   private:
-    ChunkCache::Chunk decode(const std::vector<index_t>& place) const {
+    Hdf5ChunkCache::Chunk decode(const std::vector<index_t>& chunk_index) const {
         const Hdf5Storage& storage = dataset_.storage();
         const std::shared_ptr<char[]> samples(new char[static_cast<std::size_t>(bytes_)]);
         unsigned skipped = 0;
-        const std::vector<char> stored = dataset_.read_stored_chunk(place, skipped);
+        const std::vector<char> stored = dataset_.read_stored_chunk(chunk_index, skipped);
         if (stored.empty()) {
-            dataset_.read_chunk(place, samples.get());
+            dataset_.read_chunk(chunk_index, samples.get());
             return samples;
         }
-        const std::string wrong = decode_chunk(storage.filters, skipped, stored, samples.get(),
-                                               static_cast<std::size_t>(bytes_));
-        if (!wrong.empty()) dataset_.refuse(wrong);
+        const std::string problem = decode_chunk(storage.filters, skipped, stored, samples.get(),
+                                                 static_cast<std::size_t>(bytes_));
+        if (!problem.empty()) dataset_.refuse(problem);
         if (storage.swapped) swap_pixels(samples.get(), samples_, dataset_.type());
         return samples;
     }
 
     const Hdf5Dataset& dataset_;
     index_t number_;
-    ChunkCache& cache_;
+    Hdf5ChunkCache& cache_;
     index_t samples_ = 1;
     index_t bytes_ = 0;
 };
 
-/// Reads `box` of the volume at `place` from a dataset whose storage is chunks. `number` tells the
-/// datasets that share `cache` apart. Throws BadData, or IoError when the file was changed.
-void read_chunks(const Hdf5Dataset& dataset, index_t number, const Hdf5Volume& place,
-                 const Box3& box, const ImageView& target, ChunkCache& cache) {
-    const ChunkReader reader(dataset, number, cache);
+/// Reads `box` of `volume` from a dataset that is stored in HDF5 chunks. `number` distinguishes the
+/// datasets that share `cache`. Throws BadData, or IoError if the file was changed.
+void read_chunks(const Hdf5Dataset& dataset, index_t number, const Hdf5Volume& volume,
+                 const Box3& box, const ImageView& target, Hdf5ChunkCache& cache) {
+    const Hdf5ChunkReader reader(dataset, number, cache);
     const std::vector<index_t>& chunk = dataset.chunk();
     const auto bytes_each = static_cast<index_t>(size_of(dataset.type()));
 
-    // Strides of the samples of a chunk, and where the volume begins in it.
+    // Strides of the samples in an HDF5 chunk, and offset of the volume in it.
     std::vector<index_t> strides(chunk.size(), 1);
     for (std::size_t d = chunk.size() - 1; d-- > 0;) strides[d] = strides[d + 1] * chunk[d + 1];
-    index_t within = 0;
+    index_t volume_offset = 0;
     std::vector<index_t> at(chunk.size());
     for (std::size_t d = 0; d < chunk.size(); ++d) {
-        at[d] = place.first[d] / chunk[d];
-        within += place.first[d] % chunk[d] * strides[d];
+        at[d] = volume.first[d] / chunk[d];
+        volume_offset += volume.first[d] % chunk[d] * strides[d];
     }
     Shape3 extent{1, 1, 1};
     Index3 volume_strides;
     for (int axis = 0; axis < 3; ++axis) {
-        const int d = place.dimension[static_cast<std::size_t>(axis)];
+        const int d = volume.dimension[static_cast<std::size_t>(axis)];
         if (d < 0) continue;
         extent[axis] = chunk[static_cast<std::size_t>(d)];
         volume_strides[axis] = strides[static_cast<std::size_t>(d)];
     }
 
-    Index3 first;
-    Shape3 count;
-    for (int axis = 0; axis < 3; ++axis) {
-        first[axis] = box.begin[axis] / extent[axis];
-        count[axis] = ceil_div(box.end[axis], extent[axis]) - first[axis];
-    }
-    const index_t chunks = element_count(count);
+    const PieceRange range(box, extent);
+    const index_t chunks = element_count(range.counts);
     const index_t bytes = chunks * reader.bytes();
     run_jobs(chunks, job_threads(chunks, bytes, inflated_bytes_a_thread), [&](index_t i) {
-        const Index3 number3{first.z + i / (count.y * count.x), first.y + i / count.x % count.y,
-                             first.x + i % count.x};
+        const Index3 number3 = range.at(i);
         std::vector<index_t> chunk_at = at;
         Box3 stored;
         for (int axis = 0; axis < 3; ++axis) {
-            const int d = place.dimension[static_cast<std::size_t>(axis)];
+            const int d = volume.dimension[static_cast<std::size_t>(axis)];
             if (d >= 0) chunk_at[static_cast<std::size_t>(d)] = number3[axis];
             stored.begin[axis] = number3[axis] * extent[axis];
             stored.end[axis] = stored.begin[axis] + extent[axis];
         }
-        const ChunkCache::Chunk samples = reader.at(chunk_at);
+        const Hdf5ChunkCache::Chunk samples = reader.at(chunk_at);
         const Box3 common = intersection(stored, box);
-        index_t skipped = within;
-        Box3 to;
-        for (int axis = 0; axis < 3; ++axis) {
-            skipped += (common.begin[axis] - stored.begin[axis]) * volume_strides[axis];
-            to.begin[axis] = common.begin[axis] - box.begin[axis];
-            to.end[axis] = common.end[axis] - box.begin[axis];
-        }
+        const Index3 within_chunk = relative_to(common, stored.begin).begin;
+        index_t skipped = volume_offset;
+        for (int axis = 0; axis < 3; ++axis) skipped += within_chunk[axis] * volume_strides[axis];
         copy_view(
             {samples.get() + skipped * bytes_each, target.type, common.shape(), volume_strides},
-            subview(target, to));
+            subview(target, relative_to(common, box.begin)));
     });
 }
 
-/// Bytes of two layers of chunks across the volume, at most 256 MiB: what a cache needs so that a
-/// walk along z in small steps decodes every chunk once.
-index_t chunk_cache_bytes(const Hdf5Dataset& dataset, const Hdf5Volume& place) {
+/// Returns the bytes of two layers of HDF5 chunks across the volume, at most 256 MiB. With such a
+/// cache, reading along z in small steps decodes every HDF5 chunk once.
+index_t chunk_cache_bytes(const Hdf5Dataset& dataset, const Hdf5Volume& volume) {
     double bytes = 2 * static_cast<double>(size_of(dataset.type()));
     for (std::size_t d = 0; d < dataset.chunk().size(); ++d) {
-        const bool across =
-            place.dimension[1] == static_cast<int>(d) || place.dimension[2] == static_cast<int>(d);
+        const bool across = volume.dimension[1] == static_cast<int>(d) ||
+                            volume.dimension[2] == static_cast<int>(d);
         bytes *= static_cast<double>(across ? round_up(dataset.dims()[d], dataset.chunk()[d])
                                             : dataset.chunk()[d]);
     }
@@ -147,7 +137,7 @@ class Hdf5Reader : public ImageReader {
     Hdf5Reader(const PathSpec& spec, const OpenOptions& options, const std::string& bdv_xml)
         : files_(spec.file) {
         const Hdf5Lock lock;
-        files_.open([&] { look({files_, bdv_xml}, spec.dataset, options.axes); }, [] {});
+        files_.open([&] { find_image({files_, bdv_xml}, spec.dataset, options.axes); }, [] {});
     }
 
     const ImageMetadata& metadata() const override { return series_.metadata; }
@@ -164,13 +154,13 @@ class Hdf5Reader : public ImageReader {
         const std::shared_ptr<const Hdf5Dataset> data = dataset(number);
         const Hdf5Volume volume = data->volume(series_.layout, t, c);
         switch (data->storage().kind) {
-            case Hdf5Storage::Kind::contiguous:
+            case Hdf5Storage::StorageKind::contiguous:
                 read_contiguous(*data, volume, box, target);
                 return;
-            case Hdf5Storage::Kind::chunks:
+            case Hdf5Storage::StorageKind::chunks:
                 read_chunks(*data, number, volume, box, target, *cache_);
                 return;
-            case Hdf5Storage::Kind::library: {
+            case Hdf5Storage::StorageKind::library: {
                 const Hdf5Lock lock;
                 data->read(volume, box, target);
             }
@@ -178,16 +168,17 @@ class Hdf5Reader : public ImageReader {
     }
 
   private:
-    void look(const Hdf5Source& source, const std::string& dataset, const std::string& axes) {
+    /// Finds the image and opens its first dataset.
+    void find_image(const Hdf5Source& source, const std::string& dataset, const std::string& axes) {
         series_ = find_series(source, dataset, axes);
         datasets_.resize(series_.datasets.size());
-        tried_.resize(series_.datasets.size());
+        has_found_chunks_.resize(series_.datasets.size());
         const Hdf5Dataset first(files_, series_.datasets[0]);
         const Hdf5Volume volume = first.volume(series_.layout, 0, 0);
         for (int axis = 0; axis < 3; ++axis)
             if (const int d = volume.dimension[static_cast<std::size_t>(axis)]; d >= 0)
                 piece_[axis] = first.chunk()[static_cast<std::size_t>(d)];
-        cache_ = std::make_unique<ChunkCache>(chunk_cache_bytes(first, volume));
+        cache_ = std::make_unique<Hdf5ChunkCache>(chunk_cache_bytes(first, volume));
     }
 
     void read_contiguous(const Hdf5Dataset& data, const Hdf5Volume& volume, const Box3& box,
@@ -204,33 +195,33 @@ class Hdf5Reader : public ImageReader {
         read_array(data.file(), array.from(box.begin, bytes_each), target);
     }
 
-    /// Opens the dataset, and closes the one opened first when many are open.
+    /// Returns the dataset with this number, opened if needed. At most `most_open` stay open.
     std::shared_ptr<const Hdf5Dataset> dataset(index_t number) {
         constexpr std::size_t most_open = 8;
-        const auto place = static_cast<std::size_t>(number);
+        const auto index = static_cast<std::size_t>(number);
         const std::lock_guard own(mutex_);
-        if (datasets_[place]) return datasets_[place];
+        if (datasets_[index]) return datasets_[index];
         const Hdf5Lock lock;
-        auto data = std::make_shared<const Hdf5Dataset>(files_, series_.datasets[place]);
-        if (!tried_[place]) data->try_chunks();
-        tried_[place] = true;
-        datasets_[place] = std::move(data);
-        open_.push_back(place);
+        auto data = std::make_shared<const Hdf5Dataset>(files_, series_.datasets[index]);
+        if (!has_found_chunks_[index]) data->try_chunks();
+        has_found_chunks_[index] = true;
+        datasets_[index] = std::move(data);
+        open_.push_back(index);
         if (open_.size() > most_open) {
             datasets_[open_.front()].reset();
             open_.pop_front();
         }
-        return datasets_[place];
+        return datasets_[index];
     }
 
     Hdf5Files files_;
     Hdf5Series series_;
     Shape3 piece_{1, 1, 1};
     std::mutex mutex_;
-    std::vector<std::shared_ptr<const Hdf5Dataset>> datasets_;  // null: not open
-    std::vector<bool> tried_;                                   // whether its chunks were found
+    std::vector<std::shared_ptr<const Hdf5Dataset>> datasets_;  // null if closed
+    std::vector<bool> has_found_chunks_;  // true if all HDF5 chunks of the dataset were found
     std::deque<std::size_t> open_;
-    std::unique_ptr<ChunkCache> cache_;
+    std::unique_ptr<Hdf5ChunkCache> cache_;
 };
 
 }  // namespace

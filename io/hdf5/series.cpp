@@ -11,19 +11,19 @@
 namespace convolume::io {
 namespace {
 
-/// The n-th of the values there are.
-std::vector<index_t> ordered(const std::vector<PlacedDataset>& placed,
-                             index_t PlacedDataset::*which) {
+/// Returns the sorted different values of the member `number`.
+std::vector<index_t> sorted_numbers(const std::vector<NumberedDataset>& placed,
+                                    index_t NumberedDataset::*number) {
     std::set<index_t> values;
-    for (const PlacedDataset& dataset : placed) values.insert(dataset.*which);
+    for (const NumberedDataset& dataset : placed) values.insert(dataset.*number);
     return {values.begin(), values.end()};
 }
 
-/// Gives the one dataset of a layout the axes that the caller asks for. Throws InvalidArgument if
+/// Gives the only dataset of a layout the axes that the caller requests. Throws InvalidArgument if
 /// there are several datasets, whose axes are known.
 void apply_axes(const Hdf5Source& source, const std::string& axes, Hdf5Series& series) {
-    const std::string asked = upper_case(axes);
-    if (asked.empty() || asked == series.metadata.axes || asked == "TCZYX") return;
+    const std::string requested = upper_case(axes);
+    if (requested.empty() || requested == series.metadata.axes || requested == "TCZYX") return;
     if (series.datasets.size() > 1)
         throw InvalidArgument(message("axes \"", axes, "\" do not fit ", source.files.main().path(),
                                       ", which has the axes ", series.metadata.axes, " in ",
@@ -41,7 +41,7 @@ void apply_axes(const Hdf5Source& source, const std::string& axes, Hdf5Series& s
     series.metadata.channel_colors.clear();
 }
 
-/// Says that the file holds other arrays than those that are read.
+/// Adds a note that the file has other arrays than those that are read.
 void note_others(const Hdf5Source& source, std::size_t others, Hdf5Series& series) {
     if (others == 0) return;
     const std::string& path = source.files.main().path();
@@ -50,7 +50,7 @@ void note_others(const Hdf5Source& source, std::size_t others, Hdf5Series& serie
                 others == 1 ? " that is" : " that are", " not read; ", path, ":/NAME chooses one"));
 }
 
-/// Counts the arrays of pixels that are not part of the series, among the first 1000 other names.
+/// Returns the number of arrays of pixels outside the series, among the first 1000 other names.
 std::size_t count_others(const Hdf5Source& source, const std::vector<std::string>& all,
                          const Hdf5Series& series, bool (*is_of_layout)(const std::string&)) {
     constexpr int most_tried = 1000;
@@ -65,7 +65,7 @@ std::size_t count_others(const Hdf5Source& source, const std::vector<std::string
     return others;
 }
 
-/// The names of an input without a dataset's name that can be the image.
+/// Returns the names of datasets that can be the image if the caller names none.
 std::vector<std::string> image_candidates(const Hdf5Source& source) {
     std::vector<std::string> names = list_datasets(source);
     const std::size_t all = names.size();
@@ -77,19 +77,22 @@ std::vector<std::string> image_candidates(const Hdf5Source& source) {
     return names;
 }
 
-struct KnownLayout {
+/// A layout of another program.
+struct SeriesLayout {
     std::optional<Hdf5Series> (*find)(const Hdf5Source&, const std::vector<std::string>&);
-    bool (*is_of_layout)(const std::string&);  // null: only what is read
+    // null if only the datasets that are read belong to it
+    bool (*is_of_layout)(const std::string&);
 };
-constexpr KnownLayout layouts[] = {
+constexpr SeriesLayout layouts[] = {
     {find_bdv, is_of_bdv}, {find_imaris, is_of_imaris}, {find_fiji, nullptr}};
 
 }  // namespace
 
-std::optional<PlacedDataset> parse_placed_name(const std::string& name, std::string_view pattern,
-                                               std::string_view order) {
+std::optional<NumberedDataset> parse_numbered_name(const std::string& name,
+                                                   std::string_view pattern,
+                                                   std::string_view order) {
     constexpr std::size_t most_digits = 9;
-    PlacedDataset placed{.name = name};
+    NumberedDataset placed{.name = name};
     std::string_view rest = name;
     for (const char letter : pattern) {
         if (letter != '#') {
@@ -109,21 +112,21 @@ std::optional<PlacedDataset> parse_placed_name(const std::string& name, std::str
     return rest.empty() ? std::optional(placed) : std::nullopt;
 }
 
-std::vector<PlacedDataset> find_placed(const std::vector<std::string>& datasets,
-                                       std::string_view pattern, std::string_view order) {
-    std::vector<PlacedDataset> found;
+std::vector<NumberedDataset> find_numbered(const std::vector<std::string>& datasets,
+                                           std::string_view pattern, std::string_view order) {
+    std::vector<NumberedDataset> found;
     for (const std::string& name : datasets)
-        if (auto placed = parse_placed_name(name, pattern, order);
+        if (auto placed = parse_numbered_name(name, pattern, order);
             placed && (placed->level == 0 || datasets.size() == 1))
             found.push_back(*std::move(placed));
     return found;
 }
 
-void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& placed,
-                    Hdf5Series& series) {
+void arrange_datasets(const Hdf5Source& source, const std::vector<NumberedDataset>& placed,
+                      Hdf5Series& series) {
     const std::string& path = source.files.main().path();
-    const std::vector<index_t> times = ordered(placed, &PlacedDataset::time);
-    const std::vector<index_t> channels = ordered(placed, &PlacedDataset::channel);
+    const std::vector<index_t> times = sorted_numbers(placed, &NumberedDataset::time);
+    const std::vector<index_t> channels = sorted_numbers(placed, &NumberedDataset::channel);
     if (times.size() * channels.size() != placed.size())
         throw BadData(message(path, " has ", placed.size(), " volumes for ", times.size(),
                               " times and ", channels.size(), " channels; name one of them as ",
@@ -131,7 +134,7 @@ void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& 
     series.metadata.frames = static_cast<index_t>(times.size());
     series.metadata.channels = static_cast<index_t>(channels.size());
     series.datasets.assign(placed.size(), "");
-    for (const PlacedDataset& dataset : placed) {
+    for (const NumberedDataset& dataset : placed) {
         const auto t = std::lower_bound(times.begin(), times.end(), dataset.time) - times.begin();
         const auto c =
             std::lower_bound(channels.begin(), channels.end(), dataset.channel) - channels.begin();
@@ -162,19 +165,19 @@ void place_datasets(const Hdf5Source& source, const std::vector<PlacedDataset>& 
 
 Hdf5Series find_series(const Hdf5Source& source, const std::string& dataset,
                        const std::string& axes) {
-    const bool named = !dataset.empty();
+    const bool is_named = !dataset.empty();
     const std::vector<std::string> all =
-        named ? std::vector{named_dataset(source, dataset)} : image_candidates(source);
-    for (const KnownLayout& layout : layouts) {
+        is_named ? std::vector{named_dataset(source, dataset)} : image_candidates(source);
+    for (const SeriesLayout& layout : layouts) {
         auto series = layout.find(source, all);
         if (!series) continue;
         apply_axes(source, axes, *series);
-        if (!named)
+        if (!is_named)
             note_others(source, count_others(source, all, *series, layout.is_of_layout), *series);
         return *std::move(series);
     }
-    if (named) return plain_series(source, all[0], axes);
-    const Hdf5Choice choice = default_dataset(source, all, 2);
+    if (is_named) return plain_series(source, all[0], axes);
+    const ChosenDataset choice = default_dataset(source, all, 2);
     Hdf5Series series = plain_series(source, choice.name, axes);
     note_others(source, choice.others, series);
     return series;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-
 #include "io/hdf5/storage.hpp"
 
 #include <libdeflate.h>
@@ -16,16 +15,16 @@
 namespace convolume::io {
 namespace {
 
-/// The filters, if they are those that we have ourselves.
+/// Returns the filters of a dataset, or nothing if decode_chunk() lacks one of them.
 std::optional<ChunkFilters> known_filters(hid_t properties) {
     ChunkFilters filters;
     for (const StoredFilter& filter : stored_filters(properties)) {
-        const auto kind = filter.id == H5Z_FILTER_SHUFFLE ? ChunkFilters::Kind::shuffle
-                                                          : ChunkFilters::Kind::deflate;
-        const bool known = filter.id == H5Z_FILTER_DEFLATE ||
-                           (filter.id == H5Z_FILTER_SHUFFLE && filter.value > 0);
+        const auto kind = filter.id == H5Z_FILTER_SHUFFLE ? ChunkFilters::FilterKind::shuffle
+                                                          : ChunkFilters::FilterKind::deflate;
+        const bool is_supported = filter.id == H5Z_FILTER_DEFLATE ||
+                                  (filter.id == H5Z_FILTER_SHUFFLE && filter.value > 0);
         const auto same = std::find(filters.kinds.begin(), filters.kinds.end(), kind);
-        if (!known || same != filters.kinds.end()) return std::nullopt;
+        if (!is_supported || same != filters.kinds.end()) return std::nullopt;
         if (filter.id == H5Z_FILTER_SHUFFLE) filters.element_bytes = filter.value;
         filters.kinds.push_back(kind);
     }
@@ -56,7 +55,7 @@ hid_t native_number(PixelType type) {
     throw InternalError("a pixel type outside its enumeration");
 }
 
-bool member_is(hid_t compound, unsigned member, const char* name) {
+bool is_member_named(hid_t compound, unsigned member, const char* name) {
     char* found = H5Tget_member_name(compound, member);
     const bool equal = found != nullptr && std::strcmp(found, name) == 0;
     H5free_memory(found);
@@ -64,8 +63,8 @@ bool member_is(hid_t compound, unsigned member, const char* name) {
 }
 
 std::optional<PixelType> complex_type(hid_t compound) {
-    if (H5Tget_nmembers(compound) != 2 || !member_is(compound, 0, "r") ||
-        !member_is(compound, 1, "i"))
+    if (H5Tget_nmembers(compound) != 2 || !is_member_named(compound, 0, "r") ||
+        !is_member_named(compound, 1, "i"))
         return std::nullopt;
     const Hdf5Id real(H5Tget_member_type(compound, 0), H5Tclose);
     const Hdf5Id imaginary(H5Tget_member_type(compound, 1), H5Tclose);
@@ -77,7 +76,7 @@ std::optional<PixelType> complex_type(hid_t compound) {
     return std::nullopt;
 }
 
-/// Enumerations are their numbers; booleans of h5py are an enumeration of int8.
+/// Returns the pixel type of an enumeration's numbers. Booleans of h5py are enumerations of int8.
 std::optional<PixelType> enumeration_type(hid_t enumeration) {
     const Hdf5Id number(H5Tget_super(enumeration), H5Tclose);
     if (!number || H5Tget_class(number.get()) != H5T_INTEGER || H5Tget_size(number.get()) != 1)
@@ -101,11 +100,11 @@ Hdf5Id type_of_numbers(PixelType type, hid_t number) {
     return compound;
 }
 
-/// Calls copy(place in order of the elements, place in order of their first, second, … bytes) for
-/// every byte of whole elements.
+/// Calls copy(index in element order, index in byte order) for every byte of whole elements. Byte
+/// order has the first bytes of all elements first, then the second ones, …
 template <class Copy>
 void for_each_byte(std::size_t elements, std::size_t element_bytes, const Copy& copy) {
-    const auto walk = [&](auto bytes) {  // fast where the compiler knows the number
+    const auto walk = [&](auto bytes) {  // the loop is fast if the number is a constant
         for (std::size_t i = 0; i < elements; ++i)
             for (std::size_t b = 0; b < bytes; ++b) copy(i * bytes + b, b * elements + i);
     };
@@ -119,7 +118,7 @@ void for_each_byte(std::size_t elements, std::size_t element_bytes, const Copy& 
         walk(element_bytes);
 }
 
-/// Bytes behind the last whole element stay as they are.
+/// Copies the bytes after the last whole element, which shuffle does not move.
 void copy_rest(const char* from, std::size_t bytes, std::size_t element_bytes, char* to) {
     const std::size_t whole = bytes / element_bytes * element_bytes;
     std::memcpy(to + whole, from + whole, bytes - whole);
@@ -141,7 +140,7 @@ bool inflate(const char* from, std::size_t from_bytes, char* to, std::size_t byt
     const std::unique_ptr<libdeflate_decompressor, void (*)(libdeflate_decompressor*)> codec(
         libdeflate_alloc_decompressor(), libdeflate_free_decompressor);
     if (!codec) throw OutOfMemory("no memory for decompressing a chunk");
-    // No place for the number of bytes: any other number is an error.
+    // Without a variable for the number of bytes, any other number is an error.
     return libdeflate_zlib_decompress(codec.get(), from, from_bytes, to, bytes, nullptr) ==
            LIBDEFLATE_SUCCESS;
 }
@@ -155,12 +154,12 @@ std::vector<StoredFilter> stored_filters(hid_t properties) {
         unsigned flags = 0;
         unsigned configuration = 0;
         std::array<unsigned, 8> values{};
-        std::size_t given = values.size();
+        std::size_t value_count = values.size();
         std::array<char, 100> name{};
         const H5Z_filter_t id =
-            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &given, values.data(),
-                           name.size(), name.data(), &configuration);
-        filters.push_back({id, name.data(), given > 0 ? values[0] : 0});
+            H5Pget_filter2(properties, static_cast<unsigned>(i), &flags, &value_count,
+                           values.data(), name.size(), name.data(), &configuration);
+        filters.push_back({id, name.data(), value_count > 0 ? values[0] : 0});
     }
     return filters;
 }
@@ -182,38 +181,38 @@ Hdf5Storage find_storage(hid_t dataset, hid_t properties, PixelType type, index_
             offset > static_cast<haddr_t>(file.size() - bytes))
             return storage;
         storage.offset = static_cast<index_t>(offset);
-        storage.kind = Hdf5Storage::Kind::contiguous;
+        storage.kind = Hdf5Storage::StorageKind::contiguous;
     } else if (layout == H5D_CHUNKED) {
         auto filters = known_filters(properties);
         if (!filters) return storage;
         storage.filters = *std::move(filters);
-        storage.kind = Hdf5Storage::Kind::chunks;
+        storage.kind = Hdf5Storage::StorageKind::chunks;
     }
     return storage;
 }
 
 std::string decode_chunk(const ChunkFilters& filters, unsigned skipped,
                          const std::vector<char>& stored, char* to, std::size_t bytes) {
-    std::vector<ChunkFilters::Kind> applied;  // the last one first
+    std::vector<ChunkFilters::FilterKind> applied;  // last filter first
     for (std::size_t i = filters.kinds.size(); i-- > 0;)
         if ((skipped >> i & 1u) == 0) applied.push_back(filters.kinds[i]);
-    std::unique_ptr<char[]> between;
+    std::unique_ptr<char[]> intermediate;
     const char* from = stored.data();
     std::size_t from_bytes = stored.size();
     for (std::size_t i = 0; i < applied.size(); ++i) {
         const bool last = i + 1 == applied.size();
-        const bool inflates = applied[i] == ChunkFilters::Kind::deflate;
-        const std::size_t made = inflates ? bytes : from_bytes;
-        if (last && made != bytes) break;
-        std::unique_ptr<char[]> room(last ? nullptr : new char[made]);
-        char* const result = last ? to : room.get();
+        const bool inflates = applied[i] == ChunkFilters::FilterKind::deflate;
+        const std::size_t result_bytes = inflates ? bytes : from_bytes;
+        if (last && result_bytes != bytes) break;
+        std::unique_ptr<char[]> buffer(last ? nullptr : new char[result_bytes]);
+        char* const result = last ? to : buffer.get();
         if (!inflates)
             unshuffle(from, from_bytes, filters.element_bytes, result);
-        else if (!inflate(from, from_bytes, result, made))
+        else if (!inflate(from, from_bytes, result, result_bytes))
             return "a chunk's compressed bytes are damaged";
-        between = std::move(room);
+        intermediate = std::move(buffer);
         from = result;
-        from_bytes = made;
+        from_bytes = result_bytes;
     }
     if (from_bytes != bytes) return "a chunk has another size than its dataset says";
     if (applied.empty()) std::memcpy(to, from, bytes);
@@ -244,7 +243,7 @@ WideInteger wide_integer(hid_t file_type) {
 }
 
 Hdf5Id reading_type(hid_t file_type, PixelType type) {
-    // HDF5 converts no enumerations to numbers.
+    // HDF5 cannot convert enumerations to numbers.
     if (H5Tget_class(file_type) == H5T_ENUM) return {H5Tcopy(file_type), H5Tclose};
     const WideInteger wide = wide_integer(file_type);
     if (wide == WideInteger::none) return memory_type(type);
@@ -252,7 +251,7 @@ Hdf5Id reading_type(hid_t file_type, PixelType type) {
 }
 
 std::optional<bool> stored_swapped(hid_t file_type, PixelType type) {
-    if (H5Tget_class(file_type) == H5T_ENUM) return false;  // of one byte
+    if (H5Tget_class(file_type) == H5T_ENUM) return false;  // enumerations have one byte
     if (H5Tequal(file_type, memory_type(type).get()) > 0) return false;
     const Hdf5Id number(H5Tcopy(native_number(type)), H5Tclose);
     const H5T_order_t other =

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes HDF5 images: contiguous, or in compressed HDF5 chunks.
+
 #include <algorithm>
 #include <optional>
 
@@ -15,10 +17,11 @@ namespace {
 constexpr index_t chunk_bytes = index_t{1} << 20;
 constexpr index_t chunk_edge = 256;
 constexpr int deflate_level = 4;
-constexpr std::size_t longest_attribute = 60000;                    // HDF5's own limit is 64 KiB
-constexpr std::size_t most_channel_names = longest_attribute / 16;  // bytes of a text's place
+constexpr std::size_t longest_attribute = 60000;  // bytes; HDF5's limit is 64 KiB
+// an attribute stores 16 bytes for each text
+constexpr std::size_t most_channel_names = longest_attribute / 16;
 
-/// Blocks of about 1 MiB and at most 256×256 in a plane, that divide the axes evenly.
+/// Returns the shape of HDF5 chunks: about 1 MiB, at most 256×256 in a plane, nearly equal chunks.
 Shape3 chunk_shape(const Shape3& shape, PixelType type) {
     const auto even = [](index_t extent, index_t most) {
         return ceil_div(extent, ceil_div(extent, std::clamp<index_t>(most, 1, extent)));
@@ -31,9 +34,10 @@ Shape3 chunk_shape(const Shape3& shape, PixelType type) {
     return chunk;
 }
 
-std::string axis_tags(bool stack) {
+/// Returns the axistags of ilastik.
+std::string axis_tags(bool has_t_and_c) {
     std::string axes;
-    for (const char axis : std::string(stack ? "tczyx" : "zyx"))
+    for (const char axis : std::string(has_t_and_c ? "tczyx" : "zyx"))
         axes += message(axes.empty() ? "" : ", ", "{\"key\": \"", axis, "\", \"typeFlags\": ",
                         axis == 't'   ? 8
                         : axis == 'c' ? 1
@@ -46,7 +50,7 @@ class Hdf5Writer : public FileWriter {
   public:
     Hdf5Writer(const PathSpec& spec, const ImageMetadata& metadata, const CreateOptions& options)
         : FileWriter(metadata),
-          stack_(metadata.frames > 1 || metadata.channels > 1),
+          has_t_and_c_(metadata.frames > 1 || metadata.channels > 1),
           output_(spec, options.overwrite,
                   options.compression == Compression::none
                       ? checked_add(metadata.bytes(), hdf5_header_bytes)
@@ -73,7 +77,7 @@ class Hdf5Writer : public FileWriter {
                             [&](const Piece& chunk, const ConstImageView& samples) {
                                 write_chunk(chunk, samples);
                             });
-        else  // past HDF5, which has taken the space and does not touch it again
+        else  // written without HDF5, which has allocated the space and does not touch it again
             write_to_array(output_.file(), offset_, t, c, box, source);
     }
 
@@ -81,7 +85,7 @@ class Hdf5Writer : public FileWriter {
 
     std::vector<hsize_t> dims_of(index_t t, index_t c, const Shape3& shape) const {
         std::vector<hsize_t> dims;
-        if (stack_) dims = {static_cast<hsize_t>(t), static_cast<hsize_t>(c)};
+        if (has_t_and_c_) dims = {static_cast<hsize_t>(t), static_cast<hsize_t>(c)};
         for (int axis = 0; axis < 3; ++axis) dims.push_back(static_cast<hsize_t>(shape[axis]));
         return dims;
     }
@@ -108,7 +112,7 @@ class Hdf5Writer : public FileWriter {
     void write_attributes(const CreateOptions& options) {
         const auto& sizes = metadata_.voxel_size_um;
         if (sizes[0] || sizes[1] || sizes[2]) {
-            // 0 stands for an axis whose size is unknown.
+            // 0 means that the size along an axis is unknown.
             write_number_attribute(
                 output_.dataset(), "element_size_um", H5T_IEEE_F32LE,
                 {sizes[0].value_or(0), sizes[1].value_or(0), sizes[2].value_or(0)});
@@ -116,7 +120,7 @@ class Hdf5Writer : public FileWriter {
         if (metadata_.frame_interval_s)
             write_number_attribute(output_.dataset(), "frame_interval_s", H5T_IEEE_F64LE,
                                    {*metadata_.frame_interval_s});
-        if (metadata_.scaling) {  // as the conventions of CF and netCDF say it
+        if (metadata_.scaling) {  // names of the CF conventions for netCDF
             write_number_attribute(output_.dataset(), "scale_factor", H5T_IEEE_F64LE,
                                    {metadata_.scaling->scale});
             write_number_attribute(output_.dataset(), "add_offset", H5T_IEEE_F64LE,
@@ -127,7 +131,7 @@ class Hdf5Writer : public FileWriter {
             names.size() <= most_channel_names)
             write_text_list_attribute(output_.dataset(), "channel_names", names);
         std::map<std::string, std::string> texts = metadata_.text;
-        texts["axistags"] = axis_tags(stack_);
+        texts["axistags"] = axis_tags(has_t_and_c_);
         if (!metadata_.unit.empty()) texts["unit"] = metadata_.unit;
         if (!options.software.empty()) texts["software"] = options.software;
         for (const auto& [name, text] : texts)
@@ -136,7 +140,7 @@ class Hdf5Writer : public FileWriter {
                 write_text_attribute(output_.dataset(), name, text);
     }
 
-    /// Chunks at the end of an axis are stored whole, with zeros behind the samples.
+    /// Writes an HDF5 chunk. At the end of an axis, zeros follow its samples.
     void write_chunk(const Piece& piece, const ConstImageView& samples) {
         std::vector<char> whole(static_cast<std::size_t>(element_count(chunk_) * bytes_each()));
         const ImageView chunk{whole.data(), metadata_.type, chunk_, contiguous_strides(chunk_)};
@@ -149,10 +153,11 @@ class Hdf5Writer : public FileWriter {
     }
 
     Shape3 chunk_{1, 1, 1};
-    bool stack_;
+    bool has_t_and_c_;
     Hdf5Output output_;
-    std::optional<PieceAssembler> assembler_;  // of chunks; none where samples are contiguous
-    index_t offset_ = 0;                       // of contiguous samples
+    // assembles HDF5 chunks; none if samples are contiguous
+    std::optional<PieceAssembler> assembler_;
+    index_t offset_ = 0;  // offset of contiguous samples in the file
 };
 
 }  // namespace

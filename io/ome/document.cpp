@@ -15,7 +15,7 @@
 namespace convolume::io {
 namespace {
 
-// Elements may carry a namespace prefix: <OME:Image>.
+// Returns the name of an element without a namespace prefix, as in <OME:Image>.
 std::string_view local_name(const pugi::xml_node& node) {
     const std::string_view name = node.name();
     const auto colon = name.find(':');
@@ -35,7 +35,7 @@ std::vector<pugi::xml_node> children(const pugi::xml_node& parent, std::string_v
     return found;
 }
 
-/// Returns an attribute that is a whole number, else `otherwise`.
+/// Returns an attribute as a whole number, else `otherwise`.
 index_t whole_number(const pugi::xml_node& node, const char* name, index_t otherwise) {
     const std::string_view text = node.attribute(name).value();
     index_t value = 0;
@@ -84,7 +84,7 @@ bool is_ome_description(const std::string& description) {
 
 OmeDocument::OmeDocument(const std::string& xml, const std::string& path)
     : path_(path),
-      // Old programs wrote the sign for micro as one byte, whatever encoding they declared.
+      // Old programs wrote the sign µ as one byte, whatever encoding they declared.
       text_(utf8_text(xml)),
       document_(std::make_unique<pugi::xml_document>()) {
     const pugi::xml_parse_result parsed = document_->load_string(text_.c_str());
@@ -110,20 +110,33 @@ pugi::xml_node OmeDocument::image_node(index_t image) const {
 
 namespace {
 
-std::optional<double> length_um(const pugi::xml_node& pixels, const char* name, std::string& unit) {
-    const auto size = parse_number(pixels.attribute(name).value());
-    const std::string unit_name =
-        pixels.attribute((std::string(name) + "Unit").c_str()).as_string("µm");
-    const auto micrometers = micrometers_per(unit_name);
-    if (!size || !micrometers || *size <= 0) return std::nullopt;
-    unit = unit_name;
-    return *size * *micrometers;
+std::optional<double> positive(const pugi::xml_node& node, const char* name) {
+    const auto value = parse_number(node.attribute(name).value());
+    return value && *value > 0 ? value : std::nullopt;
+}
+
+/// Returns a positive length in µm. Its unit is an attribute of its own, with OME's default.
+std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
+                                  const char* default_unit) {
+    const auto value = positive(node, name.c_str());
+    const auto micrometers =
+        micrometers_per(node.attribute((name + "Unit").c_str()).as_string(default_unit));
+    if (!value || !micrometers) return std::nullopt;
+    return *value * *micrometers;
+}
+
+/// Returns a voxel size in µm, and sets `unit` to its unit.
+std::optional<double> voxel_size(const pugi::xml_node& pixels, const std::string& name,
+                                 std::string& unit) {
+    const auto size = positive_um(pixels, name, "µm");
+    if (size) unit = pixels.attribute((name + "Unit").c_str()).as_string("µm");
+    return size;
 }
 
 void read_calibration(const pugi::xml_node& pixels, ImageMetadata& metadata) {
-    metadata.voxel_size_um = {length_um(pixels, "PhysicalSizeZ", metadata.unit),
-                              length_um(pixels, "PhysicalSizeY", metadata.unit),
-                              length_um(pixels, "PhysicalSizeX", metadata.unit)};
+    metadata.voxel_size_um = {voxel_size(pixels, "PhysicalSizeZ", metadata.unit),
+                              voxel_size(pixels, "PhysicalSizeY", metadata.unit),
+                              voxel_size(pixels, "PhysicalSizeX", metadata.unit)};
     const std::string time_unit = pixels.attribute("TimeIncrementUnit").as_string("s");
     const double seconds = time_unit == "ms"    ? 1e-3
                            : time_unit == "min" ? 60
@@ -147,22 +160,7 @@ void read_scaling(const pugi::xml_node& root, ImageMetadata& metadata) {
     }
 }
 
-std::optional<double> positive(const pugi::xml_node& node, const char* name) {
-    const auto value = parse_number(node.attribute(name).value());
-    return value && *value > 0 ? value : std::nullopt;
-}
-
-/// A length whose unit is an attribute of its own, with OME's default.
-std::optional<double> positive_um(const pugi::xml_node& node, const std::string& name,
-                                  const char* default_unit) {
-    const auto value = positive(node, name.c_str());
-    const auto micrometers =
-        micrometers_per(node.attribute((name + "Unit").c_str()).as_string(default_unit));
-    if (!value || !micrometers) return std::nullopt;
-    return *value * *micrometers;
-}
-
-/// The objective that the image names, or the only one there is.
+/// Returns the objective that the settings of the image refer to, or the only one in the document.
 pugi::xml_node objective_of(const pugi::xml_node& root, const pugi::xml_node& settings) {
     const std::string_view id = settings.attribute("ID").value();
     pugi::xml_node only;
@@ -198,8 +196,8 @@ void read_microscope(const pugi::xml_node& root, const pugi::xml_node& image,
     }
 }
 
-/// OME stores red, green, blue and alpha as a signed number of 32 bits. Its default, -1, is white
-/// and says nothing.
+/// Returns the color of a channel. OME stores red, green, blue and alpha as a signed number of 32
+/// bits. Its default, -1, is white and means that no color is set.
 std::optional<std::uint32_t> color_of(const pugi::xml_node& channel) {
     const index_t color = whole_number(channel, "Color", -1);
     if (color == -1 || color < INT32_MIN || color > INT32_MAX) return std::nullopt;
@@ -216,7 +214,7 @@ void read_channels(const pugi::xml_node& pixels, ImageMetadata& metadata) {
     if (!named) metadata.channel_names.clear();
 }
 
-/// The document with `image` alone, as text.
+/// Returns the document as text, without images other than `image`.
 std::string text_with_image(const pugi::xml_document& document, index_t image) {
     pugi::xml_document copy;
     copy.reset(document);
@@ -246,7 +244,7 @@ void OmeDocument::describe(index_t image, ImageMetadata& metadata) const {
 
 namespace {
 
-/// Documents of whole plates have some tens of MB.
+/// Limit of the size of a document. Documents of whole plates have some tens of MB.
 constexpr index_t largest_document_bytes = index_t{1} << 30;
 
 }  // namespace

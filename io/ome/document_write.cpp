@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes OME-XML documents.
+
 #include <cstdint>
 #include <pugixml.hpp>
 #include <string_view>
@@ -34,7 +36,7 @@ const char* ome_type(PixelType type) {
     }
 }
 
-/// Attributes are set where they are, or appended.
+/// Sets an attribute, and appends it if it does not exist.
 template <class Value>
 void set(pugi::xml_node node, const char* name, const Value& value) {
     pugi::xml_attribute attribute = node.attribute(name);
@@ -42,8 +44,9 @@ void set(pugi::xml_node node, const char* name, const Value& value) {
     attribute.set_value(value);
 }
 
+/// Loads the source's document `xml`. Returns false if it cannot be extended.
 bool load_source(pugi::xml_document& document, const std::string& xml) {
-    // Prefixed elements would need prefixed additions.
+    // A document with namespace prefixes would need them at added elements too.
     return !xml.empty() && document.load_string(xml.c_str()) &&
            document.child("OME").child("Image").child("Pixels");
 }
@@ -61,7 +64,7 @@ void set_size(pugi::xml_node pixels, const ImageMetadata& metadata) {
     set(pixels, "SizeZ", static_cast<long long>(metadata.shape.z));
     set(pixels, "SizeC", static_cast<long long>(metadata.channels));
     set(pixels, "SizeT", static_cast<long long>(metadata.frames));
-    // Facts of the source's own coding.
+    // These attributes describe the coding of the source's samples.
     for (const char* name : {"BigEndian", "SignificantBits", "Interleaved"})
         pixels.remove_attribute(name);
 }
@@ -86,16 +89,16 @@ void set_calibration(pugi::xml_node pixels, const ImageMetadata& metadata) {
     pixels.remove_attribute("TimeIncrementUnit");
 }
 
-/// OME's colors are signed numbers of red, green, blue and opacity; white where there is none.
+/// Sets the color of a channel: red, green, blue and opacity in a signed number, white by default.
 void set_color(pugi::xml_node channel, std::uint32_t rgb) {
     const auto stored = static_cast<std::uint32_t>(channel.attribute("Color").as_llong(-1));
     if (stored >> 8 != rgb) set(channel, "Color", static_cast<int>(rgb << 8 | 0xff));
 }
 
 void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
-    const auto known =
+    const auto existing =
         std::distance(pixels.children("Channel").begin(), pixels.children("Channel").end());
-    if (known != metadata.channels) {
+    if (existing != metadata.channels) {
         remove_all(pixels, "Channel");
         pugi::xml_node last;
         for (index_t c = 0; c < metadata.channels; ++c) {
@@ -115,21 +118,21 @@ void set_channels(pugi::xml_node pixels, const ImageMetadata& metadata) {
     }
 }
 
-/// Data about planes that exist no more are dropped; TiffData stands between channels and planes.
+/// Removes data of missing planes. Adds TiffData, whose place is between channels and planes.
 void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
     for (const char* name : {"TiffData", "BinData", "MetadataOnly"}) remove_all(pixels, name);
-    std::vector<pugi::xml_node> gone;
+    std::vector<pugi::xml_node> outdated;
     for (const pugi::xml_node& plane : pixels.children("Plane"))
         if (plane.attribute("TheZ").as_llong() >= metadata.shape.z ||
             plane.attribute("TheC").as_llong() >= metadata.channels ||
             plane.attribute("TheT").as_llong() >= metadata.frames)
-            gone.push_back(plane);
-    for (const pugi::xml_node& plane : gone) pixels.remove_child(plane);
+            outdated.push_back(plane);
+    for (const pugi::xml_node& plane : outdated) pixels.remove_child(plane);
     pugi::xml_node last_channel;
     for (const pugi::xml_node& channel : pixels.children("Channel")) last_channel = channel;
-    pugi::xml_node data = pixels.insert_child_after("TiffData", last_channel);
-    set(data, "IFD", 0);
-    set(data, "PlaneCount",
+    pugi::xml_node tiff_data = pixels.insert_child_after("TiffData", last_channel);
+    set(tiff_data, "IFD", 0);
+    set(tiff_data, "PlaneCount",
         static_cast<long long>(metadata.frames * metadata.channels * metadata.shape.z));
 }
 
@@ -137,13 +140,13 @@ bool is_scaling(const pugi::xml_node& annotation) {
     return std::string_view(annotation.attribute("Namespace").value()) == scaling_namespace;
 }
 
-/// The source's scaling is that of its values, not of these.
+/// Removes the source's scaling, which does not hold for the written values.
 void remove_scalings(pugi::xml_node root) {
     const pugi::xml_node annotations = root.child("StructuredAnnotations");
-    std::vector<pugi::xml_node> gone;
+    std::vector<pugi::xml_node> outdated;
     for (const pugi::xml_node& annotation : annotations.children())
-        if (is_scaling(annotation)) gone.push_back(annotation);
-    for (const pugi::xml_node& annotation : gone) {
+        if (is_scaling(annotation)) outdated.push_back(annotation);
+    for (const pugi::xml_node& annotation : outdated) {
         const std::string id = annotation.attribute("ID").value();
         while (const pugi::xml_node reference =
                    root.child("Image").find_child_by_attribute("AnnotationRef", "ID", id.c_str()))
@@ -181,7 +184,7 @@ std::string ome_xml(const ImageMetadata& metadata, const std::string& software) 
     pugi::xml_document document;
     if (!load_source(document, metadata.ome_xml)) document.load_string(empty_document);
     pugi::xml_node root = document.child("OME");
-    // The identity is that of the source file.
+    // The UUID identifies the source file.
     root.remove_attribute("UUID");
     if (!software.empty()) set(root, "Creator", software.c_str());
     const pugi::xml_node pixels = root.child("Image").child("Pixels");

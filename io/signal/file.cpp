@@ -12,8 +12,8 @@
 namespace convolume::io {
 namespace {
 
-/// How `type` is stored in a raw file `path`; nothing where it does not name one. Throws for a name
-/// that does not fit.
+/// Returns the type that samples of `type` have in the raw file `path`. Returns nothing if its name
+/// is not that of a raw file. Throws InvalidArgument if the name contradicts `type` or `options`.
 std::optional<StoredType> raw_stored_type(const std::string& path, SampleType type,
                                           const CreateSignalOptions& options) {
     if (has_extension(path, ".raw") || has_extension(path, ".bin"))
@@ -40,7 +40,7 @@ std::optional<StoredType> raw_stored_type(const std::string& path, SampleType ty
                                   "; name the file ", fits->second));
 }
 
-/// Throws InvalidArgument beyond 64 bits.
+/// Returns the bytes of an array of `dims`. Throws InvalidArgument beyond 64 bits.
 index_t total_bytes(const std::vector<index_t>& dims, index_t bytes_each) {
     index_t bytes = bytes_each;
     for (const index_t extent : dims) bytes = checked_multiply(bytes, extent);
@@ -56,6 +56,7 @@ void check_unknown_length(const std::string& path, const std::vector<index_t>& d
                                           "one is written at a time; use one filter"));
 }
 
+/// Throws InvalidArgument if `options` describe a raw file.
 void refuse_raw_options(const std::string& file, const OpenSignalOptions& options) {
     if (options.raw_signals || options.raw_samples)
         throw InvalidArgument(sentence(
@@ -79,9 +80,7 @@ void refuse_stored(const NewSignals& signals) {
 }  // namespace
 
 index_t SignalInfo::signals() const {
-    index_t signals = 1;
-    for (std::size_t d = 0; d + 1 < dims.size(); ++d) signals *= dims[d];
-    return signals;
+    return row_count(dims);
 }
 
 std::string SignalInfo::to_string() const {
@@ -116,7 +115,7 @@ std::unique_ptr<SignalReader> open_signal(const std::string& path,
     const PathSpec spec = parse_path(path);
     const auto named = stored_type_of_name(spec.file);
     const FileKind content = named ? FileKind::other : kind_of(RawFile(spec.file));
-    // Raw samples may look like the beginning of XML.
+    // Raw samples may begin like XML, so XML is treated as an unknown format.
     const FileKind kind = content == FileKind::xml ? FileKind::other : content;
     const bool wav =
         !named && kind == FileKind::other && begins_as_wav(RawFile(spec.file).head(16));
@@ -213,10 +212,14 @@ std::vector<index_t> row_position(const std::vector<index_t>& dims, index_t row)
     return at;
 }
 
-void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+index_t row_count(const std::vector<index_t>& dims) {
     index_t rows = 1;
     for (std::size_t d = 0; d + 1 < dims.size(); ++d) rows *= dims[d];
-    if (row < 0 || row >= rows || begin < 0 || count < 0 || begin > dims.back() - count)
+    return rows;
+}
+
+void check_range(const std::vector<index_t>& dims, index_t row, index_t begin, index_t count) {
+    if (row < 0 || row >= row_count(dims) || begin < 0 || count < 0 || begin > dims.back() - count)
         throw InvalidArgument(message("samples ", begin, " … ", begin + count - 1, " of signal ",
                                       row, " were asked of ", dims_text(dims)));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals in datasets of HDF5 files.
+// Readers and writers of signals in datasets of HDF5 files.
 
 #include "io/hdf5/attributes.hpp"
 #include "io/hdf5/dataset.hpp"
@@ -25,11 +25,11 @@ std::vector<hsize_t> range_counts(const std::vector<index_t>& dims, index_t coun
     return counts;
 }
 
-class Hdf5SignalReader : public KnownSignals {
+class Hdf5SignalReader : public SignalReaderBase {
   public:
     explicit Hdf5SignalReader(const PathSpec& spec) : files_(spec.file) {
         const Hdf5Lock lock;
-        files_.open([&] { look(spec.dataset); }, [&] { dataset_.reset(); });
+        files_.open([&] { find_dataset(spec.dataset); }, [&] { dataset_.reset(); });
         info_ = {"HDF5", dataset_->type(), dataset_->dims()};
         dataset_->try_chunks();
     }
@@ -44,7 +44,7 @@ class Hdf5SignalReader : public KnownSignals {
     }
 
   private:
-    void look(const std::string& dataset) {
+    void find_dataset(const std::string& dataset) {
         const Hdf5Source source{files_, ""};
         const std::string name = dataset.empty()
                                      ? default_dataset(source, list_datasets(source), 1).name
@@ -56,7 +56,7 @@ class Hdf5SignalReader : public KnownSignals {
     std::optional<Hdf5Dataset> dataset_;
 };
 
-/// The type as it lies in this machine's memory.
+/// Returns the HDF5 type of samples in this machine's memory.
 Hdf5Id memory_type_of(SampleType type) {
     const auto pixels = pixel_type_of(type);
     return pixels ? memory_type(*pixels) : Hdf5Id(H5Tcopy(H5T_NATIVE_INT64), H5Tclose);
@@ -70,7 +70,7 @@ class Hdf5SignalWriter : public SignalWriter {
           output_(signals.path, signals.options.overwrite,
                   checked_add(signals.expected_bytes(bytes_of(type_)), hdf5_header_bytes)) {
         const Hdf5Lock lock;
-        // Contiguous: rows are written some samples at a time, in any order.
+        // The dataset is contiguous, since samples of any row are written in any order.
         const Hdf5Id properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
         const Hdf5Id memory = memory_type_of(type_);
         output_.check(properties && memory &&

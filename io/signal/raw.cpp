@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals that are nothing but their samples, after a header that is skipped: in files, or arriving
-// and leaving through open file descriptors (standard input and output).
+// Raw signals: samples without a description, after a header that is skipped. They are in files, or
+// pass through open file descriptors (standard input and output).
 
 #include <fcntl.h>
 #include <poll.h>
@@ -25,13 +25,14 @@ namespace {
 
 constexpr bool little_endian = std::endian::native == std::endian::little;
 
-/// Whether samples are in the other byte order than this machine's.
+/// Tells whether the byte order of the samples differs from this machine's.
 bool swaps_bytes(const OpenSignalOptions& options) {
     return (options.raw_byte_order.value_or(ByteOrder::little) == ByteOrder::little) !=
            little_endian;
 }
 
-/// Describes samples, without their number. Throws InvalidArgument for types that none have.
+/// Returns the format and type of raw samples, without their number. Throws InvalidArgument for
+/// types that raw files do not have.
 SignalInfo raw_info(StoredType type) {
     if (type == StoredType::int24)
         throw InvalidArgument("int24 samples are read from WAV files only; name another type");
@@ -43,7 +44,7 @@ SignalInfo raw_info(StoredType type) {
     return info;
 }
 
-/// Throws Unavailable where this machine is not: it writes no raw samples to `path`.
+/// Throws Unavailable on big-endian machines, which write no raw samples. `path` is the output.
 void require_little_endian(const std::string& path) {
     if (!little_endian)
         throw Unavailable(
@@ -52,12 +53,12 @@ void require_little_endian(const std::string& path) {
                     path, " as .npy"));
 }
 
-class RawReader : public KnownSignals {
+class RawReader : public SignalReaderBase {
   public:
     RawReader(const std::string& path, StoredType type, const OpenSignalOptions& options)
         : file_(path),
           type_(type),
-          header_(options.raw_header.value_or(0)),
+          header_bytes_(options.raw_header.value_or(0)),
           swapped_(swaps_bytes(options)) {
         info_ = raw_info(type);
         info_.dims = dims(options);
@@ -66,7 +67,7 @@ class RawReader : public KnownSignals {
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         check_range(info_.dims, signal, begin, count);
         const index_t first = signal * info_.samples() + begin;
-        file_.read(header_ + first * bytes_of(type_), stored_place(to, count, type_),
+        file_.read(header_bytes_ + first * bytes_of(type_), stored_bytes_address(to, count, type_),
                    count * bytes_of(type_));
         file_.check_unchanged();
         decode(to, count, type_, swapped_);
@@ -74,16 +75,17 @@ class RawReader : public KnownSignals {
 
   private:
     std::vector<index_t> dims(const OpenSignalOptions& options) const {
-        if (header_ < 0 || header_ >= file_.size())
-            throw InvalidArgument(
-                sentence(file_.path(), " has ", file_.size(), " bytes, and a header of ", header_,
-                         " leaves no samples; give its length (", OptionName{"raw_header"}, ")"));
-        const index_t bytes = file_.size() - header_;
+        if (header_bytes_ < 0 || header_bytes_ >= file_.size())
+            throw InvalidArgument(sentence(
+                file_.path(), " has ", file_.size(), " bytes, and a header of ", header_bytes_,
+                " leaves no samples; give its length (", OptionName{"raw_header"}, ")"));
+        const index_t bytes = file_.size() - header_bytes_;
         if (bytes % bytes_of(type_) != 0)
-            throw BadData(message(
-                file_.path(), " has ", bytes, " bytes", header_ > 0 ? " after its header" : "",
-                ", which is no whole number of ", io::to_string(type_), " samples of ",
-                bytes_of(type_), " bytes; it is cut, or of another type"));
+            throw BadData(message(file_.path(), " has ", bytes, " bytes",
+                                  header_bytes_ > 0 ? " after its header" : "",
+                                  ", which is no whole number of ", io::to_string(type_),
+                                  " samples of ", bytes_of(type_),
+                                  " bytes; it is cut, or of another type"));
         const index_t elements = bytes / bytes_of(type_);
         const auto parts = options.raw_samples ? options.raw_samples : options.raw_signals;
         if (!parts) return {elements};
@@ -98,7 +100,7 @@ class RawReader : public KnownSignals {
 
     RawFile file_;
     StoredType type_;
-    index_t header_;
+    index_t header_bytes_;
     bool swapped_;
 };
 
@@ -129,52 +131,53 @@ class RawWriter : public SignalWriter {
     AtomicOutput output_;
 };
 
-/// Waits for a descriptor, or until another thread cancels.
-class Waiter {
+/// A file descriptor that can be waited for until another thread cancels.
+class CancellableDescriptor {
   public:
-    explicit Waiter(int descriptor)
-        : descriptor_(descriptor), cancelled_(::eventfd(0, EFD_CLOEXEC)) {
-        if (cancelled_ < 0)
+    explicit CancellableDescriptor(int descriptor)
+        : descriptor_(descriptor), cancel_event_(::eventfd(0, EFD_CLOEXEC)) {
+        if (cancel_event_ < 0)
             throw IoError(message("the system refuses an event: ", std::strerror(errno),
                                   "; close other programs"));
     }
-    ~Waiter() { ::close(cancelled_); }
-    Waiter(const Waiter&) = delete;
-    Waiter& operator=(const Waiter&) = delete;
+    ~CancellableDescriptor() { ::close(cancel_event_); }
+    CancellableDescriptor(const CancellableDescriptor&) = delete;
+    CancellableDescriptor& operator=(const CancellableDescriptor&) = delete;
 
     int descriptor() const { return descriptor_; }
 
-    /// Returns when `events` can happen without waiting. Throws Cancelled, or IoError with `what`.
+    /// Returns when the descriptor is ready for `events` (of poll()). Throws Cancelled, or IoError.
+    /// `what` names the descriptor in messages.
     void await(short events, const char* what) const {
-        std::array<pollfd, 2> waited{{{descriptor_, events, 0}, {cancelled_, POLLIN, 0}}};
-        while (::poll(waited.data(), waited.size(), -1) < 0)
+        std::array<pollfd, 2> polled{{{descriptor_, events, 0}, {cancel_event_, POLLIN, 0}}};
+        while (::poll(polled.data(), polled.size(), -1) < 0)
             if (errno != EINTR)
                 throw IoError(message("waiting for ", what, " failed: ", std::strerror(errno)));
-        if (waited[1].revents != 0) throw Cancelled(message(what, " is not needed any more"));
+        if (polled[1].revents != 0) throw Cancelled(message(what, " is not needed any more"));
     }
     void cancel() const {
         const std::uint64_t one = 1;
-        // Only a counter at its end refuses, and that is not 0 either.
-        [[maybe_unused]] const ssize_t written = ::write(cancelled_, &one, sizeof(one));
+        // The write fails only if the event's counter is at its maximum, which also wakes poll().
+        [[maybe_unused]] const ssize_t written = ::write(cancel_event_, &one, sizeof(one));
     }
 
   private:
     int descriptor_;
-    int cancelled_;
+    int cancel_event_;
 };
 
-class PipeReader : public KnownSignals {
+class PipeReader : public SignalReaderBase {
   public:
     PipeReader(int descriptor, StoredType type, const OpenSignalOptions& options)
-        : waiter_(descriptor),
+        : pipe_(descriptor),
           type_(type),
-          header_(options.raw_header.value_or(0)),
+          header_bytes_(options.raw_header.value_or(0)),
           swapped_(swaps_bytes(options)) {
         info_ = raw_info(type);
         info_.dims = {unknown_samples};
     }
 
-    void cancel() override { waiter_.cancel(); }
+    void cancel() override { pipe_.cancel(); }
 
     void read(index_t signal, index_t begin, index_t count, void* to) override {
         if (const index_t there = read_until_end(signal, begin, count, to); there < count)
@@ -186,35 +189,36 @@ class PipeReader : public KnownSignals {
         check_range(info_.dims, signal, begin, count);
         if (begin < position_)
             throw InvalidArgument(message("sample ", begin, " of standard input was read before"));
-        if (header_ > 0) {
-            if (const index_t there = skip(header_); there < header_)
-                throw BadData(message("standard input ended after ", there, " of the ", header_,
-                                      " bytes of its header"));
-            header_ = 0;
+        if (header_bytes_ > 0) {
+            if (const index_t there = skip(header_bytes_); there < header_bytes_)
+                throw BadData(message("standard input ended after ", there, " of the ",
+                                      header_bytes_, " bytes of its header"));
+            header_bytes_ = 0;
         }
         const index_t before = begin - position_;
         const index_t skipped = whole_samples(skip(before * bytes_of(type_)));
         position_ += skipped;
         if (skipped < before) return skipped - before;
-        char* const place = static_cast<char*>(stored_place(to, count, type_));
-        const index_t there = whole_samples(take(place, count * bytes_of(type_)));
+        char* const stored = static_cast<char*>(stored_bytes_address(to, count, type_));
+        const index_t there = whole_samples(read_bytes(stored, count * bytes_of(type_)));
         position_ += there;
-        if (there < count)  // decode() expects them at the end of fewer samples
-            std::memmove(stored_place(to, there, type_), place,
+        // decode() expects the bytes at the end of memory for the samples that arrived
+        if (there < count)
+            std::memmove(stored_bytes_address(to, there, type_), stored,
                          static_cast<std::size_t>(there * bytes_of(type_)));
         decode(to, there, type_, swapped_);
         return there;
     }
 
   private:
-    /// Up to `bytes` to `to`; fewer at the end.
-    index_t take(char* to, index_t bytes) {
+    /// Reads up to `bytes` bytes. Returns fewer only at the end of the input.
+    index_t read_bytes(char* to, index_t bytes) {
         index_t taken = 0;
         while (taken < bytes) {
-            waiter_.await(POLLIN, "standard input");
+            pipe_.await(POLLIN, "standard input");
             const auto wanted = std::min<index_t>(bytes - taken, index_t{1} << 30);
             const ssize_t got =
-                ::read(waiter_.descriptor(), to + taken, static_cast<std::size_t>(wanted));
+                ::read(pipe_.descriptor(), to + taken, static_cast<std::size_t>(wanted));
             if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
             if (got < 0)
                 throw IoError(message("reading standard input failed: ", std::strerror(errno)));
@@ -229,7 +233,7 @@ class PipeReader : public KnownSignals {
         while (skipped < bytes) {
             const index_t now =
                 std::min<index_t>(bytes - skipped, static_cast<index_t>(unused.size()));
-            const index_t taken = take(unused.data(), now);
+            const index_t taken = read_bytes(unused.data(), now);
             skipped += taken;
             if (taken < now) break;
         }
@@ -243,11 +247,11 @@ class PipeReader : public KnownSignals {
         return bytes / bytes_of(type_);
     }
 
-    Waiter waiter_;
+    CancellableDescriptor pipe_;
     StoredType type_;
-    index_t header_;
+    index_t header_bytes_;
     bool swapped_;
-    index_t position_ = 0;  ///< of the next sample to arrive
+    index_t position_ = 0;  ///< index of the next sample to arrive
 };
 
 bool is_regular_file(int descriptor) {
@@ -258,13 +262,13 @@ bool is_regular_file(int descriptor) {
 class PipeWriter : public SignalWriter {
   public:
     PipeWriter(int descriptor, SampleType type, StoredType stored)
-        : waiter_(descriptor),
+        : pipe_(descriptor),
           stored_bytes_(bytes_of(stored)),
           encoder_(type, stored, "standard output"),
-          // What a pipe takes without waiting once it takes anything at all.
-          most_(is_regular_file(descriptor) ? index_t{1} << 30 : PIPE_BUF) {}
+          // A pipe that is ready takes PIPE_BUF bytes without blocking.
+          most_bytes_(is_regular_file(descriptor) ? index_t{1} << 30 : PIPE_BUF) {}
 
-    void cancel() override { waiter_.cancel(); }
+    void cancel() override { pipe_.cancel(); }
     ClampCount clamped() const override { return encoder_.clamped(); }
 
     void write(index_t row, index_t begin, index_t count, const void* from) override {
@@ -282,9 +286,9 @@ class PipeWriter : public SignalWriter {
   private:
     void put(const char* bytes, index_t count) {
         while (count > 0) {
-            waiter_.await(POLLOUT, "standard output");
-            const ssize_t put = ::write(waiter_.descriptor(), bytes,
-                                        static_cast<std::size_t>(std::min(count, most_)));
+            pipe_.await(POLLOUT, "standard output");
+            const ssize_t put = ::write(pipe_.descriptor(), bytes,
+                                        static_cast<std::size_t>(std::min(count, most_bytes_)));
             if (put < 0 && (errno == EINTR || errno == EAGAIN)) continue;
             if (put < 0 && errno == EPIPE)
                 throw PipeClosed("nobody reads standard output any more");
@@ -295,10 +299,10 @@ class PipeWriter : public SignalWriter {
         }
     }
 
-    Waiter waiter_;
+    CancellableDescriptor pipe_;
     index_t stored_bytes_;
     SampleEncoder encoder_;
-    index_t most_;
+    index_t most_bytes_;
     index_t position_ = 0;
 };
 

@@ -13,9 +13,10 @@
 namespace convolume::io {
 namespace {
 
-constexpr double cu8_zero = 127.5;
+constexpr double cu8_zero = 127.5;  // stored number that means 0
 
-/// `count` numbers of type From at the end of memory for as many of type To.
+/// Converts `count` numbers of type From, at the end of memory for the same count of To, to numbers
+/// of type To. Subtracts `zero` from each.
 template <class From, class To>
 void widen(void* data, index_t count, bool swapped, double zero = 0) {
     constexpr auto wider = static_cast<index_t>(sizeof(To) - sizeof(From));
@@ -30,22 +31,22 @@ void widen(void* data, index_t count, bool swapped, double zero = 0) {
     }
 }
 
-/// The type of a real sample, or of the parts of a complex one, and how many parts there are.
-struct Parts {
+/// The real numbers that a sample consists of: 1 for a real sample, 2 for a complex one.
+struct SampleComponents {
     PixelType type;
     index_t count;
 };
 
-Parts parts_of(PixelType type) {
+SampleComponents components_of(PixelType type) {
     if (!is_complex(type)) return {type, 1};
     return {type == PixelType::complex64 ? PixelType::float32 : PixelType::float64, 2};
 }
 
-Parts parts_of(SampleType type) {
-    return parts_of(pixel_type_of(type).value_or(PixelType::float64));
+SampleComponents components_of(SampleType type) {
+    return components_of(pixel_type_of(type).value_or(PixelType::float64));
 }
 
-Parts parts_of(StoredType stored) {
+SampleComponents components_of(StoredType stored) {
     switch (stored) {
         case StoredType::cu8:
             return {PixelType::uint8, 2};
@@ -56,7 +57,7 @@ Parts parts_of(StoredType stored) {
         case StoredType::ci32:
             return {PixelType::int32, 2};
         default:
-            return parts_of(read_type(stored));
+            return components_of(read_type(stored));
     }
 }
 
@@ -64,7 +65,8 @@ ConstImageView line(const void* data, PixelType type, index_t count) {
     return {data, type, {1, 1, count}, {count, count, 1}};
 }
 
-struct StoredRow {
+/// Names and properties of a stored type.
+struct StoredTypeInfo {
     StoredType type;
     const char* name;
     const char* extension;  ///< with its dot
@@ -72,7 +74,7 @@ struct StoredRow {
     index_t bytes;
     PixelType read_type;
 };
-constexpr StoredRow stored_rows[] = {
+constexpr StoredTypeInfo stored_type_table[] = {
     {StoredType::uint8, "uint8", ".u8", "", 1, PixelType::uint8},
     {StoredType::int8, "int8", ".i8", ".s8", 1, PixelType::int8},
     {StoredType::uint16, "uint16", ".u16", "", 2, PixelType::uint16},
@@ -91,10 +93,11 @@ constexpr StoredRow stored_rows[] = {
     {StoredType::ci32, "ci32", ".ci32", ".cs32", 8, PixelType::complex128},
 };
 
-const StoredRow& row_of(StoredType type) {
-    const auto* const found = std::find_if(std::begin(stored_rows), std::end(stored_rows),
-                                           [&](const StoredRow& row) { return row.type == type; });
-    if (found == std::end(stored_rows))
+const StoredTypeInfo& info_of(StoredType type) {
+    const auto* const found =
+        std::find_if(std::begin(stored_type_table), std::end(stored_type_table),
+                     [&](const StoredTypeInfo& info) { return info.type == type; });
+    if (found == std::end(stored_type_table))
         throw InternalError("a stored type outside its enumeration");
     return *found;
 }
@@ -105,7 +108,7 @@ bool is_extension(const char* extension, std::string_view name) {
 
 }  // namespace
 
-void* stored_place(void* samples, index_t count, StoredType type) {
+void* stored_bytes_address(void* samples, index_t count, StoredType type) {
     const auto bytes_read = static_cast<index_t>(size_of(read_type(type)));
     return static_cast<char*>(samples) + count * (bytes_read - bytes_of(type));
 }
@@ -128,32 +131,34 @@ void decode(void* samples, index_t count, StoredType type, bool swapped) {
 }
 
 SampleEncoder::SampleEncoder(SampleType type, StoredType stored, const std::string& path)
-    : type_(type), stored_(stored), as_it_is_(std::string(to_string(type)) == to_string(stored)) {
+    : type_(type),
+      stored_(stored),
+      needs_no_conversion_(std::string(to_string(type)) == to_string(stored)) {
     const bool positions = type == SampleType::int64 || stored == StoredType::int64;
-    if (stored == StoredType::int24 || (positions && !as_it_is_) ||
-        parts_of(type).count != parts_of(stored).count)
+    if (stored == StoredType::int24 || (positions && !needs_no_conversion_) ||
+        components_of(type).count != components_of(stored).count)
         throw InvalidArgument(message("cannot write ", path, ": the samples are ", to_string(type),
                                       ", which are not stored as ", to_string(stored),
-                                      parts_of(type).count == 2
+                                      components_of(type).count == 2
                                           ? "; choose complex64, ci16 or another complex type"
                                           : "; choose another type"));
 }
 
 void SampleEncoder::encode(const void* samples, index_t count,
                            const std::function<void(const void*, index_t)>& use) {
-    constexpr index_t at_a_time = index_t{1} << 15;
+    constexpr index_t samples_a_group = index_t{1} << 15;
     const auto* from = static_cast<const char*>(samples);
-    for (; count > 0; count -= std::min(count, at_a_time)) {
-        const index_t now = std::min(count, at_a_time);
-        use(encode_some(from, now), now);
+    for (; count > 0; count -= std::min(count, samples_a_group)) {
+        const index_t now = std::min(count, samples_a_group);
+        use(encode_group(from, now), now);
         from += now * bytes_of(type_);
     }
 }
 
-const void* SampleEncoder::encode_some(const void* samples, index_t count) {
-    if (as_it_is_) return samples;
-    const Parts to = parts_of(stored_);
-    Parts from = parts_of(type_);
+const void* SampleEncoder::encode_group(const void* samples, index_t count) {
+    if (needs_no_conversion_) return samples;
+    const SampleComponents to = components_of(stored_);
+    SampleComponents from = components_of(type_);
     const index_t numbers = count * from.count;
     if (stored_ == StoredType::cu8) {
         shifted_.resize(static_cast<std::size_t>(numbers));
@@ -171,16 +176,16 @@ const void* SampleEncoder::encode_some(const void* samples, index_t count) {
 }
 
 const char* to_string(StoredType type) {
-    return row_of(type).name;
+    return info_of(type).name;
 }
 
 StoredType parse_stored_type(std::string_view name) {
     std::string known;
-    for (const StoredRow& row : stored_rows) {
-        if (name == row.name || is_extension(row.extension, name) ||
-            is_extension(row.other_extension, name))
-            return row.type;
-        known += (known.empty() ? "" : ", ") + std::string(row.name);
+    for (const StoredTypeInfo& info : stored_type_table) {
+        if (name == info.name || is_extension(info.extension, name) ||
+            is_extension(info.other_extension, name))
+            return info.type;
+        known += (known.empty() ? "" : ", ") + std::string(info.name);
     }
     throw InvalidArgument(message("there is no sample type \"", name, "\"; there are ", known,
                                   ", also as i16, c64, …"));
@@ -188,11 +193,11 @@ StoredType parse_stored_type(std::string_view name) {
 
 std::optional<StoredType> stored_type_of_name(std::string_view path) {
     const std::string text(path);
-    for (const StoredRow& row : stored_rows)
-        for (const char* extension : {row.extension, row.other_extension})
-            if (*extension != '\0' && row.type != StoredType::int24 &&
+    for (const StoredTypeInfo& info : stored_type_table)
+        for (const char* extension : {info.extension, info.other_extension})
+            if (*extension != '\0' && info.type != StoredType::int24 &&
                 has_extension(text, extension))
-                return row.type;
+                return info.type;
     return std::nullopt;
 }
 
@@ -201,11 +206,11 @@ StoredType stored_type_of(SampleType type) {
 }
 
 index_t bytes_of(StoredType type) {
-    return row_of(type).bytes;
+    return info_of(type).bytes;
 }
 
 bool is_complex(StoredType type) {
-    return is_complex(row_of(type).read_type);
+    return is_complex(info_of(type).read_type);
 }
 
 bool is_integer(StoredType type) {
@@ -221,7 +226,7 @@ bool is_integer(StoredType type) {
 }
 
 PixelType read_type(StoredType type) {
-    return row_of(type).read_type;
+    return info_of(type).read_type;
 }
 
 }  // namespace convolume::io

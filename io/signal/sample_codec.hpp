@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Between samples as they are stored in raw files and samples in memory.
+// Conversion between samples as raw files store them and samples in memory.
 
 #include <functional>
 #include <string>
@@ -10,36 +10,36 @@
 
 namespace convolume::io {
 
-/// As samples are stored where nothing else is asked for.
+/// Returns the default type in which samples of `type` are stored.
 StoredType stored_type_of(SampleType type);
 
-/// Where in memory for `count` samples of read_type(type) their stored bytes are put before
-/// decode(): at its end.
-void* stored_place(void* samples, index_t count, StoredType type);
-/// Turns stored bytes at stored_place() into samples. `swapped`: their bytes are in the other order
-/// than this machine's.
+/// Returns the address where the stored bytes must be placed before decode(). This is the end of
+/// the memory for `count` samples of read_type(type).
+void* stored_bytes_address(void* samples, index_t count, StoredType type);
+/// Converts stored bytes at stored_bytes_address() to samples. `swapped` tells that their byte
+/// order differs from this machine's.
 void decode(void* samples, index_t count, StoredType type, bool swapped);
 
-/// Turns samples into what is stored; integers are rounded and clamped.
+/// Converts samples to stored bytes. Integers are rounded and clamped.
 class SampleEncoder {
   public:
-    /// Throws InvalidArgument, with `path`, for what `stored` cannot hold: complex samples as real
-    /// ones, real ones as complex ones, positions as anything but int64.
+    /// Throws InvalidArgument, naming `path`, if `stored` cannot hold the samples. Complex samples
+    /// are not stored as real ones, real ones not as complex ones, and positions only as int64.
     SampleEncoder(SampleType type, StoredType stored, const std::string& path);
 
-    /// Calls `use` with the bytes of some samples after others, in this machine's order, and the
-    /// number of these samples. The bytes are gone when it returns.
+    /// Converts the samples in groups. Calls `use` for each group with its bytes in this machine's
+    /// byte order, valid only during the call, and with the number of its samples.
     void encode(const void* samples, index_t count,
                 const std::function<void(const void* stored, index_t samples)>& use);
     const ClampCount& clamped() const { return clamped_; }
 
   private:
-    const void* encode_some(const void* samples, index_t count);
+    const void* encode_group(const void* samples, index_t count);
 
     SampleType type_;
     StoredType stored_;
-    bool as_it_is_;
-    std::vector<double> shifted_;
+    bool needs_no_conversion_;
+    std::vector<double> shifted_;  // samples with the offset of cu8 added
     std::vector<char> bytes_;
     ClampCount clamped_;
 };

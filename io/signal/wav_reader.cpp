@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals in WAV files: RIFF, RIFX, RF64, BW64 and Wave64. Channels are signals, and integers are
-// fractions of full scale.
+// Reads WAV files: RIFF, RIFX, RF64, BW64 and Wave64. Channels are signals. Integers are fractions
+// of full scale.
 
 #include <algorithm>
 #include <bit>
@@ -17,10 +17,11 @@
 namespace convolume::io {
 namespace {
 
-constexpr std::uint64_t unknown_bytes = 0xFFFFFFFF;  ///< of 32 bits
+constexpr std::uint64_t largest_uint32 = 0xFFFFFFFF;
 constexpr index_t most_format_bytes = 4096;
-constexpr int most_chunks = 10000;
+constexpr int most_riff_chunks = 10000;
 
+/// Returns the number of `width` bytes at byte `at`; 0 if it is not within `bytes`.
 std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t width,
                         bool big_endian) {
     if (at + width > bytes.size()) return 0;
@@ -32,66 +33,70 @@ std::uint64_t number_at(std::string_view bytes, std::size_t at, std::size_t widt
     return value;
 }
 
-/// The two chunks of a WAV file that its samples are read by.
+/// The two RIFF chunks that are needed to read samples.
 struct WavChunks {
-    std::string format;  ///< content of the chunk "fmt "
+    std::string format;  ///< content of the RIFF chunk "fmt "
     index_t samples_at = 0;
     index_t sample_bytes = 0;
-    bool big_endian = false;  ///< numbers and samples
+    bool big_endian = false;  ///< byte order of numbers and samples
 };
 
-/// Whether a size of 32 bits stands for one that was not known: programs that write to a pipe put
-/// one near 2 GiB (SoX 0x7FFFF000, others 0x7FFFFFFF or 0x80000000) or near 4 GiB (FFmpeg
-/// 0xFFFFFFFF) there, with or without the bytes of the header.
-bool stands_for_unknown(std::uint64_t size) {
+/// Tells whether a size of 32 bits means that the program did not know the size. Programs that
+/// write to a pipe store a number near 2 GiB (SoX 0x7FFFF000, others 0x7FFFFFFF or 0x80000000) or
+/// near 4 GiB (FFmpeg 0xFFFFFFFF). It may include the bytes of the header.
+bool means_unknown(std::uint64_t size) {
     constexpr std::uint64_t half = 0x80000000, header = 0x1000;
     return size == 0 || (size >= half - header && size <= half + header) ||
-           size >= unknown_bytes - header;
+           size >= largest_uint32 - header;
 }
 
-/// How chunks begin: a name, then the bytes that follow, or in Wave64 those of the whole chunk.
-struct Layout {
+/// Layout of the header of a RIFF chunk: a name, then a size. The size counts the bytes after the
+/// header, or in Wave64 the whole RIFF chunk.
+struct WavChunkLayout {
     std::size_t name_bytes = 4, size_bytes = 4;
-    bool whole = false;
+    bool size_includes_header = false;
     bool big_endian = false;
-    bool large = false;  ///< RF64: sizes of 64 bits are in a chunk of their own
+    bool has_large_sizes = false;  ///< RF64: sizes of 64 bits are in a RIFF chunk of their own
     index_t alignment = 2;
-    index_t header() const { return static_cast<index_t>(name_bytes + size_bytes); }
+    index_t header_bytes() const { return static_cast<index_t>(name_bytes + size_bytes); }
 };
 
-/// Finds format and samples. If a program could not know how many samples would follow, as on a
-/// pipe, they go up to the file's end. Throws BadData for files that are truncated or damaged.
-class WavChunkWalk {
+/// Finds the format and the samples of a file. If its program did not know the number of samples,
+/// as on a pipe, they extend to the end. Throws BadData for truncated or damaged files.
+class WavChunkFinder {
   public:
-    explicit WavChunkWalk(const RawFile& file) : file_(file) {
+    explicit WavChunkFinder(const RawFile& file) : file_(file) {
         const std::string head = file.head(40);
         if (!begins_as_wav(head))
             throw BadData(message(file.path(),
                                   " cannot be read as WAV: it is neither RIFF nor RIFX nor RF64 "
                                   "nor BW64 nor Wave64; convert it"));
         layout_.big_endian = head.starts_with("RIFX");
-        layout_.large = head.starts_with("RF64") || head.starts_with("BW64");
+        layout_.has_large_sizes = head.starts_with("RF64") || head.starts_with("BW64");
         if (head.starts_with("riff")) {
-            layout_ = {.name_bytes = 16, .size_bytes = 8, .whole = true, .alignment = 8};
+            layout_ = {
+                .name_bytes = 16, .size_bytes = 8, .size_includes_header = true, .alignment = 8};
             if (head.size() < 40 || head.substr(24, 4) != "wave")
-                damaged("it is Wave64 of something else than sound");
+                refuse("it is Wave64 of something else than sound");
             at_ = 40;
-            check_promise(number_at(head, 16, 8, false));
+            check_size(number_at(head, 16, 8, false));
             return;
         }
         at_ = 12;
         const std::uint64_t size = number_at(head, 4, 4, layout_.big_endian);
-        if (layout_.large) return;
-        unknown_ = stands_for_unknown(size) && size + 8 != static_cast<std::uint64_t>(file.size());
-        if (!unknown_) check_promise(size);
+        if (layout_.has_large_sizes) return;
+        is_size_unknown_ =
+            means_unknown(size) && size + 8 != static_cast<std::uint64_t>(file.size());
+        if (!is_size_unknown_) check_size(size);
     }
 
     WavChunks run() {
         WavChunks found;
         found.big_endian = layout_.big_endian;
         bool has_samples = false;
-        for (int count = 0; at_ + layout_.header() <= file_.size(); ++count) {
-            if (count == most_chunks) damaged(message("it has more than ", most_chunks, " chunks"));
+        for (int count = 0; at_ + layout_.header_bytes() <= file_.size(); ++count) {
+            if (count == most_riff_chunks)
+                refuse(message("it has more than ", most_riff_chunks, " chunks"));
             const std::string name = begin_chunk();
             if (name == "ds64") {
                 read_large_sizes();
@@ -102,84 +107,87 @@ class WavChunkWalk {
                 found.samples_at = at_;
                 found.sample_bytes = size_of_samples();
                 size_ = static_cast<std::uint64_t>(found.sample_bytes);
-            } else if (size_ > rest()) {
-                damaged("a chunk of it goes beyond its end");
+            } else if (size_ > bytes_left()) {
+                refuse("a chunk of it goes beyond its end");
             }
             if (has_samples && !found.format.empty()) return found;
-            const index_t bytes = static_cast<index_t>(std::min(size_, rest()));
+            const index_t bytes = static_cast<index_t>(std::min(size_, bytes_left()));
             const index_t padded = (bytes + layout_.alignment - 1) / layout_.alignment;
             at_ += padded * layout_.alignment;
         }
-        damaged(has_samples ? "it does not say what its samples are" : "it holds no samples");
+        refuse(has_samples ? "it does not say what its samples are" : "it holds no samples");
     }
 
   private:
-    [[noreturn]] void damaged(const std::string& why) const {
+    [[noreturn]] void refuse(const std::string& why) const {
         throw BadData(message(file_.path(), " cannot be read as WAV: ", why,
                               "; it is damaged, copy it again"));
     }
-    void check_promise(std::uint64_t bytes) const {
+    /// Throws BadData if the file has fewer bytes than its header names.
+    void check_size(std::uint64_t bytes) const {
         if (bytes > static_cast<std::uint64_t>(file_.size()) && bytes < std::uint64_t{1} << 62)
             throw BadData(sentence(file_.path(), " has ", file_.size(),
                                    " bytes, and its header names ", bytes,
                                    "; it is truncated, copy it again"));
     }
-    std::uint64_t rest() const { return static_cast<std::uint64_t>(file_.size() - at_); }
+    std::uint64_t bytes_left() const { return static_cast<std::uint64_t>(file_.size() - at_); }
 
-    /// Returns the chunk's name; at_ is then where its content begins, of size_ bytes.
+    /// Reads the header of a RIFF chunk, sets at_ and size_ to its content, and returns its name.
     std::string begin_chunk() {
-        std::string head(static_cast<std::size_t>(layout_.header()), '\0');
-        file_.read(at_, head.data(), layout_.header());
-        at_ += layout_.header();
+        std::string head(static_cast<std::size_t>(layout_.header_bytes()), '\0');
+        file_.read(at_, head.data(), layout_.header_bytes());
+        at_ += layout_.header_bytes();
         size_ = number_at(head, layout_.name_bytes, layout_.size_bytes, layout_.big_endian);
-        if (layout_.whole) {
-            const auto header = static_cast<std::uint64_t>(layout_.header());
-            if (size_ < header) damaged("a chunk is shorter than its own header");
+        if (layout_.size_includes_header) {
+            const auto header = static_cast<std::uint64_t>(layout_.header_bytes());
+            if (size_ < header) refuse("a chunk is shorter than its own header");
             size_ -= header;
         }
         return head.substr(0, 4);
     }
     std::string content(index_t most) const {
-        if (size_ > rest() || size_ > static_cast<std::uint64_t>(most))
-            damaged(message("one of its chunks has ", size_, " bytes"));
+        if (size_ > bytes_left() || size_ > static_cast<std::uint64_t>(most))
+            refuse(message("one of its chunks has ", size_, " bytes"));
         std::string bytes(static_cast<std::size_t>(size_), '\0');
         if (!bytes.empty()) file_.read(at_, bytes.data(), static_cast<index_t>(size_));
         return bytes;
     }
-    /// Reads the sizes of RF64 that 32 bits do not hold.
+    /// Reads the sizes of an RF64 file that do not fit into 32 bits.
     void read_large_sizes() {
         const std::string sizes = content(most_format_bytes);
-        if (sizes.size() < 16) damaged("its chunk of sizes is too short");
-        check_promise(number_at(sizes, 0, 8, false));
+        if (sizes.size() < 16) refuse("its chunk of sizes is too short");
+        check_size(number_at(sizes, 0, 8, false));
         large_samples_ = number_at(sizes, 8, 8, false);
     }
     index_t size_of_samples() const {
-        const bool elsewhere = layout_.large && size_ == unknown_bytes && large_samples_ > 0;
+        const bool elsewhere =
+            layout_.has_large_sizes && size_ == largest_uint32 && large_samples_ > 0;
         const std::uint64_t named = elsewhere ? large_samples_ : size_;
-        if (named == 0 || (unknown_ && stands_for_unknown(named)))
-            return static_cast<index_t>(rest());
-        // No chunk of 4 GiB can follow: there are more samples than 32 bits can count.
-        if (!layout_.whole && !layout_.large && rest() >= named && rest() - named > unknown_bytes)
+        if (named == 0 || (is_size_unknown_ && means_unknown(named)))
+            return static_cast<index_t>(bytes_left());
+        // No RIFF chunk of 4 GiB can follow, so there are more samples than 32 bits can count.
+        if (!layout_.size_includes_header && !layout_.has_large_sizes && bytes_left() >= named &&
+            bytes_left() - named > largest_uint32)
             throw BadData(sentence(
                 file_.path(), " has ", file_.size(), " bytes, but its header names ", named,
                 " bytes of samples, since it has only 32 bits for their "
                 "number; save it as RF64, or name it as a raw file, *.i16 or so, "
                 "and skip the ",
                 at_, " bytes before them (", OptionName{"raw_header"}, ")"));
-        return static_cast<index_t>(std::min(named, rest()));
+        return static_cast<index_t>(std::min(named, bytes_left()));
     }
 
     const RawFile& file_;
-    Layout layout_;
-    bool unknown_ = false;  ///< the file's own size, to the program that wrote it
+    WavChunkLayout layout_;
+    bool is_size_unknown_ = false;  ///< to the program that wrote the file
     index_t at_ = 0;
     std::uint64_t size_ = 0;
     std::uint64_t large_samples_ = 0;
 };
 
-/// Contents of the chunk "fmt "; 0 where it is too short.
+/// Contents of the RIFF chunk "fmt ". Numbers beyond its end are 0.
 struct WavFormat {
-    static constexpr int integers = 1, floating_point = 3;  ///< tags
+    static constexpr int integers = 1, floating_point = 3;  ///< codes of sample formats
 
     explicit WavFormat(const WavChunks& chunks) {
         const auto number = [&](std::size_t at, std::size_t bytes) {
@@ -189,7 +197,7 @@ struct WavFormat {
         tag = static_cast<int>(number(0, 2));
         if (tag == extensible) {
             tag = static_cast<int>(number(24, 2));
-            // In RIFX some programs write four bytes, others two.
+            // Some programs write a subformat of four bytes, which is big-endian in RIFX.
             if (tag == 0) tag = static_cast<int>(number(26, 2));
         }
         channels = number(2, 2);
@@ -200,15 +208,15 @@ struct WavFormat {
         if (frame_bytes == 0) frame_bytes = channels * width;
     }
 
-    int tag = 0;  ///< of extensible formats that of the subformat
+    int tag = 0;  ///< code of the sample format; for an extensible format, that of its subformat
     index_t channels = 0;
     index_t rate_hz = 0;
-    index_t bits = 0;   ///< that a sample has
-    index_t width = 0;  ///< bytes that a sample takes
+    index_t bits = 0;   ///< significant bits of a sample
+    index_t width = 0;  ///< bytes of a sample
     index_t frame_bytes = 0;
 };
 
-/// Throws BadData for samples that cannot be read.
+/// Throws BadData if samples of this format cannot be read.
 void check_format(const WavFormat& format, const std::string& path) {
     const bool is_float = format.tag == WavFormat::floating_point;
     if (format.tag != WavFormat::integers && !is_float)
@@ -229,10 +237,10 @@ void check_format(const WavFormat& format, const std::string& path) {
                               "copy it again"));
 }
 
-class WavReader : public KnownSignals {
+class WavReader : public SignalReaderBase {
   public:
     explicit WavReader(const std::string& path)
-        : file_(path), chunks_(WavChunkWalk(file_).run()), format_(chunks_) {
+        : file_(path), chunks_(WavChunkFinder(file_).run()), format_(chunks_) {
         check_format(format_, path);
         const index_t frames = chunks_.sample_bytes / format_.frame_bytes;
         if (frames < 1) throw BadData(message(path, " holds no samples; write or copy it again"));
@@ -259,22 +267,22 @@ class WavReader : public KnownSignals {
   private:
     template <class Real>
     void read_channel(index_t channel, index_t begin, index_t count, Real* to) {
-        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // of all channels
+        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of frames, with all channels
         const index_t frame = format_.frame_bytes;
         const index_t most = std::max<index_t>(1, bytes_at_a_time / frame);
-        // bits_of() takes eight bytes for a sample of any width.
+        // bits_of() loads eight bytes for a sample of any width.
         std::vector<char> bytes(static_cast<std::size_t>(std::min(most, count) * frame + 8));
         for (index_t done = 0; done < count;) {
             const index_t now = std::min(most, count - done);
             file_.read(chunks_.samples_at + (begin + done) * frame, bytes.data(), now * frame);
             const char* from = bytes.data() + channel * format_.width;
             for (index_t i = 0; i < now; ++i, from += frame)
-                to[done + i] = value_of<Real>(bits_of(from));
+                to[done + i] = value_of_bits<Real>(bits_of(from));
             done += now;
         }
     }
 
-    /// The sample's bits are the highest of the result.
+    /// Returns the bits of a sample as the highest bits of the result.
     std::uint64_t bits_of(const char* sample) const {
         std::uint64_t bits = 0;
         std::memcpy(&bits, sample, sizeof bits);
@@ -285,12 +293,12 @@ class WavReader : public KnownSignals {
     }
 
     template <class Real>
-    Real value_of(std::uint64_t bits) const {
+    Real value_of_bits(std::uint64_t bits) const {
         if (format_.tag == WavFormat::floating_point)
             return format_.width == 8 ? static_cast<Real>(std::bit_cast<double>(bits))
                                       : static_cast<Real>(std::bit_cast<float>(
                                             static_cast<std::uint32_t>(bits >> 32)));
-        // One byte has no sign: 128 is 0.
+        // Samples of one byte are unsigned: 128 is 0.
         constexpr std::uint64_t sign = std::uint64_t{1} << 63;
         const auto number = static_cast<std::int64_t>(format_.width == 1 ? bits ^ sign : bits);
         return static_cast<Real>(static_cast<double>(number) * 0x1p-63);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// WAV files as they are written, through libsndfile. Rows are channels; integers are fractions of
-// full scale.
+// Writer of WAV files, through libsndfile. Rows are channels. Integers are fractions of full scale.
 
 #include <sndfile.h>
 
@@ -14,12 +13,12 @@
 namespace convolume::io {
 namespace {
 
-struct Close {
+struct SoundFileCloser {
     void operator()(SNDFILE* file) const { sf_close(file); }
 };
-using Sound = std::unique_ptr<SNDFILE, Close>;
+using SoundFile = std::unique_ptr<SNDFILE, SoundFileCloser>;
 
-// Numbers read or written at a time, of all channels.
+// Numbers that are read or written at a time, for all channels together.
 constexpr index_t numbers_at_a_time = index_t{1} << 16;
 
 sf_count_t read_frames(SNDFILE* file, double* to, index_t frames) {
@@ -35,25 +34,26 @@ sf_count_t write_frames(SNDFILE* file, const int* from, index_t frames) {
     return sf_writef_int(file, from, frames);
 }
 
-struct Encoding {
-    int format;  ///< of libsndfile
+/// A type of samples in WAV files.
+struct WavEncoding {
+    int format;  ///< libsndfile's code
     StoredType stored;
-    int bits;  ///< of integers; 0 for floating-point numbers
+    int bits;  ///< bits of an integer; 0 for floating-point numbers
 };
-constexpr Encoding encodings[] = {
+constexpr WavEncoding encodings[] = {
     {SF_FORMAT_PCM_U8, StoredType::uint8, 8},  {SF_FORMAT_PCM_16, StoredType::int16, 16},
     {SF_FORMAT_PCM_24, StoredType::int24, 24}, {SF_FORMAT_PCM_32, StoredType::int32, 32},
     {SF_FORMAT_FLOAT, StoredType::float32, 0}, {SF_FORMAT_DOUBLE, StoredType::float64, 0},
 };
 
-const Encoding& encoding_for(const NewSignals& signals) {
+const WavEncoding& encoding_for(const NewSignals& signals) {
     if (signals.type != SampleType::float32 && signals.type != SampleType::float64)
         throw InvalidArgument(message("cannot write ", signals.path.file,
                                       ": WAV files hold real samples, not ",
                                       to_string(signals.type), "; write .npy or a raw file"));
     const StoredType stored = signals.options.stored.value_or(StoredType::float32);
-    for (const Encoding& known : encodings)
-        if (known.stored == stored) return known;
+    for (const WavEncoding& encoding : encodings)
+        if (encoding.stored == stored) return encoding;
     throw InvalidArgument(sentence("cannot write ", signals.path.file, ": WAV files do not hold ",
                                    to_string(stored),
                                    " samples; choose uint8, int16, int24, int32, float32 or "
@@ -78,9 +78,7 @@ int whole_rate(const NewSignals& signals) {
 
 int channels_of(const NewSignals& signals) {
     constexpr index_t most = 1024;
-    index_t channels = 1;
-    for (std::size_t d = 0; d + 1 < signals.dims.size(); ++d)
-        channels = checked_multiply(channels, signals.dims[d]);
+    const index_t channels = row_count(signals.dims);
     if (channels > most)
         throw InvalidArgument(message("cannot write ", signals.path.file,
                                       ": a WAV file has at most ", most, " channels, and here are ",
@@ -101,14 +99,14 @@ class WavWriter : public SignalWriter {
         SF_INFO sound{};
         sound.channels = channels_;
         sound.samplerate = rate_;
-        // 32 bits count the bytes of a RIFF file, its header among them.
+        // RIFF counts the bytes of the file, including its header, in 32 bits.
         const index_t bytes = signals.expected_bytes(bytes_of(encoding_.stored));
         const bool unknown = dims_.back() == unknown_samples;
         const bool small = !unknown && bytes < (index_t{1} << 32) - (index_t{1} << 16);
         sound.format = (small ? SF_FORMAT_WAV : SF_FORMAT_RF64) | encoding_.format;
         sound_.reset(sf_open(output_.temporary().c_str(), SFM_RDWR, &sound));
         if (!sound_) throw CannotCreate(output_.failure(sf_strerror(nullptr)));
-        // The files of equal samples are equal: no chunk with the time of writing.
+        // Equal samples make equal files: there is no RIFF chunk with the time of writing.
         sf_command(sound_.get(), SFC_SET_ADD_PEAK_CHUNK, nullptr, SF_FALSE);
         if (unknown) sf_command(sound_.get(), SFC_RF64_AUTO_DOWNGRADE, nullptr, SF_TRUE);
         if (const std::string& software = signals.options.software; !software.empty())
@@ -139,7 +137,7 @@ class WavWriter : public SignalWriter {
             store<double>(row, begin, count, [&](index_t i) { return double{from[i]}; });
     }
 
-    /// As libsndfile has integers: of 32 bits, whose highest are stored.
+    /// Returns the sample as an integer of 32 bits, whose highest bits libsndfile stores.
     int to_integer(double sample) {
         const double scale = std::ldexp(1.0, encoding_.bits - 1);
         double value = std::nearbyint(sample * scale);
@@ -157,12 +155,13 @@ class WavWriter : public SignalWriter {
                                 (std::int64_t{1} << (32 - encoding_.bits)));
     }
 
-    /// Frames hold a sample of each channel: those of the others are read and written back.
+    /// Stores samples of one channel. Frames hold a sample of each channel, so samples of other
+    /// channels are read and written back.
     template <class Number, class Sample>
     void store(index_t channel, index_t begin, index_t count, const Sample& sample) {
         const index_t most = std::max<index_t>(1, numbers_at_a_time / channels_);
         std::vector<Number> frames(static_cast<std::size_t>(std::min(most, count) * channels_));
-        while (frames_ < begin) {  // samples in between may follow
+        while (frames_ < begin) {  // fills the gap with zeros; its samples may be written later
             const index_t now = std::min(most, begin - frames_);
             frames.assign(static_cast<std::size_t>(now * channels_), Number{});
             put(frames.data(), frames_, now);
@@ -171,10 +170,10 @@ class WavWriter : public SignalWriter {
             const index_t now = std::min(most, count - done);
             const index_t at = begin + done;
             frames.assign(static_cast<std::size_t>(now * channels_), Number{});
-            const index_t there = std::clamp<index_t>(frames_ - at, 0, now);
-            if (channels_ > 1 && there > 0 &&
+            const index_t present = std::clamp<index_t>(frames_ - at, 0, now);
+            if (channels_ > 1 && present > 0 &&
                 (sf_seek(sound_.get(), at, SEEK_SET) != at ||
-                 read_frames(sound_.get(), frames.data(), there) != there))
+                 read_frames(sound_.get(), frames.data(), present) != present))
                 fail(sf_strerror(sound_.get()));
             for (index_t i = 0; i < now; ++i)
                 frames[static_cast<std::size_t>(i * channels_ + channel)] = sample(done + i);
@@ -193,12 +192,12 @@ class WavWriter : public SignalWriter {
 
     std::vector<index_t> dims_;
     SampleType type_;
-    const Encoding& encoding_;
+    const WavEncoding& encoding_;
     int channels_;
     int rate_;
     AtomicOutput output_;
-    Sound sound_;
-    index_t frames_ = 0;  ///< in the file so far
+    SoundFile sound_;
+    index_t frames_ = 0;  ///< number of frames in the file so far
     ClampCount clamped_;
 };
 

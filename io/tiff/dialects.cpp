@@ -10,24 +10,24 @@
 namespace convolume::io {
 namespace {
 
-/// No microscope has pixels of this size and more.
+/// Pixel size in µm that no microscope reaches.
 constexpr double largest_pixel_um = 40;
 
-/// Pages of one size and type, which are one image of a file without metadata.
+/// Pages of one size and type. In a file without metadata they are one image.
 struct PageGroup {
-    const TiffPage* page;
-    std::vector<TiffPlace> places;
+    const TiffPage* first;  ///< a page with the size and type of all
+    std::vector<TiffPageRef> pages;
 };
 
 std::vector<PageGroup> groups_of_equal_pages(const TiffSource& source) {
     std::vector<PageGroup> groups;
-    for (const index_t number : source.full) {
+    for (const index_t number : source.full_pages) {
         const TiffPage& page = source.pages[static_cast<std::size_t>(number)];
-        auto group = std::find_if(groups.begin(), groups.end(), [&](const PageGroup& known) {
-            return known.page->same_pixels(page);
+        auto group = std::find_if(groups.begin(), groups.end(), [&](const PageGroup& other) {
+            return other.first->same_pixels(page);
         });
         if (group == groups.end()) group = groups.insert(group, {&page, {}});
-        group->places.push_back({0, number});
+        group->pages.push_back({0, number});
     }
     return groups;
 }
@@ -61,16 +61,19 @@ void read_plain_calibration(const TiffSource& source, ImageMetadata& metadata) {
         if (resolution <= 0 || micrometers <= 0 || micrometers / resolution >= largest_pixel_um)
             continue;
         if (unit == RESUNIT_INCH && is_print_resolution(resolution)) {
-            if (axis == 2)
-                metadata.notes.push_back(message(
-                    number_text(resolution),
-                    " dots per inch are taken for the resolution of a print, not for a pixel size; "
-                    "--voxel gives one"));
+            if (axis == 2) note_print_resolution(resolution, metadata);
             continue;
         }
         metadata.voxel_size_um[axis] = micrometers / resolution;
         metadata.unit = unit == RESUNIT_INCH ? "inch" : "cm";
     }
+}
+
+void note_print_resolution(double pixels_per_inch, ImageMetadata& metadata) {
+    metadata.notes.push_back(message(
+        number_text(pixels_per_inch),
+        " dots per inch are taken for the resolution of a print, not for a pixel size; --voxel "
+        "gives one"));
 }
 
 TiffStack read_plain(TiffSource& source, ImageMetadata& metadata) {
@@ -83,18 +86,19 @@ TiffStack read_plain(TiffSource& source, ImageMetadata& metadata) {
     std::size_t group = 0;
     if (groups.size() > 1) {
         std::vector<std::string> names;
-        for (const PageGroup& one : groups)
-            names.push_back(message(one.places.size(), "×", one.page->height, "×", one.page->width,
-                                    one.page->samples > 1 ? message("×", one.page->samples) : "",
-                                    " ", to_string(one.page->type())));
+        for (const PageGroup& each : groups)
+            names.push_back(
+                message(each.pages.size(), "×", each.first->height, "×", each.first->width,
+                        each.first->samples > 1 ? message("×", each.first->samples) : "", " ",
+                        to_string(each.first->type())));
         if (source.options.image.empty())
             throw BadData(message(source.file.path(), " holds pages of several sizes or types: ",
                                   names_text(names), "; choose some by --image N"));
         group = static_cast<std::size_t>(
             choose_image(names, source.options, 0, source.file.path(), metadata));
     }
-    stack.places = std::move(groups[group].places);
-    const auto planes = static_cast<index_t>(stack.places.size());
+    stack.plane_pages = std::move(groups[group].pages);
+    const auto planes = static_cast<index_t>(stack.plane_pages.size());
     stack.axes = "Z";
     stack.dims = {planes};
     if (planes > 1 && source.options.axes.empty())

@@ -11,7 +11,8 @@
 namespace convolume::io {
 namespace {
 
-enum Type : std::uint16_t {
+/// TIFF's numbers of the types of values.
+enum FieldType : std::uint16_t {
     type_byte = 1,
     type_ascii = 2,
     type_short = 3,
@@ -29,7 +30,7 @@ std::size_t even(std::size_t bytes) {
     return bytes + bytes % 2;
 }
 
-/// Continued fractions give the closest value for the size of the denominator.
+/// Returns the closest fraction to `value` by a continued fraction.
 std::pair<std::uint32_t, std::uint32_t> closest_fraction(double value) {
     constexpr double largest = 4294967295.0;
     if (!(value > 0)) return {0, 1};
@@ -46,11 +47,11 @@ std::pair<std::uint32_t, std::uint32_t> closest_fraction(double value) {
         if (std::abs(p / q - value) <= value * 1e-15 || rest == whole) break;
         rest = 1 / (rest - whole);
     }
-    // A value below 2^-32 has 0/1 for its closest fraction.
+    // The closest fraction of a value below 2^-32 is 0/1.
     return {static_cast<std::uint32_t>(p), static_cast<std::uint32_t>(q < 1 ? 1 : q)};
 }
 
-/// Bytes of one value of a TIFF type; 0 for types that TIFF does not have.
+/// Returns the bytes of one value of a TIFF type; 0 for types that TIFF does not have.
 index_t value_bytes(int type) {
     constexpr std::array<index_t, 19> bytes{0, 1, 1, 2, 4, 8, 1, 1, 2, 4,
                                             8, 4, 8, 4, 0, 0, 8, 8, 8};
@@ -92,7 +93,7 @@ void TiffDirectory::add_rational(std::uint16_t tag, double value) {
 }
 
 void TiffDirectory::add_text(std::uint16_t tag, const std::string& value) {
-    // Readers need the final zero; tags may not hold others.
+    // Readers need the final zero. Tags may not contain others.
     std::string text = value.substr(0, value.find('\0'));
     text += '\0';
     entries_.push_back({tag, type_ascii, text.size(), text});
@@ -104,7 +105,7 @@ void TiffDirectory::add_bytes(std::uint16_t tag, const std::vector<std::uint8_t>
 
 index_t TiffDirectory::size() const {
     std::size_t bytes = even(table_bytes());
-    for (const Entry& entry : entries_)
+    for (const PendingEntry& entry : entries_)
         if (entry.value.size() > inline_bytes()) bytes += even(entry.value.size());
     return static_cast<index_t>(bytes);
 }
@@ -123,7 +124,7 @@ std::string TiffDirectory::at(index_t offset, index_t next) const {
     else
         append(table, static_cast<std::uint16_t>(entries_.size()));
     const std::uint64_t values_at = static_cast<std::uint64_t>(offset) + even(table_bytes());
-    for (const Entry& entry : entries_) {
+    for (const PendingEntry& entry : entries_) {
         append(table, entry.tag);
         append(table, entry.type);
         append_offset(entry.count);
@@ -159,22 +160,22 @@ index_t TiffNumbers::entry_count(index_t start) const {
 
 std::optional<TiffEntry> TiffNumbers::find(std::uint64_t directory, int tag) const {
     const auto start = static_cast<index_t>(directory);
-    // libtiff has read this directory before, so that its entries lie within the file.
+    // libtiff has read this directory before, so its entries are within the file.
     for (index_t i = 0; i < entry_count(start); ++i) {
-        const index_t place = first_entry(start) + i * entry_bytes();
-        if (at<std::uint16_t>(place) != tag) continue;
+        const index_t position = first_entry(start) + i * entry_bytes();
+        if (at<std::uint16_t>(position) != tag) continue;
         TiffEntry entry;
-        entry.type = at<std::uint16_t>(place + 2);
+        entry.type = at<std::uint16_t>(position + 2);
         const std::uint64_t count =
-            big_ ? at<std::uint64_t>(place + 4) : at<std::uint32_t>(place + 4);
+            big_ ? at<std::uint64_t>(position + 4) : at<std::uint32_t>(position + 4);
         constexpr std::uint64_t largest_count = INT64_MAX / 16;  // bytes stay within 64 bits
         entry.count = static_cast<index_t>(std::min(count, largest_count));
-        const index_t inside = place + (big_ ? 12 : 8);
+        const index_t value_position = position + (big_ ? 12 : 8);
         const index_t bytes = value_bytes(entry.type) * entry.count;
-        entry.offset = bytes <= (big_ ? 8 : 4) ? inside
-                       : big_                  ? static_cast<index_t>(
-                                    std::min<std::uint64_t>(at<std::uint64_t>(inside), INT64_MAX))
-                              : static_cast<index_t>(at<std::uint32_t>(inside));
+        entry.offset = bytes <= (big_ ? 8 : 4) ? value_position
+                       : big_                  ? static_cast<index_t>(std::min<std::uint64_t>(
+                                    at<std::uint64_t>(value_position), INT64_MAX))
+                              : static_cast<index_t>(at<std::uint32_t>(value_position));
         return entry;
     }
     return std::nullopt;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Directories (IFDs) of a TIFF as bytes: read past libtiff, where it is not exact or does not know
-// a tag, and written.
+// Directories (IFDs) of a TIFF as bytes. They are written without libtiff, and read without it if
+// libtiff loses precision or does not know a tag.
 
 #include <array>
 #include <cstdint>
@@ -22,24 +22,25 @@ class TiffDirectory {
   public:
     explicit TiffDirectory(bool big) : big_(big) {}
 
-    // Tags must be added in ascending order.
+    // The calls must be in ascending order of tags.
     void add_short(std::uint16_t tag, std::uint16_t value);
     void add_long(std::uint16_t tag, std::uint32_t value);
     void add_longs(std::uint16_t tag, const std::vector<std::uint32_t>& values);
-    /// 64 bits in BigTIFF, 32 in classic TIFF.
+    /// Adds offsets, of 64 bits in BigTIFF and of 32 bits in classic TIFF.
     void add_offsets(std::uint16_t tag, const std::vector<std::uint64_t>& values);
-    /// The closest fraction of two 32-bit numbers.
+    /// Adds `value` as the closest fraction of two 32-bit numbers.
     void add_rational(std::uint16_t tag, double value);
     void add_text(std::uint16_t tag, const std::string& value);
     void add_bytes(std::uint16_t tag, const std::vector<std::uint8_t>& values);
 
-    /// Bytes that at() returns.
+    /// Returns the number of bytes that at() returns.
     index_t size() const;
-    /// The directory for that position of the file; `next` is the position of the next one, or 0.
+    /// Returns the bytes of the directory, which the caller writes at `offset`. `next` is the
+    /// offset of the next directory, or 0.
     std::string at(index_t offset, index_t next) const;
 
   private:
-    struct Entry {
+    struct PendingEntry {
         std::uint16_t tag;
         std::uint16_t type;
         std::uint64_t count;
@@ -51,17 +52,18 @@ class TiffDirectory {
     }
 
     bool big_;
-    std::vector<Entry> entries_;
+    std::vector<PendingEntry> entries_;
 };
 
-/// Entry of a directory.
+/// An entry of a directory that was read.
 struct TiffEntry {
-    int type = 0;        ///< as TIFF numbers them: 3 SHORT, 4 LONG, 5 RATIONAL, …
-    index_t count = 0;   ///< of values
-    index_t offset = 0;  ///< of the first value in the file
+    int type = 0;        ///< TIFF's number of the type: 3 SHORT, 4 LONG, 5 RATIONAL, …
+    index_t count = 0;   ///< number of values
+    index_t offset = 0;  ///< offset of the first value in the file
 };
 
-/// Numbers of a file in its own byte order. Reading beyond the end throws BadData.
+/// Reader of numbers and directories in the file's byte order. Throws BadData beyond the file's
+/// end.
 class TiffNumbers {
   public:
     explicit TiffNumbers(const RawFile& file);
@@ -73,14 +75,14 @@ class TiffNumbers {
         if (swapped_) swap_bytes(&value, 1, sizeof(T));
         return value;
     }
-    /// A quotient of two numbers of 32 bits, 0 if the second one is 0.
+    /// Returns the quotient of the two 32-bit numbers at `offset`, 0 if the second one is 0.
     double rational_at(index_t offset) const;
     const RawFile& file() const { return file_; }
 
-    /// Returns the entry of `tag` in the directory at `directory`, if it has one.
+    /// Returns the entry of `tag` in the directory at `directory`, if any.
     std::optional<TiffEntry> find(std::uint64_t directory, int tag) const;
     /// Returns the offset of the directory after the one at `directory`, 0 for none. Throws BadData
-    /// where the file ends before it says; libtiff takes that for the last directory.
+    /// if the file ends before it; libtiff would take the one at `directory` for the last.
     std::uint64_t next_directory(std::uint64_t directory) const;
 
   private:
@@ -93,8 +95,8 @@ class TiffNumbers {
     bool big_ = false;
 };
 
-/// Returns the Y and X resolution of the directory at `directory`, 0 where missing. libtiff gives
-/// them in single precision, which turns 0.1 µm into 0.10000000149.
+/// Returns the Y and X resolution in the directory at `directory`, 0 for missing tags. libtiff
+/// reads them in single precision, which turns 0.1 µm into 0.10000000149.
 std::array<double, 2> read_resolution(const TiffNumbers& numbers, std::uint64_t directory);
 
 }  // namespace convolume::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs whose files are recognized, so that their channels, times and positions are not taken
-// for planes.
+// Programs that are recognized by tags or descriptions, but whose metadata are not read. Their
+// channels, times and positions must not be read as planes along z.
 
 #include <algorithm>
 #include <cctype>
@@ -13,11 +13,11 @@ namespace convolume::io {
 namespace {
 
 /// A private tag that only one program writes.
-struct KnownTag {
+struct ProgramTag {
     int tag;
     const char* program;
 };
-constexpr KnownTag known_tags[] = {
+constexpr ProgramTag program_tags[] = {
     {34361, "Olympus FluoView"},
     {34362, "Olympus FluoView"},
     {51123, "Micro-Manager"},
@@ -31,12 +31,12 @@ constexpr KnownTag known_tags[] = {
     {37706, "TVIPS"},
 };
 
-/// How a description begins that only one program writes.
-struct KnownText {
+/// Beginning of a description that only one program writes.
+struct ProgramPrefix {
     const char* begin;
     const char* program;
 };
-constexpr KnownText known_texts[] = {
+constexpr ProgramPrefix program_prefixes[] = {
     {"Aperio ", "Aperio SVS"},
     {"<MetaData>", "MetaMorph (MetaSeries)"},
     {"<DataObject", "Philips"},
@@ -52,15 +52,15 @@ constexpr KnownText known_texts[] = {
 std::string program_of(const TiffSource& source) {
     const TiffNumbers numbers(source.file);
     const std::uint64_t directory = source.first_page().directory;
-    for (const KnownTag& known : known_tags)
+    for (const ProgramTag& known : program_tags)
         if (numbers.find(directory, known.tag)) return known.program;
-    for (const KnownText& known : known_texts)
+    for (const ProgramPrefix& known : program_prefixes)
         if (source.description.starts_with(known.begin)) return known.program;
     if (source.tiff.text(TIFFTAG_SOFTWARE).starts_with("SI.")) return "ScanImage";
     return "";
 }
 
-/// Returns the beginning of the first line, for a message.
+/// Returns the beginning of the first line as ASCII, for a message.
 std::string beginning_of(const std::string& description) {
     constexpr std::size_t longest = 40;
     std::string text = description.substr(0, std::min(description.find_first_of("\r\n"), longest));
@@ -69,7 +69,7 @@ std::string beginning_of(const std::string& description) {
     return text;
 }
 
-/// Text that is made for programs, not for people: it may say what the pages are.
+/// Tells whether a description is made for programs, so that it may describe the pages.
 bool is_structured(const std::string& description) {
     const auto first = description.find_first_not_of(" \t\r\n");
     if (first == std::string::npos) return false;
@@ -85,16 +85,16 @@ bool is_structured(const std::string& description) {
 }  // namespace
 
 std::optional<TiffStack> read_foreign(TiffSource& source, ImageMetadata& metadata) {
-    if (source.full.size() < 2) return std::nullopt;
+    if (source.full_pages.size() < 2) return std::nullopt;
     const std::string program = program_of(source);
     if (program.empty() && !is_structured(source.description)) return std::nullopt;
     TiffStack stack = read_plain(source, metadata);
     stack.ambiguity =
         program.empty()
-            ? message("has a description of its ", source.full.size(),
+            ? message("has a description of its ", source.full_pages.size(),
                       " pages that is not understood (\"", beginning_of(source.description), "…\")")
             : message("was written by ", program, ", whose metadata are not understood, and has ",
-                      source.full.size(), " pages, which may be planes, channels or times");
+                      source.full_pages.size(), " pages, which may be planes, channels or times");
     metadata.format = program.empty() ? "TIFF" : program + " TIFF";
     return stack;
 }

@@ -19,7 +19,8 @@ TiffHandle& handle(thandle_t self) {
 }  // namespace
 
 TiffHandle::TiffHandle(const RawFile& file, index_t largest_allocation_bytes) : file_(&file) {
-    // r: read, m: no memory mapping, c: strips as they are in the file, D: their tables when asked
+    // r: read; m: no memory mapping; c: TIFF strips are not divided; D: their tables are read on
+    // demand
     open("rmcD", largest_allocation_bytes);
     if (tiff_ != nullptr) return;
     rethrow();
@@ -79,12 +80,12 @@ std::string TiffHandle::text(std::uint32_t tag) const {
     return TIFFGetField(tiff_, tag, &value) == 1 && value != nullptr ? value : "";
 }
 
-// No exception may cross libtiff.
+// No exception may cross libtiff. The functions below are its callbacks.
 
 tmsize_t TiffHandle::read(thandle_t self, void* to, tmsize_t bytes) {
     TiffHandle& h = handle(self);
-    const index_t there = static_cast<index_t>(size(self)) - h.position_;
-    const index_t count = std::clamp<index_t>(there, 0, bytes);
+    const index_t bytes_left = static_cast<index_t>(size(self)) - h.position_;
+    const index_t count = std::clamp<index_t>(bytes_left, 0, bytes);
     if (count == 0) return 0;
     if (h.file_ == nullptr) {
         std::memcpy(to, h.memory_.data() + h.position_, static_cast<std::size_t>(count));
@@ -121,7 +122,7 @@ toff_t TiffHandle::seek(thandle_t self, toff_t offset, int from) {
     const auto base = from == SEEK_SET   ? toff_t{0}
                       : from == SEEK_CUR ? static_cast<toff_t>(h.position_)
                                          : size(self);
-    // Backward seeks come as numbers that wrap around.
+    // libtiff passes backward seeks as numbers that wrap around.
     const toff_t target = base + offset;
     if (target > static_cast<toff_t>(INT64_MAX)) return static_cast<toff_t>(-1);
     h.position_ = static_cast<index_t>(target);
@@ -134,7 +135,7 @@ toff_t TiffHandle::size(thandle_t self) {
 }
 
 int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, va_list values) {
-    // Without allocations: the error may be that there is no memory.
+    // This function must not allocate: the error may be that there is no memory.
     TiffHandle& h = handle(self);
     std::array<char, 500> text{};
     std::vsnprintf(text.data(), text.size(), format, values);
@@ -143,16 +144,17 @@ int TiffHandle::keep_error(TIFF*, void* self, const char*, const char* format, v
     if (found.starts_with(name) && found.substr(name.size()).starts_with(": "))
         found.remove_prefix(name.size() + 2);
     while (!found.empty() && (found.back() == '.' || found.back() == '\n')) found.remove_suffix(1);
-    // What a file asks for beyond largest_allocation_bytes was never asked of the system.
+    // An allocation beyond largest_allocation_bytes was never requested from the system.
     constexpr std::string_view refusals[] = {
         "ailed to allocate", "Cannot allocate",  "Unable to allocate",
         "malloc(",           "No space for",     "Out of memory",
         "out of memory",     "ot enough memory", "Insertion in tif_map"};
-    // libtiff has the same words where a damaged directory makes it ask for nothing.
-    const bool asked = std::string_view(h.error_.data()).find("is beyond the") == found.npos &&
-                       found.find("(0 elements of") == found.npos;
+    // libtiff uses the same words if a damaged directory makes it allocate nothing.
+    const bool reached_system =
+        std::string_view(h.error_.data()).find("is beyond the") == found.npos &&
+        found.find("(0 elements of") == found.npos;
     for (const std::string_view refusal : refusals)
-        if (asked && found.find(refusal) != found.npos) h.memory_refused_ = true;
+        if (reached_system && found.find(refusal) != found.npos) h.memory_refused_ = true;
     if (h.error_[0] != '\0' && !h.memory_refused_) return 1;
     std::copy(found.begin(), found.end(), h.error_.begin());
     h.error_[found.size()] = '\0';

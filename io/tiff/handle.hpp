@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// libtiff's handle, closed when it goes; its messages are kept, never printed. Reads through a
-// RawFile, so that many handles share one open file, and writes to memory.
+// libtiff's handle as an object. Its messages are kept, never printed. It reads through a RawFile,
+// so that many handles share one open file, or writes to memory.
 
 #include <tiffio.h>
 
@@ -16,38 +16,39 @@
 
 namespace convolume::io {
 
+/// A TIFF opened by libtiff. The destructor closes it.
 class TiffHandle {
   public:
-    /// Reads `file`, which outlives it. libtiff may allocate `largest_allocation_bytes` at once.
-    /// Throws BadData.
+    /// Opens `file` for reading; it must outlive the handle. libtiff may allocate at most
+    /// `largest_allocation_bytes` at once. Throws BadData.
     TiffHandle(const RawFile& file, index_t largest_allocation_bytes);
-    /// Writes a file of its own to memory.
+    /// Creates a TIFF in memory.
     TiffHandle();
     ~TiffHandle();
     TiffHandle(const TiffHandle&) = delete;
     TiffHandle& operator=(const TiffHandle&) = delete;
 
     operator TIFF*() const { return tiff_; }
-    /// Reads the directory at that offset, unless it was the last one read so. Throws BadData.
+    /// Reads the directory at the offset `directory`, unless the last call did so. Throws BadData.
     void go_to(std::uint64_t directory);
-    /// Has JPEG's YCbCr colors of the current directory decoded to red, green and blue.
+    /// Makes libtiff decode YCbCr colors of JPEG in the current directory to red, green and blue.
     void decode_ycbcr_as_rgb() const;
-    /// The first error since clear_error(), "" if none.
+    /// Returns the first error since clear_error(), "" if there was none.
     std::string error() const { return error_.data(); }
     void clear_error() { error_[0] = '\0'; }
-    /// Throws what made libtiff fail, now or before, if it was not the file: the IoError of a read,
-    /// or OutOfMemory.
+    /// Throws the cause of a past failure if it was not the file: an IoError of a read, or
+    /// OutOfMemory.
     void rethrow() const;
-    /// What was written.
+    /// Returns the bytes of the TIFF in memory.
     const std::string& memory() const { return memory_; }
 
-    /// A tag's value, or its default, or `otherwise`.
+    /// Returns the value of a tag, else its default, else `otherwise`.
     template <class T>
     T get(std::uint32_t tag, T otherwise) const {
         T value{};
         return TIFFGetFieldDefaulted(tiff_, tag, &value) == 1 ? value : otherwise;
     }
-    /// The text of an ASCII tag, "" where there is none.
+    /// Returns the text of an ASCII tag, "" if it is missing.
     std::string text(std::uint32_t tag) const;
 
   private:
@@ -60,7 +61,7 @@ class TiffHandle {
                           va_list values);
     static int drop_warning(TIFF*, void*, const char*, const char*, va_list) { return 1; }
 
-    const RawFile* file_ = nullptr;  // null: memory_
+    const RawFile* file_ = nullptr;  // null if the TIFF is in memory_
     std::string memory_;
     index_t position_ = 0;
     std::uint64_t directory_ = 0;
@@ -70,7 +71,7 @@ class TiffHandle {
     std::exception_ptr failure_;
 };
 
-/// Handles of one file for as many threads as ask at once.
+/// Handles of one file, one for each thread that needs one at the same time.
 class TiffHandles {
   public:
     TiffHandles(const RawFile& file, index_t largest_allocation_bytes)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of ImageJ and of ImageJ2, whose SCIFIO writes the same keys and the axes beside them.
+// Descriptions by ImageJ and ImageJ2, whose library SCIFIO writes ImageJ's keys and also axes.
 
 #include "io/tiff/imagej.hpp"
 
@@ -16,25 +16,22 @@
 namespace convolume::io {
 namespace {
 
-/// ImageJ takes over the dots per inch of a photograph, with its unit.
+/// Removes voxel sizes that are the resolution of a print, which ImageJ keeps with its unit.
 void forget_print_resolution(const TiffSource& source, ImageMetadata& metadata) {
     if (metadata.unit != "inch") return;
     for (std::size_t axis = 1; axis < 3; ++axis) {
         const double resolution = source.pixels_per_unit[axis - 1];
         if (!is_print_resolution(resolution)) continue;
         metadata.voxel_size_um[axis].reset();
-        if (axis == 2)
-            metadata.notes.push_back(
-                message(number_text(resolution),
-                        " dots per inch are taken for the resolution of a print, not for a pixel "
-                        "size; --voxel gives one"));
+        if (axis == 2) note_print_resolution(resolution, metadata);
     }
 }
 
-using Entries = std::vector<std::pair<std::string, std::string>>;
+using KeyValues = std::vector<std::pair<std::string, std::string>>;
 
-Entries entries_of(const std::string& description) {
-    Entries entries;
+/// Returns the lines KEY=VALUE of a description.
+KeyValues key_values_of(const std::string& description) {
+    KeyValues entries;
     std::istringstream lines(description);
     for (std::string line; std::getline(lines, line);) {
         if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -45,27 +42,30 @@ Entries entries_of(const std::string& description) {
     return entries;
 }
 
-std::string value_of(const Entries& entries, std::string_view key) {
+/// Returns the first value of `key`, "" if there is none.
+std::string value_of(const KeyValues& entries, std::string_view key) {
     for (const auto& [name, value] : entries)
         if (name == key) return value;
     return "";
 }
 
-/// A count of at least 1; 1 where the description says nothing or nonsense.
-index_t count_of(const Entries& entries, std::string_view key) {
+/// Returns the count under `key`, 1 if it is missing or invalid.
+index_t count_of(const KeyValues& entries, std::string_view key) {
     const double count = parse_number(value_of(entries, key)).value_or(1);
     return count >= 1 && count <= 1e15 ? static_cast<index_t>(count) : 1;
 }
 
-std::vector<std::string> list_of(const Entries& entries, std::string_view key) {
+/// Returns the comma-separated values of `key`.
+std::vector<std::string> list_of(const KeyValues& entries, std::string_view key) {
     std::vector<std::string> list;
     std::istringstream items(value_of(entries, key));
     for (std::string item; std::getline(items, item, ',');) list.push_back(item);
     return list;
 }
 
-/// ImageJ2's axes, fastest first: "axes=X,Y,Channel,Z", "lengths=8,6,2,3".
-TiffStack scifio_stack(const Entries& entries) {
+/// Returns the stack that ImageJ2's axes describe, which are listed fastest first, such as
+/// "axes=X,Y,Channel,Z" with "lengths=8,6,2,3".
+TiffStack scifio_stack(const KeyValues& entries) {
     const std::vector<std::string> axes = list_of(entries, "axes");
     const std::vector<std::string> lengths = list_of(entries, "lengths");
     TiffStack stack;
@@ -92,7 +92,8 @@ TiffStack scifio_stack(const Entries& entries) {
     return stack;
 }
 
-void read_scifio_scales(const Entries& entries, ImageMetadata& metadata) {
+/// Sets voxel sizes from the scales and units of ImageJ2's axes.
+void read_scifio_scales(const KeyValues& entries, ImageMetadata& metadata) {
     const std::vector<std::string> axes = list_of(entries, "axes");
     const std::vector<std::string> scales = list_of(entries, "scales");
     const std::vector<std::string> units = list_of(entries, "units");
@@ -106,7 +107,7 @@ void read_scifio_scales(const Entries& entries, ImageMetadata& metadata) {
     }
 }
 
-/// Keys this file writes itself, or whose meaning is lost when pixel values change.
+/// Tells whether imagej_description() writes `key` itself, or it is lost if pixel values change.
 bool is_own_key(std::string_view key) {
     static constexpr std::string_view own[] = {
         "ImageJ",  "images", "channels", "slices",      "frames",    "hyperstack", "mode",
@@ -117,8 +118,8 @@ bool is_own_key(std::string_view key) {
     return std::find(std::begin(own), std::end(own), key) != std::end(own);
 }
 
-/// Adds the word for lengths. ImageJ has one for all axes, and others for y and z where they
-/// differ: an axis whose size is unknown is in pixels.
+/// Adds the units of length. ImageJ has one for all axes, and further ones for y and z if they
+/// differ. An axis of unknown size has the unit "pixel".
 template <class Add>
 void add_units(const ImageMetadata& metadata, const Add& add) {
     const auto& size = metadata.voxel_size_um;
@@ -135,9 +136,9 @@ void add_units(const ImageMetadata& metadata, const Add& add) {
     if (size[0]) add("spacing", number_text(*size[0] / unit.micrometers));
 }
 
-/// "min=…" and "max=…", always of one length.
+/// Adds "min=…" and "max=…", in the same total length for all ranges.
 template <class Add>
-void add_range(const ValueRange& range, const Add& add) {
+void add_range(const DisplayRange& range, const Add& add) {
     constexpr std::size_t longest_number = 24;
     std::string least = number_text(range.least);
     const std::string most = number_text(range.most);
@@ -145,9 +146,9 @@ void add_range(const ValueRange& range, const Add& add) {
     add("max", most + std::string(2 * longest_number - least.size() - most.size(), ' '));
 }
 
-/// Values of an unregistered tag, copied when it has the type asked for.
+/// Returns the values of a tag that libtiff does not know; empty if they have another type.
 template <class T>
-std::vector<T> anonymous_tag(const TiffHandle& tiff, std::uint32_t tag, TIFFDataType type) {
+std::vector<T> unregistered_tag(const TiffHandle& tiff, std::uint32_t tag, TIFFDataType type) {
     const TIFFField* field = TIFFFindField(tiff, tag, TIFF_ANY);
     if (field == nullptr || TIFFFieldDataType(field) != type || !TIFFFieldPassCount(field) ||
         TIFFFieldReadCount(field) != TIFF_VARIABLE2)
@@ -158,11 +159,11 @@ std::vector<T> anonymous_tag(const TiffHandle& tiff, std::uint32_t tag, TIFFData
     return {values, values + count};
 }
 
-/// Reads tags 50838 and 50839 of the current directory, in this machine's byte order. They stay
-/// empty where they are missing or contradict each other.
+/// Reads tags 50838 and 50839 of the current directory, in this machine's byte order. They are
+/// empty if they are missing or contradict each other.
 void read_imagej_tags(const TiffHandle& tiff, ImageMetadata& metadata) {
-    metadata.imagej_metadata_counts = anonymous_tag<std::uint32_t>(tiff, 50838, TIFF_LONG);
-    metadata.imagej_metadata = anonymous_tag<std::uint8_t>(tiff, 50839, TIFF_BYTE);
+    metadata.imagej_metadata_counts = unregistered_tag<std::uint32_t>(tiff, 50838, TIFF_LONG);
+    metadata.imagej_metadata = unregistered_tag<std::uint8_t>(tiff, 50839, TIFF_BYTE);
     std::uint64_t total = 0;
     for (const std::uint32_t count : metadata.imagej_metadata_counts) total += count;
     if (total == metadata.imagej_metadata.size() && TIFFIsByteSwapped(tiff))
@@ -187,11 +188,11 @@ std::optional<TiffStack> read_imagej(TiffSource& source, ImageMetadata& metadata
     read_imagej_tags(source.tiff, metadata);
     TiffStack stack = imagej_stack(source.description);
     if (!stack.ambiguity.empty()) return stack;
-    // Samples of RGB pages may be counted as channels too.
+    // The description may count the samples of RGB pages as channels.
     const index_t samples = source.first_page().samples;
     const auto c = stack.axes.find('C');
     if (samples > 1 && c != std::string::npos && stack.dims[c] == samples &&
-        stack.planes() / samples == static_cast<index_t>(source.full.size()))
+        stack.planes() / samples == static_cast<index_t>(source.full_pages.size()))
         stack.dims[c] = 1;
     read_imagej_channel_names(stack, metadata);
     return stack;
@@ -206,7 +207,7 @@ bool is_imagej_description(const std::string& description) {
 }
 
 TiffStack imagej_stack(const std::string& description) {
-    const Entries entries = entries_of(description);
+    const KeyValues entries = key_values_of(description);
     if (is_scifio_description(description) && !value_of(entries, "axes").empty())
         return scifio_stack(entries);
     std::string order = value_of(entries, "order");
@@ -224,7 +225,7 @@ TiffStack imagej_stack(const std::string& description) {
         stack.dims.push_back(extent);
     }
     const index_t images = count_of(entries, "images");
-    if (stack.dims.empty()) {  // virtual stacks may name their images only
+    if (stack.dims.empty()) {  // virtual stacks may give only the number of images
         stack.axes = "Z";
         stack.dims = {images};
         return stack;
@@ -238,7 +239,7 @@ TiffStack imagej_stack(const std::string& description) {
 void read_imagej_calibration(const std::string& description,
                              const std::array<double, 2>& pixels_per_unit,
                              ImageMetadata& metadata) {
-    const Entries entries = entries_of(description);
+    const KeyValues entries = key_values_of(description);
     metadata.unit = utf8_from_imagej(value_of(entries, "unit"));
     const auto unit_of = [&](const char* key) {
         const std::string own = value_of(entries, key);
@@ -247,7 +248,7 @@ void read_imagej_calibration(const std::string& description,
     const auto set = [&](std::size_t axis, std::optional<double> unit, double size) {
         if (unit && size > 0) metadata.voxel_size_um[axis] = size * *unit;
     };
-    // Stacks recorded downwards have a negative spacing.
+    // A stack that was recorded downwards has a negative spacing.
     set(0, unit_of("zunit"), std::abs(parse_number(value_of(entries, "spacing")).value_or(0)));
     set(1, unit_of("yunit"), pixels_per_unit[0] > 0 ? 1 / pixels_per_unit[0] : 0);
     set(2, unit_of("unit"), pixels_per_unit[1] > 0 ? 1 / pixels_per_unit[1] : 0);
@@ -274,10 +275,10 @@ ImagejUnit imagej_unit(const ImageMetadata& metadata) {
     return {"um", 1};
 }
 
-std::string imagej_description(const ImageMetadata& metadata, const ValueRange& range) {
-    const Entries source = is_imagej_description(metadata.imagej_description)
-                               ? entries_of(metadata.imagej_description)
-                               : Entries{};
+std::string imagej_description(const ImageMetadata& metadata, const DisplayRange& range) {
+    const KeyValues source = is_imagej_description(metadata.imagej_description)
+                                 ? key_values_of(metadata.imagej_description)
+                                 : KeyValues{};
     const index_t slices = metadata.shape.z;
     const index_t images = metadata.frames * metadata.channels * slices;
     std::string text = "ImageJ=1.53t\n";
@@ -296,7 +297,7 @@ std::string imagej_description(const ImageMetadata& metadata, const ValueRange& 
     add_units(metadata, add);
     if (metadata.frame_interval_s) add("finterval", number_text(*metadata.frame_interval_s));
     if (metadata.scaling) {
-        add("cf", "0");  // a straight line
+        add("cf", "0");  // ImageJ's code for a linear function
         add("c0", number_text(metadata.scaling->offset));
         add("c1", number_text(metadata.scaling->scale));
         add("vunit", "Gray Value");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// ImageJ's "ImageJ=1.53\nimages=61\n…" in the ImageDescription, and its private metadata tag.
+// ImageJ's metadata in a TIFF: lines such as "images=61" in the ImageDescription, and private tags.
 
 #include <mutex>
 #include <vector>
@@ -11,70 +11,69 @@
 
 namespace convolume::io {
 
-struct ValueRange {
+/// Range of values that ImageJ shows from black to white.
+struct DisplayRange {
     double least = 0;
     double most = 0;
 };
 
-/// Collects the range of each channel. May be used by several threads.
+/// Collects the range of values of each channel. Several threads may use it at once.
 class ChannelRanges {
   public:
     explicit ChannelRanges(index_t channels);
 
-    /// Takes samples of real types into account; NaN and infinities are left out.
+    /// Extends the range of `channel` by samples of real types. NaN and infinities are ignored.
     void add(index_t channel, const ConstImageView& samples);
-    /// Returns the ranges, {0, 0} for channels without a finite sample.
-    std::vector<ValueRange> all() const;
+    /// Returns the range of each channel, {0, 0} for channels without a finite sample.
+    std::vector<DisplayRange> all() const;
 
   private:
     std::mutex mutex_;
-    std::vector<ValueRange> ranges_;
+    std::vector<DisplayRange> ranges_;
 };
 
-/// Tells whether a description is of ImageJ or ImageJ2.
+/// Tells whether a description was written by ImageJ or ImageJ2.
 bool is_imagej_description(const std::string& description);
-/// Tells whether a description is of ImageJ2.
+/// Tells whether a description was written by ImageJ2, whose library is SCIFIO.
 bool is_scifio_description(const std::string& description);
 
-/// Returns the planes as frames, slices and channels (channels fastest unless `order` says
-/// otherwise), or as ImageJ2's axes name them. The stack is `ambiguity` if those are none of T, C,
-/// Z.
+/// Returns the stack of planes: frames, slices and channels (fastest, unless `order` differs), or
+/// the axes of ImageJ2. Sets the stack's `ambiguity` if one of those is none of T, C, Z.
 TiffStack imagej_stack(const std::string& description);
 
-/// Sets unit, voxel sizes, frame interval and the scaling of values. `pixels_per_unit` are y and x
-/// of the resolution tags, 0 where they are missing.
+/// Sets unit, voxel sizes, frame interval and the scaling of values from a description.
+/// `pixels_per_unit` are the resolutions along y and x, 0 if the tags are missing.
 void read_imagej_calibration(const std::string& description,
                              const std::array<double, 2>& pixels_per_unit, ImageMetadata& metadata);
 
-/// Returns the description of a file that holds `metadata`'s planes with channels fastest. What the
-/// source's description says beyond shape and calibration is carried over. `range` is what the
-/// first channel is shown with; the text has one length for all ranges.
-std::string imagej_description(const ImageMetadata& metadata, const ValueRange& range);
+/// Returns the description of a file with `metadata`, whose planes are stored with channels
+/// fastest. Keys of the source's description are kept, except for shape and calibration. `range` is
+/// the display range of the first channel; the text has the same length for all ranges.
+std::string imagej_description(const ImageMetadata& metadata, const DisplayRange& range);
 
-/// The word for lengths in that description, and µm in one of it: the file's own, or "um".
+/// The unit of length in a description: that of the source, or "um".
 struct ImagejUnit {
     std::string name;
-    double micrometers = 1;
+    double micrometers = 1;  ///< µm in one unit
 };
 ImagejUnit imagej_unit(const ImageMetadata& metadata);
 
-/// Reverses the byte order of the content of tag 50839; `counts` is tag 50838. Leaves `data` empty
-/// when they contradict each other.
+/// Reverses the byte order of `data`, the content of tag 50839. `counts` is the content of tag
+/// 50838. Clears `data` if they contradict each other.
 void swap_imagej_metadata(std::vector<std::uint8_t>& data,
                           const std::vector<std::uint32_t>& counts);
 
-/// Colors 0xRRGGBB at the bright end of the lookup tables in tag 50839, one for each channel; empty
-/// where it has none.
+/// Returns the color 0xRRGGBB at the bright end of each channel's lookup table in tag 50839, if
+/// any.
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata);
 
-/// Sets the channels' names from the labels of planes, if all planes of a channel have one label.
+/// Sets the names of channels from labels of planes, if all planes of a channel have one label.
 void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata);
 
-/// Makes tags 50838 and 50839 of an image that is written: labels of planes from the channels'
-/// names and lookup tables from their colors, where the source has none, and room for the display
-/// ranges of several channels.
+/// Completes tags 50838 and 50839 of an image to be written, with space for display ranges. If
+/// there are none, adds labels from the names of channels, and lookup tables from their colors.
 void complete_imagej_metadata(ImageMetadata& metadata);
-/// Sets these display ranges, one for each channel.
-void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& of_channels);
+/// Sets the display range of each channel in tag 50839.
+void set_imagej_ranges(ImageMetadata& metadata, const std::vector<DisplayRange>& ranges);
 
 }  // namespace convolume::io

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tag 50839: a header of 4-byte words ("IJIJ", then a kind and a count for each kind of item), the
-// items after it. Tag 50838 holds the bytes of the header and of every item.
+// ImageJ's tag 50839 has a header of 4-byte words: "IJIJ", then a kind and a count for each kind of
+// item. The items follow. Tag 50838 has the bytes of the header and of each item.
 
 #include <algorithm>
 #include <array>
@@ -27,15 +27,17 @@ constexpr std::uint32_t kind_labels = word("labl");
 constexpr std::uint32_t kind_properties = word("prop");
 constexpr std::uint32_t kind_ranges = word("rang");
 constexpr std::uint32_t kind_tables = word("luts");
-constexpr std::size_t lookup_table_bytes = 768;  // 256 red, 256 green, 256 blue
+constexpr std::size_t lookup_table_bytes = 768;  // 256 red, then 256 green, then 256 blue
 
 using Bytes = std::vector<std::uint8_t>;
-struct Item {
+/// An item of tag 50839: a label, a lookup table, the display ranges, …
+struct MetadataItem {
     std::uint32_t kind;
     Bytes bytes;
 };
 
-/// Bytes of the numbers in items of that kind: UTF-16 texts, display ranges, else bytes.
+/// Returns the bytes of a number in items of `kind`: 2 in UTF-16 texts, 8 in display ranges, else
+/// 1.
 std::size_t number_bytes(std::uint32_t kind) {
     if (kind == kind_notes || kind == kind_labels || kind == kind_properties) return 2;
     return kind == kind_ranges ? 8 : 1;
@@ -47,7 +49,7 @@ bool is_consistent(const Bytes& data, const std::vector<std::uint32_t>& counts) 
     return !counts.empty() && total == data.size() && counts[0] >= 4 && counts[0] % 8 == 4;
 }
 
-/// Calls f(kind, first byte, bytes) for each item behind a header in this machine's byte order.
+/// Calls f(kind, first byte, bytes) for each item after a header in this machine's byte order.
 template <class F>
 void for_each_item(const Bytes& data, const std::vector<std::uint32_t>& counts, F&& f) {
     std::size_t item = 1;
@@ -64,9 +66,9 @@ void for_each_item(const Bytes& data, const std::vector<std::uint32_t>& counts, 
     }
 }
 
-/// The items of an image; none if its tags contradict each other.
-std::vector<Item> items_of(const ImageMetadata& metadata) {
-    std::vector<Item> items;
+/// Returns the items of an image; none if its tags contradict each other.
+std::vector<MetadataItem> items_of(const ImageMetadata& metadata) {
+    std::vector<MetadataItem> items;
     const Bytes& data = metadata.imagej_metadata;
     if (!is_consistent(data, metadata.imagej_metadata_counts)) return items;
     for_each_item(data, metadata.imagej_metadata_counts,
@@ -77,21 +79,21 @@ std::vector<Item> items_of(const ImageMetadata& metadata) {
     return items;
 }
 
-/// Sets both tags from items, which stay in groups of their kind.
-void set_items(ImageMetadata& metadata, const std::vector<Item>& items) {
+/// Sets both tags from `items`. Items of the same kind become adjacent.
+void set_items(ImageMetadata& metadata, const std::vector<MetadataItem>& items) {
     metadata.imagej_metadata.clear();
     metadata.imagej_metadata_counts.clear();
     if (items.empty()) return;
     std::vector<std::uint32_t> header{magic};
     std::vector<std::uint32_t> kinds;
-    for (const Item& item : items)
+    for (const MetadataItem& item : items)
         if (std::find(kinds.begin(), kinds.end(), item.kind) == kinds.end())
             kinds.push_back(item.kind);
     Bytes contents;
     metadata.imagej_metadata_counts.push_back(0);
     for (const std::uint32_t kind : kinds) {
         header.insert(header.end(), {kind, 0});
-        for (const Item& item : items) {
+        for (const MetadataItem& item : items) {
             if (item.kind != kind) continue;
             ++header.back();
             contents.insert(contents.end(), item.bytes.begin(), item.bytes.end());
@@ -107,12 +109,12 @@ void set_items(ImageMetadata& metadata, const std::vector<Item>& items) {
                                     contents.end());
 }
 
-bool has_kind(const std::vector<Item>& items, std::uint32_t kind) {
+bool has_kind(const std::vector<MetadataItem>& items, std::uint32_t kind) {
     return std::any_of(items.begin(), items.end(),
-                       [&](const Item& item) { return item.kind == kind; });
+                       [&](const MetadataItem& item) { return item.kind == kind; });
 }
 
-/// From black to the color.
+/// Returns a lookup table from black to `color`.
 Bytes table_of(std::uint32_t color) {
     Bytes table;
     for (const int shift : {16, 8, 0})
@@ -121,8 +123,8 @@ Bytes table_of(std::uint32_t color) {
     return table;
 }
 
-/// Adds a lookup table for each channel where two or more have colors and there is none.
-void add_tables(const ImageMetadata& metadata, std::vector<Item>& items) {
+/// Adds a lookup table for each channel, if there is none and two or more channels have colors.
+void add_tables(const ImageMetadata& metadata, std::vector<MetadataItem>& items) {
     constexpr std::uint32_t white = 0xffffff;
     const auto& colors = metadata.channel_colors;
     if (has_kind(items, kind_tables) || metadata.channels < 2 ||
@@ -134,8 +136,8 @@ void add_tables(const ImageMetadata& metadata, std::vector<Item>& items) {
         items.push_back({kind_tables, table_of(color.value_or(white))});
 }
 
-/// Adds the name of its channel to each plane, where planes have no labels.
-void add_labels(const ImageMetadata& metadata, std::vector<Item>& items) {
+/// Adds the name of its channel to each plane as a label, if there are no labels.
+void add_labels(const ImageMetadata& metadata, std::vector<MetadataItem>& items) {
     if (has_kind(items, kind_labels) || metadata.channel_names.empty()) return;
     for (index_t plane = 0; plane < metadata.frames * metadata.shape.z; ++plane)
         for (const std::string& name : metadata.channel_names) {
@@ -148,7 +150,7 @@ void add_labels(const ImageMetadata& metadata, std::vector<Item>& items) {
 
 std::vector<std::string> labels_of(const ImageMetadata& metadata) {
     std::vector<std::string> texts;
-    for (const Item& item : items_of(metadata)) {
+    for (const MetadataItem& item : items_of(metadata)) {
         if (item.kind != kind_labels) continue;
         std::u16string text(item.bytes.size() / sizeof(char16_t), u'\0');
         std::memcpy(text.data(), item.bytes.data(), text.size() * sizeof(char16_t));
@@ -157,11 +159,12 @@ std::vector<std::string> labels_of(const ImageMetadata& metadata) {
     return texts;
 }
 
-constexpr ValueRange no_values{std::numeric_limits<double>::infinity(),
-                               -std::numeric_limits<double>::infinity()};
+constexpr DisplayRange no_values{std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity()};
 
 template <class T>
-void add_row(const T* row, index_t count, index_t stride, T& least, T& most) {
+/// Extends the range [least, most] by the finite samples of a row.
+void extend_range(const T* row, index_t count, index_t stride, T& least, T& most) {
     T low = least;
     T high = most;
     constexpr T largest = std::numeric_limits<T>::max();
@@ -187,13 +190,13 @@ void add_row(const T* row, index_t count, index_t stride, T& least, T& most) {
 }
 
 template <class T>
-ValueRange range_of(const ConstImageView& samples) {
+DisplayRange range_of(const ConstImageView& samples) {
     T least = std::numeric_limits<T>::max();
     T most = std::numeric_limits<T>::lowest();
     for (index_t z = 0; z < samples.shape.z; ++z)
         for (index_t y = 0; y < samples.shape.y; ++y)
-            add_row(static_cast<const T*>(samples.at(z, y, 0)), samples.shape.x, samples.strides.x,
-                    least, most);
+            extend_range(static_cast<const T*>(samples.at(z, y, 0)), samples.shape.x,
+                         samples.strides.x, least, most);
     if (least > most) return no_values;
     return {static_cast<double>(least), static_cast<double>(most)};
 }
@@ -208,14 +211,14 @@ void swap_imagej_metadata(std::vector<std::uint8_t>& data,
     }
     swap_bytes(data.data(), counts[0] / 4, 4);
     for_each_item(data, counts, [&](std::uint32_t kind, std::size_t at, std::uint32_t bytes) {
-        const std::size_t each = number_bytes(kind);
-        swap_bytes(data.data() + at, static_cast<index_t>(bytes / each), each);
+        const std::size_t bytes_each = number_bytes(kind);
+        swap_bytes(data.data() + at, static_cast<index_t>(bytes / bytes_each), bytes_each);
     });
 }
 
 std::vector<std::uint32_t> imagej_colors(const ImageMetadata& metadata) {
     std::vector<std::uint32_t> colors;
-    for (const Item& item : items_of(metadata))
+    for (const MetadataItem& item : items_of(metadata))
         if (item.kind == kind_tables && item.bytes.size() == lookup_table_bytes)
             colors.push_back(std::uint32_t{item.bytes[255]} << 16 |
                              std::uint32_t{item.bytes[511]} << 8 | item.bytes[767]);
@@ -226,7 +229,7 @@ void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata) 
     const std::vector<std::string> texts = labels_of(metadata);
     const index_t planes = stack.planes();
     if (planes < 2 || static_cast<index_t>(texts.size()) != planes) return;
-    index_t planes_each = 1;  // planes until the next channel
+    index_t planes_each = 1;  // consecutive planes of the same channel
     index_t channels = 1;
     for (std::size_t d = stack.dims.size(); d-- > 0 && stack.axes[d] != 'C';)
         planes_each *= stack.dims[d];
@@ -236,7 +239,7 @@ void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata) 
         const std::string& text = texts[static_cast<std::size_t>(plane)];
         std::string& name = names[static_cast<std::size_t>(plane / planes_each % channels)];
         if (name.empty()) name = text;
-        // Labels that differ within a channel name planes.
+        // Labels that differ within a channel are names of planes, not of the channel.
         if (text.empty() || text != name) return;
     }
     const bool are_equal = std::all_of(names.begin(), names.end(),
@@ -245,21 +248,21 @@ void read_imagej_channel_names(const TiffStack& stack, ImageMetadata& metadata) 
 }
 
 void complete_imagej_metadata(ImageMetadata& metadata) {
-    std::vector<Item> items = items_of(metadata);
+    std::vector<MetadataItem> items = items_of(metadata);
     add_labels(metadata, items);
     add_tables(metadata, items);
-    std::erase_if(items, [](const Item& item) { return item.kind == kind_ranges; });
+    std::erase_if(items, [](const MetadataItem& item) { return item.kind == kind_ranges; });
     if (metadata.channels > 1)
         items.push_back({kind_ranges, Bytes(static_cast<std::size_t>(metadata.channels) * 16)});
     set_items(metadata, items);
 }
 
-void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& of_channels) {
-    std::vector<Item> items = items_of(metadata);
-    for (Item& item : items) {
-        if (item.kind != kind_ranges || item.bytes.size() != of_channels.size() * 16) continue;
+void set_imagej_ranges(ImageMetadata& metadata, const std::vector<DisplayRange>& ranges) {
+    std::vector<MetadataItem> items = items_of(metadata);
+    for (MetadataItem& item : items) {
+        if (item.kind != kind_ranges || item.bytes.size() != ranges.size() * 16) continue;
         std::uint8_t* to = item.bytes.data();
-        for (const ValueRange& range : of_channels) {
+        for (const DisplayRange& range : ranges) {
             const double ends[2] = {range.least, range.most};
             std::memcpy(to, ends, sizeof ends);
             to += sizeof ends;
@@ -269,13 +272,14 @@ void set_imagej_ranges(ImageMetadata& metadata, const std::vector<ValueRange>& o
 }
 
 void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& channels) {
-    std::vector<Item> all;
-    for (Item& item : items_of(metadata))
+    std::vector<MetadataItem> tables;
+    for (MetadataItem& item : items_of(metadata))
         if (item.kind == kind_tables && item.bytes.size() == lookup_table_bytes)
-            all.push_back(std::move(item));
-    std::vector<Item> kept;
+            tables.push_back(std::move(item));
+    std::vector<MetadataItem> kept;
     for (const index_t c : channels)
-        if (c < static_cast<index_t>(all.size())) kept.push_back(all[static_cast<std::size_t>(c)]);
+        if (c < static_cast<index_t>(tables.size()))
+            kept.push_back(tables[static_cast<std::size_t>(c)]);
     if (kept.size() != channels.size()) kept.clear();
     set_items(metadata, kept);
 }
@@ -284,7 +288,7 @@ ChannelRanges::ChannelRanges(index_t channels)
     : ranges_(static_cast<std::size_t>(channels), no_values) {}
 
 void ChannelRanges::add(index_t channel, const ConstImageView& samples) {
-    const ValueRange range = visit_pixel_type(samples.type, [&](auto tag) {
+    const DisplayRange range = visit_pixel_type(samples.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>)
             return range_of<T>(samples);
@@ -292,14 +296,14 @@ void ChannelRanges::add(index_t channel, const ConstImageView& samples) {
             return no_values;
     });
     const std::lock_guard lock(mutex_);
-    ValueRange& all = ranges_[static_cast<std::size_t>(channel)];
+    DisplayRange& all = ranges_[static_cast<std::size_t>(channel)];
     all.least = std::min(all.least, range.least);
     all.most = std::max(all.most, range.most);
 }
 
-std::vector<ValueRange> ChannelRanges::all() const {
-    std::vector<ValueRange> found = ranges_;
-    for (ValueRange& range : found)
+std::vector<DisplayRange> ChannelRanges::all() const {
+    std::vector<DisplayRange> found = ranges_;
+    for (DisplayRange& range : found)
         if (range.least > range.most) range = {0, 0};
     return found;
 }

@@ -15,7 +15,7 @@
 namespace convolume::io {
 
 bool is_jpeg2000(std::uint16_t compression) {
-    // Aperio's two, its lossy one as Bio-Formats has it, and the registered one.
+    // Two codes of Aperio, the code that Bio-Formats writes for lossy data, and the registered one.
     return compression == 33003 || compression == 33004 || compression == 33005 ||
            compression == COMPRESSION_JP2000;
 }
@@ -23,39 +23,39 @@ bool is_jpeg2000(std::uint16_t compression) {
 #ifdef CONVOLUME_HAVE_OPENJPEG
 namespace {
 
-/// A codestream in memory, as OpenJPEG reads it.
-struct Stream {
+/// A JPEG 2000 codestream in memory, for OpenJPEG's callbacks.
+struct MemoryCodestream {
     const std::string& bytes;
     std::size_t at = 0;
 };
 
-OPJ_SIZE_T read_stream(void* to, OPJ_SIZE_T count, void* self) {
-    auto& stream = *static_cast<Stream*>(self);
-    const std::size_t left = stream.bytes.size() - stream.at;
+OPJ_SIZE_T read_codestream(void* to, OPJ_SIZE_T count, void* self) {
+    auto& source = *static_cast<MemoryCodestream*>(self);
+    const std::size_t left = source.bytes.size() - source.at;
     if (left == 0) return static_cast<OPJ_SIZE_T>(-1);
     const std::size_t got = std::min<std::size_t>(count, left);
-    std::memcpy(to, stream.bytes.data() + stream.at, got);
-    stream.at += got;
+    std::memcpy(to, source.bytes.data() + source.at, got);
+    source.at += got;
     return got;
 }
 
-OPJ_OFF_T skip_stream(OPJ_OFF_T count, void* self) {
-    auto& stream = *static_cast<Stream*>(self);
-    const auto left = static_cast<OPJ_OFF_T>(stream.bytes.size() - stream.at);
+OPJ_OFF_T skip_codestream(OPJ_OFF_T count, void* self) {
+    auto& source = *static_cast<MemoryCodestream*>(self);
+    const auto left = static_cast<OPJ_OFF_T>(source.bytes.size() - source.at);
     if (count < 0) return -1;
     const OPJ_OFF_T skipped = std::min(count, left);
-    stream.at += static_cast<std::size_t>(skipped);
+    source.at += static_cast<std::size_t>(skipped);
     return skipped;
 }
 
-OPJ_BOOL seek_stream(OPJ_OFF_T place, void* self) {
-    auto& stream = *static_cast<Stream*>(self);
-    if (place < 0 || static_cast<std::size_t>(place) > stream.bytes.size()) return OPJ_FALSE;
-    stream.at = static_cast<std::size_t>(place);
+OPJ_BOOL seek_codestream(OPJ_OFF_T position, void* self) {
+    auto& source = *static_cast<MemoryCodestream*>(self);
+    if (position < 0 || static_cast<std::size_t>(position) > source.bytes.size()) return OPJ_FALSE;
+    source.at = static_cast<std::size_t>(position);
     return OPJ_TRUE;
 }
 
-/// Keeps the first error. No exception may cross OpenJPEG.
+/// Keeps the first error message. No exception may cross OpenJPEG.
 void keep_error(const char* text, void* self) {
     auto& reason = *static_cast<std::string*>(self);
     if (!reason.empty() || text == nullptr) return;
@@ -63,7 +63,7 @@ void keep_error(const char* text, void* self) {
         reason = text;
         while (!reason.empty() && (reason.back() == '\n' || reason.back() == '.'))
             reason.pop_back();
-    } catch (...) {  // without memory, the caller reports the failure itself
+    } catch (...) {  // without memory, the caller reports a failure without a reason
     }
 }
 
@@ -72,7 +72,7 @@ void copy_component(const opj_image_comp_t& component, index_t count, index_t st
     for (index_t i = 0; i < count; ++i) to[i * step] = static_cast<T>(component.data[i]);
 }
 
-/// Whether the decoded image is what the TIFF says of the strip or tile.
+/// Tells whether the decoded image has the size and type of the TIFF strip or TIFF tile.
 bool fits(const opj_image_t& image, index_t rows, index_t columns, index_t samples,
           PixelType type) {
     if (static_cast<index_t>(image.numcomps) != samples) return false;
@@ -104,12 +104,12 @@ std::string decode_jpeg2000(const std::string& coded, index_t rows, index_t colu
     if (!codec || !stream) throw OutOfMemory("no memory for decoding JPEG 2000");
     std::string reason;
     opj_set_error_handler(codec.get(), keep_error, &reason);
-    Stream bytes{coded};
+    MemoryCodestream bytes{coded};
     opj_stream_set_user_data(stream.get(), &bytes, nullptr);
     opj_stream_set_user_data_length(stream.get(), coded.size());
-    opj_stream_set_read_function(stream.get(), read_stream);
-    opj_stream_set_skip_function(stream.get(), skip_stream);
-    opj_stream_set_seek_function(stream.get(), seek_stream);
+    opj_stream_set_read_function(stream.get(), read_codestream);
+    opj_stream_set_skip_function(stream.get(), skip_codestream);
+    opj_stream_set_seek_function(stream.get(), seek_codestream);
     opj_dparameters_t parameters;
     opj_set_default_decoder_parameters(&parameters);
     opj_image_t* header = nullptr;
@@ -118,7 +118,7 @@ std::string decode_jpeg2000(const std::string& coded, index_t rows, index_t colu
     const std::unique_ptr<opj_image_t, void (*)(opj_image_t*)> image(header, opj_image_destroy);
     const auto failure = [&] { return reason.empty() ? "OpenJPEG gave no reason" : reason; };
     if (!is_readable || !image) return failure();
-    // The header decides how much is decoded, so it is held against the TIFF's size first.
+    // OpenJPEG decodes as much as the header says, so it is compared with the TIFF's size first.
     if (!fits(*image, rows, columns, samples, type)) return other_size;
     if (!opj_decode(codec.get(), stream.get(), image.get())) return failure();
     if (!fits(*image, rows, columns, samples, type)) return other_size;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// JPEG 2000 in strips and tiles, which libtiff does not decode.
+// Decoder of JPEG 2000 in TIFF strips and TIFF tiles, which libtiff lacks.
 
 #include <cstdint>
 #include <string>
@@ -9,14 +9,14 @@
 
 namespace convolume::io {
 
-/// Tells whether a TIFF compression is one of those that programs use for JPEG 2000.
+/// Tells whether a TIFF compression code means JPEG 2000.
 bool is_jpeg2000(std::uint16_t compression);
 
 /// Tells whether this build decodes JPEG 2000.
 bool decodes_jpeg2000();
 
-/// Decodes a strip or tile of `rows` by `columns` pixels of `samples` integers of 8 or 16 bits
-/// each, side by side, to `pixels`. Returns the reason why it cannot, "" if it did.
+/// Decodes a TIFF strip or TIFF tile of `rows` by `columns` pixels. Each pixel has `samples`
+/// adjacent integers of 8 or 16 bits. Returns the reason for a failure, "" after success.
 std::string decode_jpeg2000(const std::string& coded, index_t rows, index_t columns,
                             index_t samples, PixelType type, void* pixels);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MetaMorph's stacks (STK): one directory, all planes behind its pixels. Tag 33629 (UIC2) has a row
-// for each plane, tag 33628 (UIC1) pairs of a key and a value or the offset of one.
+// MetaMorph's stacks (STK): one directory, with all planes after the pixels of its page. Tag 33629
+// (UIC2) has a row for each plane; tag 33628 (UIC1) has keys, each with a value or its offset.
 
 #include <algorithm>
 #include <cmath>
@@ -16,8 +16,8 @@ constexpr int tag_uic1 = 33628;
 constexpr int tag_uic2 = 33629;
 constexpr int tag_uic3 = 33630;
 
-/// Distances of the planes as UIC2 has them: of each plane from the first, or of all from their
-/// neighbors. Returns 0 if they do not agree on one spacing.
+/// Returns the spacing of planes from their distances in UIC2. These are distances from the first
+/// plane, or of neighbors. Returns 0 if they are uneven.
 double plane_spacing(const std::vector<double>& distances) {
     const auto near = [](double a, double b) { return std::abs(a - b) <= 1e-6 * std::abs(b); };
     if (distances.size() < 2) return 0;
@@ -39,22 +39,23 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
     constexpr std::uint32_t calibration_units = 6;
     double size[2] = {0, 0};  // y, x
     std::string unit;
-    const index_t room = (numbers.file().size() - uic1.offset) / pair_bytes;
-    for (index_t i = 0; i < std::min(uic1.count, room); ++i) {
+    const index_t pairs = (numbers.file().size() - uic1.offset) / pair_bytes;
+    for (index_t i = 0; i < std::min(uic1.count, pairs); ++i) {
         const auto key = numbers.at<std::uint32_t>(uic1.offset + i * pair_bytes);
-        const index_t place = numbers.at<std::uint32_t>(uic1.offset + i * pair_bytes + 4);
+        const index_t value_offset = numbers.at<std::uint32_t>(uic1.offset + i * pair_bytes + 4);
         if ((key != x_calibration && key != y_calibration && key != calibration_units) ||
-            place > numbers.file().size() - pair_bytes)
+            value_offset > numbers.file().size() - pair_bytes)
             continue;
         if (key == calibration_units) {
             constexpr index_t longest = 100;
-            const index_t length = std::min<index_t>(
-                {numbers.at<std::uint32_t>(place), longest, numbers.file().size() - place - 4});
+            const index_t length =
+                std::min<index_t>({numbers.at<std::uint32_t>(value_offset), longest,
+                                   numbers.file().size() - value_offset - 4});
             unit.resize(static_cast<std::size_t>(length));
-            numbers.file().read(place + 4, unit.data(), length);
+            numbers.file().read(value_offset + 4, unit.data(), length);
             unit = unit.substr(0, unit.find('\0'));
         } else {
-            size[key == x_calibration ? 1 : 0] = numbers.rational_at(place);
+            size[key == x_calibration ? 1 : 0] = numbers.rational_at(value_offset);
         }
     }
     const auto micrometers = micrometers_per(utf8_text(unit));
@@ -64,10 +65,11 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
         if (size[i] > 0) metadata.voxel_size_um[i + 1] = size[i] * *micrometers;
 }
 
-/// Returns the axis of the planes: z if they have distances, times if only their times of day
-/// differ.
+/// Returns the axis of the planes: Z if they have distances, T if only their times differ, '?' if
+/// neither. Sets the voxel size along z.
 char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata& metadata) {
-    constexpr index_t row_bytes = 24;  // distance, date and time of making, of changing
+    // distance (8 bytes), date and time of creation, date and time of the last change
+    constexpr index_t row_bytes = 24;
     if (uic2.count > (numbers.file().size() - uic2.offset) / row_bytes) return '?';
     std::vector<double> distances;
     bool has_distances = false;
@@ -76,9 +78,9 @@ char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata
         const index_t row = uic2.offset + i * row_bytes;
         distances.push_back(numbers.rational_at(row));
         has_distances = has_distances || distances.back() != 0;
-        for (const index_t place : {index_t{8}, index_t{12}})  // day and time of day
-            has_times = has_times || numbers.at<std::uint32_t>(row + place) !=
-                                         numbers.at<std::uint32_t>(uic2.offset + place);
+        for (const index_t field : {index_t{8}, index_t{12}})  // date, time of day
+            has_times = has_times || numbers.at<std::uint32_t>(row + field) !=
+                                         numbers.at<std::uint32_t>(uic2.offset + field);
     }
     if (!has_distances) return has_times ? 'T' : '?';
     if (const double spacing = plane_spacing(distances); spacing > 0)
@@ -86,7 +88,7 @@ char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata
     return 'Z';
 }
 
-/// Planes of several wavelengths are channels in some order that the file does not say.
+/// Tells whether planes are channels: they have several wavelengths, in an order that is unknown.
 bool has_several_wavelengths(const TiffNumbers& numbers, const std::optional<TiffEntry>& uic3) {
     if (!uic3 || uic3->count > (numbers.file().size() - uic3->offset) / 8) return false;
     for (index_t i = 1; i < uic3->count; ++i)
@@ -104,9 +106,9 @@ std::optional<TiffStack> read_metamorph(TiffSource& source, ImageMetadata& metad
     if (!uic2) return std::nullopt;
     metadata.format = "MetaMorph STK";
     TiffStack stack;
-    if (source.full.size() > 1) {
+    if (source.full_pages.size() > 1) {
         stack.ambiguity = message("is a MetaMorph stack of ", uic2->count, " planes in ",
-                                  source.full.size(), " pages");
+                                  source.full_pages.size(), " pages");
         return stack;
     }
     if (const auto uic1 = numbers.find(directory, tag_uic1);

@@ -13,12 +13,13 @@
 namespace convolume::io {
 namespace {
 
-/// Tables and headers that a strip of few bytes may carry beyond its expansion.
+/// Bytes of tables and headers that a short TIFF strip may have beside its samples.
 constexpr index_t tiff_slack_bytes = 1 << 16;
 
-class PageScan {
+/// Reads and checks the page of the current directory.
+class PageScanner {
   public:
-    PageScan(TiffHandle& tiff, const RawFile& file, std::size_t number)
+    PageScanner(TiffHandle& tiff, const RawFile& file, std::size_t number)
         : tiff_(tiff), file_(file), number_(number) {}
 
     TiffPage read() {
@@ -99,9 +100,10 @@ class PageScan {
                   : std::min<index_t>(tiff_.get<std::uint32_t>(TIFFTAG_ROWSPERSTRIP, UINT32_MAX),
                                       page.height);
         page.columns = tiled ? tiff_.get<std::uint32_t>(TIFFTAG_TILEWIDTH, 0) : page.width;
-        // Striles: strips or tiles, as libtiff calls them.
+        // Striles: TIFF strips or TIFF tiles, as libtiff calls them.
         const index_t striles = tiled ? TIFFNumberOfTiles(tiff_) : TIFFNumberOfStrips(tiff_);
-        // Each has an entry of 2 bytes at least in a table; the only one's can be in the directory.
+        // Each strile has at least 2 bytes in a table; a single strile may be in the directory
+        // instead.
         if (striles > 1) page.table_bytes = 2 * striles;
         if (page.table_bytes > file_.size()) refuse_size(page, file_.size());
         const index_t largest_strile =
@@ -142,7 +144,7 @@ class PageScan {
                        " cannot hold them; it is truncated or damaged, copy it again"));
     }
 
-    /// Offset of the first strip if all others follow it without gaps, else -1.
+    /// Returns the offset of the first TIFF strip if all others follow without gaps, else -1.
     index_t contiguous_strips(const TiffPage& page, index_t strips) const {
         if (tiff_.get<std::uint16_t>(TIFFTAG_FILLORDER, FILLORDER_MSB2LSB) != FILLORDER_MSB2LSB)
             return -1;
@@ -174,12 +176,12 @@ class PageScan {
 template <class T>
 void unpack_row(const unsigned char* from, index_t count, int bits, T* to) {
     const std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-    std::uint64_t window = 0;
-    int held = 0;
+    std::uint64_t bit_buffer = 0;
+    int bits_left = 0;
     for (index_t i = 0; i < count; ++i) {
-        for (; held < bits; held += 8) window = window << 8 | *from++;
-        held -= bits;
-        to[i] = static_cast<T>(window >> held & mask);
+        for (; bits_left < bits; bits_left += 8) bit_buffer = bit_buffer << 8 | *from++;
+        bits_left -= bits;
+        to[i] = static_cast<T>(bit_buffer >> bits_left & mask);
     }
 }
 
@@ -199,28 +201,28 @@ index_t expansion_limit(std::uint16_t compression) {
         case COMPRESSION_NONE:
             return 1;
         case COMPRESSION_PACKBITS:
-            return 64;  // 2 bytes make 128
+            return 64;  // PackBits: 2 bytes expand to 128
         case COMPRESSION_DEFLATE:
         case COMPRESSION_ADOBE_DEFLATE:
-            return 1032;  // 2 bits make 258 bytes
+            return 1032;  // deflate: 2 bits expand to 258 bytes
         case COMPRESSION_LZW:
-            return 2731;  // 12 bits make at most 4096 bytes
+            return 2731;  // LZW: 12 bits expand to at most 4096 bytes
         default:
-            return 32768;  // zstd: 4 bytes make a block of 128 KiB
+            return 32768;  // zstd: 4 bytes expand to 128 KiB
     }
 }
 
 std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
     std::vector<TiffPage> pages;
-    index_t room = file.size() + tiff_slack_bytes;
-    index_t table_room = file.size();
+    index_t bytes_left = file.size() + tiff_slack_bytes;
+    index_t table_bytes_left = file.size();
     while (true) {
         tiff.decode_ycbcr_as_rgb();
-        pages.push_back(PageScan(tiff, file, pages.size()).read());
-        // Pages of a damaged file may share bytes; honest ones do not.
-        room -= pages.back().least_file_bytes;
-        table_room -= pages.back().table_bytes;
-        if (room < 0 || table_room < 0)
+        pages.push_back(PageScanner(tiff, file, pages.size()).read());
+        // Pages of a damaged file may share bytes. Those of other files do not.
+        bytes_left -= pages.back().least_file_bytes;
+        table_bytes_left -= pages.back().table_bytes;
+        if (bytes_left < 0 || table_bytes_left < 0)
             throw BadData(message("the first ", pages.size(), " pages of ", file.path(),
                                   " claim more than a file of ", file.size(),
                                   " bytes can hold; it is damaged, write it again"));
@@ -237,7 +239,7 @@ std::vector<TiffPage> scan_pages(TiffHandle& tiff, const RawFile& file) {
                 "; the file is truncated or damaged, copy it again"));
         }
     }
-    // Of tags that libtiff could do without.
+    // Reports read errors at tags that libtiff could do without.
     tiff.rethrow();
     return pages;
 }
@@ -248,11 +250,11 @@ index_t StoredSamples::row_bytes(index_t samples) const {
 
 std::optional<StoredSamples> stored_samples(int bits, int sample_format) {
     using Form = SampleForm;
-    struct Row {
+    struct SupportedFormat {
         int sample_format;
         StoredSamples stored;
     };
-    constexpr Row rows[] = {
+    constexpr SupportedFormat supported[] = {
         {SAMPLEFORMAT_UINT, {PixelType::uint8, Form::pixels, 8}},
         {SAMPLEFORMAT_UINT, {PixelType::uint16, Form::pixels, 16}},
         {SAMPLEFORMAT_UINT, {PixelType::uint32, Form::pixels, 32}},
@@ -268,8 +270,9 @@ std::optional<StoredSamples> stored_samples(int bits, int sample_format) {
         {SAMPLEFORMAT_COMPLEXIEEEFP, {PixelType::complex128, Form::pixels, 128}},
     };
     if (sample_format == SAMPLEFORMAT_VOID) sample_format = SAMPLEFORMAT_UINT;
-    for (const Row& row : rows)
-        if (row.sample_format == sample_format && row.stored.bits == bits) return row.stored;
+    for (const SupportedFormat& format : supported)
+        if (format.sample_format == sample_format && format.stored.bits == bits)
+            return format.stored;
     if (sample_format != SAMPLEFORMAT_UINT || bits < 1 || bits >= 16) return std::nullopt;
     return StoredSamples{bits < 8 ? PixelType::uint8 : PixelType::uint16, Form::packed, bits};
 }

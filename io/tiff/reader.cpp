@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Reads boxes of TIFF images. Several threads decode pixels that are not stored as they are.
+
 #include <algorithm>
 #include <map>
 
@@ -6,6 +8,7 @@
 #include "io/image_file.hpp"
 #include "io/jobs.hpp"
 #include "io/ome/document.hpp"
+#include "io/pieces.hpp"
 #include "io/samples.hpp"
 #include "io/tiff/jpeg2000.hpp"
 #include "io/tiff/series.hpp"
@@ -13,9 +16,9 @@
 namespace convolume::io {
 namespace {
 
-/// Decoded by one thread between two looks for work.
+/// Bytes that a thread decodes in one job.
 constexpr index_t decoded_job_bytes = index_t{1} << 20;
-/// Decoding fewer bytes takes less time than starting a thread.
+/// Bytes whose decoding takes longer than starting a thread.
 constexpr index_t decoded_bytes_a_thread = index_t{256} << 10;
 
 class TiffReader : public ImageReader {
@@ -36,51 +39,52 @@ class TiffReader : public ImageReader {
 
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         check_box(format(), t, c, box, target);
-        // A batch keeps its files open, and a process may have few open files.
+        // PlaneReads keeps its files open, and a process may open only few files.
         constexpr std::size_t most_files = 32;
-        Batch batch;
+        PlaneReads reads;
         for (index_t z = 0; z < target.shape.z; ++z) {
             add_plane(series_.plane(t, c, box.begin.z + z), box,
-                      subview(target, {{z, 0, 0}, {z + 1, target.shape.y, target.shape.x}}), batch);
-            if (batch.files.size() == most_files) read_batch(box, batch);
+                      subview(target, {{z, 0, 0}, {z + 1, target.shape.y, target.shape.x}}), reads);
+            if (reads.files.size() == most_files) read_all(box, reads);
         }
-        read_batch(box, batch);
+        read_all(box, reads);
     }
 
   private:
-    /// Strips or tiles of consecutive rows of one page.
-    struct CodedJob {
+    /// A job for one thread: TIFF strips or TIFF tiles of consecutive rows of one page.
+    struct DecodeJob {
         std::shared_ptr<OpenTiff> file;
-        index_t number;  ///< of the page
+        index_t number;  ///< number of the page
         index_t sample;
         const TiffPage* page;
         index_t y_begin;
         index_t y_end;
-        ImageView to;  ///< the box's plane
+        ImageView to;  ///< the plane of the box in memory
     };
 
-    /// Planes that are read at once, and the files that they lie in.
-    struct Batch {
+    /// Planes that are read together, and the files that contain them.
+    struct PlaneReads {
         std::map<index_t, std::shared_ptr<OpenTiff>> files;
-        std::map<index_t, std::vector<FilePart<ImageView>>> raw;  ///< of each file
-        std::vector<CodedJob> coded;
+        /// uncompressed boxes of each file
+        std::map<index_t, std::vector<FileBox<ImageView>>> raw;
+        std::vector<DecodeJob> jobs;
     };
 
     void add_plane(const TiffPlane& plane, const Box3& box, const ImageView& to,
-                   Batch& batch) const {
+                   PlaneReads& reads) const {
         const TiffPage& page = page_of(plane);
-        std::shared_ptr<OpenTiff>& file = batch.files[plane.file];
+        std::shared_ptr<OpenTiff>& file = reads.files[plane.file];
         if (!file) file = files_.open(plane.file);
-        if (page.raw_offset < 0) return add_coded(file, plane, page, box, to, batch.coded);
+        if (page.raw_offset < 0) return add_jobs(file, plane, page, box, to, reads.jobs);
         const index_t skipped = series_.behind_first_page ? plane.page * page.bytes() : 0;
-        add_raw(raw_place(page, page.raw_offset + skipped, plane.sample, box, file->is_swapped), to,
-                batch.raw[plane.file]);
+        add_raw(raw_location(page, page.raw_offset + skipped, plane.sample, box, file->is_swapped),
+                to, reads.raw[plane.file]);
     }
 
-    void read_batch(const Box3& box, Batch& batch) {
-        for (const auto& [number, parts] : batch.raw) read_parts(batch.files[number]->file, parts);
-        decode(batch.coded, box);
-        batch = {};
+    void read_all(const Box3& box, PlaneReads& reads) {
+        for (const auto& [number, boxes] : reads.raw) read_boxes(reads.files[number]->file, boxes);
+        decode(reads.jobs, box);
+        reads = {};
     }
 
     const TiffPage& page_of(const TiffPlane& plane) const {
@@ -88,9 +92,9 @@ class TiffReader : public ImageReader {
         return files_.pages(plane.file)[static_cast<std::size_t>(plane.page)];
     }
 
-    /// The first wanted sample of a page that lies in the file as it is.
-    static FileArray raw_place(const TiffPage& page, index_t offset, index_t sample,
-                               const Box3& box, bool is_swapped) {
+    /// Returns the location of the box in a page that is not compressed.
+    static FileArray raw_location(const TiffPage& page, index_t offset, index_t sample,
+                                  const Box3& box, bool is_swapped) {
         const index_t step = page.planar ? 1 : page.samples;
         const index_t first = page.planar ? sample * page.height * page.width : sample;
         const auto bytes_each = static_cast<index_t>(size_of(page.type()));
@@ -99,30 +103,31 @@ class TiffReader : public ImageReader {
         return whole.from({0, box.begin.y, box.begin.x}, bytes_each);
     }
 
-    /// Planes that follow one another in memory, at equal distances in the file, make one part.
-    static void add_raw(const FileArray& place, const ImageView& plane,
-                        std::vector<FilePart<ImageView>>& parts) {
+    /// Adds a plane to be read. Planes at even distances in file and memory become one box.
+    static void add_raw(const FileArray& array_of_plane, const ImageView& plane,
+                        std::vector<FileBox<ImageView>>& boxes) {
         const auto bytes_each = static_cast<index_t>(size_of(plane.type));
-        if (!parts.empty()) {
-            auto& [array, view] = parts.back();
+        if (!boxes.empty()) {
+            auto& [array, view] = boxes.back();
             const index_t planes = view.shape.z;
-            const index_t apart =
-                place.offset - (array.offset + (planes - 1) * array.strides.z * bytes_each);
-            const bool even = plane.data == view.at(planes, 0, 0) && apart > 0 &&
-                              apart % bytes_each == 0 && array.strides.y == place.strides.y &&
-                              array.strides.x == place.strides.x;
-            if (even && (planes == 1 || apart == array.strides.z * bytes_each)) {
-                array.strides.z = apart / bytes_each;
+            const index_t distance = array_of_plane.offset -
+                                     (array.offset + (planes - 1) * array.strides.z * bytes_each);
+            const bool even = plane.data == view.at(planes, 0, 0) && distance > 0 &&
+                              distance % bytes_each == 0 &&
+                              array.strides.y == array_of_plane.strides.y &&
+                              array.strides.x == array_of_plane.strides.x;
+            if (even && (planes == 1 || distance == array.strides.z * bytes_each)) {
+                array.strides.z = distance / bytes_each;
                 ++view.shape.z;
                 return;
             }
         }
-        parts.push_back({place, plane});
+        boxes.push_back({array_of_plane, plane});
     }
 
-    static void add_coded(std::shared_ptr<OpenTiff> file, const TiffPlane& plane,
-                          const TiffPage& page, const Box3& box, const ImageView& to,
-                          std::vector<CodedJob>& jobs) {
+    static void add_jobs(std::shared_ptr<OpenTiff> file, const TiffPlane& plane,
+                         const TiffPage& page, const Box3& box, const ImageView& to,
+                         std::vector<DecodeJob>& jobs) {
         if (page.rows < 1 || page.columns < 1)
             throw BadData(message("page ", plane.page, " of ", file->file.path(),
                                   " has empty strips or tiles"));
@@ -135,22 +140,22 @@ class TiffReader : public ImageReader {
                 {file, plane.page, plane.sample, &page, y, std::min(y + rows, box.end.y), to});
     }
 
-    void decode(const std::vector<CodedJob>& jobs, const Box3& box) {
+    void decode(const std::vector<DecodeJob>& jobs, const Box3& box) {
         index_t bytes = 0;
-        for (const CodedJob& job : jobs)
+        for (const DecodeJob& job : jobs)
             bytes += (job.y_end - job.y_begin) * job.to.shape.x *
                      static_cast<index_t>(size_of(job.to.type));
         const auto count = static_cast<index_t>(jobs.size());
         run_jobs(count, job_threads(count, bytes, decoded_bytes_a_thread), [&](index_t i) {
-            const CodedJob& job = jobs[static_cast<std::size_t>(i)];
+            const DecodeJob& job = jobs[static_cast<std::size_t>(i)];
             auto tiff = job.file->handles.take();
             decode(*tiff, job, box);
             job.file->handles.give_back(std::move(tiff));
         });
     }
 
-    /// Decodes the strips or tiles of a job that meet `box`.
-    void decode(TiffHandle& tiff, const CodedJob& job, const Box3& box) const {
+    /// Decodes the TIFF strips or TIFF tiles of a job, and copies their samples in `box`.
+    void decode(TiffHandle& tiff, const DecodeJob& job, const Box3& box) const {
         tiff.go_to(job.page->directory);
         const TiffPage& page = *job.page;
         const auto bytes_each = static_cast<index_t>(size_of(page.type()));
@@ -166,7 +171,7 @@ class TiffReader : public ImageReader {
                 const Box3 stored{{0, y, x},
                                   {1, std::min(y + page.rows, page.height),
                                    std::min(x + page.columns, page.width)}};
-                // The last tiles are stored whole, the last strip is not.
+                // TIFF tiles at the end of an axis are stored whole, the last TIFF strip is not.
                 const index_t rows = page.tiled ? page.rows : stored.shape().y;
                 decode_one(tiff, job, first + y / page.rows * across + x / page.columns, y, rows,
                            pixels.data());
@@ -176,14 +181,12 @@ class TiffReader : public ImageReader {
                 const char* from =
                     pixels.data() + (skipped * step + (page.planar ? 0 : job.sample)) * bytes_each;
                 copy_view({from, page.type(), wanted.shape(), {0, page.columns * step, step}},
-                          subview(job.to,
-                                  {{0, wanted.begin.y - box.begin.y, wanted.begin.x - box.begin.x},
-                                   {1, wanted.end.y - box.begin.y, wanted.end.x - box.begin.x}}));
+                          subview(job.to, relative_to(wanted, {0, box.begin.y, box.begin.x})));
             }
     }
 
-    /// Decodes `rows` rows of a strip or tile to pixels.
-    static void decode_one(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y,
+    /// Decodes `rows` rows of a TIFF strip or TIFF tile to `pixels`.
+    static void decode_one(TiffHandle& tiff, const DecodeJob& job, index_t strile, index_t y,
                            index_t rows, char* pixels) {
         const TiffPage& page = *job.page;
         const index_t row_samples = page.columns * (page.planar ? 1 : page.samples);
@@ -197,15 +200,14 @@ class TiffReader : public ImageReader {
         if (inexact)
             throw BadData(message("page ", job.number, " of ", job.file->file.path(), " holds ",
                                   inexact->text, " in row ", y + inexact->element / row_samples,
-                                  "; integers of 64 bits are read as float64, which holds them "
-                                  "exactly up to 2^53 only; store smaller values, or float64"));
+                                  inexact_integer_cure));
     }
 
-    static void decode_one_jpeg2000(TiffHandle& tiff, const CodedJob& job, index_t strile,
+    static void decode_one_jpeg2000(TiffHandle& tiff, const DecodeJob& job, index_t strile,
                                     index_t y, index_t rows, char* pixels) {
         const TiffPage& page = *job.page;
         const auto number = static_cast<std::uint32_t>(strile);
-        // The page's scan has held both against the size of the file.
+        // scan_pages() has checked both numbers against the size of the file.
         std::string coded(TIFFGetStrileByteCount(tiff, number), '\0');
         job.file->file.read(static_cast<index_t>(TIFFGetStrileOffset(tiff, number)), coded.data(),
                             static_cast<index_t>(coded.size()));
@@ -217,7 +219,7 @@ class TiffReader : public ImageReader {
                                   "; the file is damaged, copy it again"));
     }
 
-    static void decompress(TiffHandle& tiff, const CodedJob& job, index_t strile, index_t y,
+    static void decompress(TiffHandle& tiff, const DecodeJob& job, index_t strile, index_t y,
                            void* to, index_t bytes) {
         tiff.clear_error();
         const auto number = static_cast<std::uint32_t>(strile);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Pages described by tifffile: a JSON object with the key "shape" in the ImageDescription. One
+// description covers its page and the pages after it.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -16,8 +18,8 @@ bool is_stack_axis(char letter) {
     return std::string_view("TCZ").find(letter) != std::string_view::npos;
 }
 
-/// Removes the dimensions of one page from the end of `text.dims`; false if they are not there.
-bool drop_page_dimensions(ShapedText& text, const TiffPage& page) {
+/// Removes a page's dimensions from the end of `text.dims`. Returns false if they are not there.
+bool drop_page_dimensions(ShapedDescription& text, const TiffPage& page) {
     std::vector<index_t>& dims = text.dims;
     std::vector<index_t> tail{page.height, page.width};
     if (page.samples > 1) {
@@ -35,29 +37,29 @@ bool drop_page_dimensions(ShapedText& text, const TiffPage& page) {
         const char letter = page.planar ? text.axes[dims.size()] : text.axes.back();
         if (page.planar && is_stack_axis(letter)) text.sample_axis = letter;
     } else if (page.planar && dims.empty()) {
-        text.sample_axis = 'Z';  // arrays of 3 or 4 planes become one page; colors lie side by side
+        // tifffile writes arrays of 3 or 4 planes as one planar page; colors are adjacent samples
+        text.sample_axis = 'Z';
     }
     text.axes.resize(std::min(text.axes.size(), dims.size()));
     return true;
 }
 
-/// An image of the file: where its planes begin, and what they are.
+/// An image of the file: its name, the stack of its planes, and its description.
 struct ShapedImage {
     std::string name;
     TiffStack stack;
-    ShapedText text;
+    ShapedDescription text;
 };
 
-/// Divides what one description says into images, one for each position along axes that are none of
-/// T, C, Z.
-class ShapedImages {
+/// Finds all images. Each position along an axis that is none of T, C, Z is an image of its own.
+class ShapedImageFinder {
   public:
-    explicit ShapedImages(TiffSource& source) : source_(source) {}
+    explicit ShapedImageFinder(TiffSource& source) : source_(source) {}
 
     std::vector<ShapedImage> find() {
-        const auto pages = static_cast<index_t>(source_.full.size());
+        const auto pages = static_cast<index_t>(source_.full_pages.size());
         for (index_t first = 0; first < pages;) {
-            const index_t number = source_.full[static_cast<std::size_t>(first)];
+            const index_t number = source_.full_pages[static_cast<std::size_t>(first)];
             const TiffPage& page = source_.pages[static_cast<std::size_t>(number)];
             if (first > 0) source_.tiff.go_to(page.directory);
             const auto text = parse_shaped(source_.tiff.text(TIFFTAG_IMAGEDESCRIPTION), page);
@@ -69,19 +71,19 @@ class ShapedImages {
         return std::move(images_);
     }
 
-    /// Number of descriptions that were found.
+    /// Returns the number of descriptions that were found.
     index_t descriptions() const { return descriptions_; }
 
   private:
-    /// Adds the images of a description, and returns the number of its pages.
-    index_t add(ShapedText text, index_t first, index_t pages_left) {
+    /// Adds the images of the description at page `first`. Returns the number of their pages.
+    index_t add(ShapedDescription text, index_t first, index_t pages_left) {
         name_axes(text);
-        TiffStack all;
-        all.axes = text.axes;
-        all.dims = text.dims;
-        const index_t planes = all.planes();
+        TiffStack all_images;
+        all_images.axes = text.axes;
+        all_images.dims = text.dims;
+        const index_t planes = all_images.planes();
         const bool is_unnamed = text.axes.find('?') != std::string::npos;
-        index_t outer = 1;  // images, along the leading axes that are none of T, C, Z
+        index_t outer = 1;  // number of images: product of leading extents that are none of T, C, Z
         std::string outer_axes;
         while (!text.axes.empty() && !is_stack_axis(text.axes.front())) {
             outer_axes += text.axes.front();
@@ -93,35 +95,36 @@ class ShapedImages {
         stack.axes = text.axes;
         stack.dims = text.dims;
         stack.sample_axis = text.sample_axis;
-        stack.behind_first_page = planes > pages_left && source_.full.size() == 1;
-        const bool is_whole = planes > pages_left;  // images behind one page, or a truncated file
-        if (is_unnamed || is_whole || !is_usable(text)) {
+        stack.behind_first_page = planes > pages_left && source_.full_pages.size() == 1;
+        // planes after the pixels of a single page, or a truncated file
+        const bool exceeds_pages = planes > pages_left;
+        if (is_unnamed || exceeds_pages || !is_usable(text)) {
             if (is_unnamed || !is_usable(text) || outer > 1)
                 stack.ambiguity =
-                    message("has the axes \"", all.axes, "YX\" of shape ", dims_text(all.dims),
-                            " before y and x, in tifffile's words");
-            stack.axes = all.axes;
-            stack.dims = all.dims;
+                    message("has the axes \"", all_images.axes, "YX\" of shape ",
+                            dims_text(all_images.dims), " before y and x, in tifffile's words");
+            stack.axes = all_images.axes;
+            stack.dims = all_images.dims;
             outer = 1;
         }
-        const index_t each = planes / outer;
+        const index_t planes_each = planes / outer;
         for (index_t i = 0; i < std::min(outer, pages_left); ++i) {
-            stack.first_page = first + i * each;
+            stack.first_page = first + i * planes_each;
             images_.push_back(
                 {outer > 1 ? message(outer_axes, " ", i) : std::string(), stack, text});
         }
         return std::min(planes, pages_left);
     }
 
-    /// Drops axes of one position, and names those that the text does not.
-    static void name_axes(ShapedText& text) {
+    /// Drops axes of extent 1, and assumes names for axes if the text has none.
+    static void name_axes(ShapedDescription& text) {
         const bool named = !text.axes.empty();
         for (std::size_t d = text.dims.size(); d-- > 0;)
             if (text.dims[d] == 1 && (!named || !is_stack_axis(text.axes[d]))) {
                 text.dims.erase(text.dims.begin() + static_cast<std::ptrdiff_t>(d));
                 if (named) text.axes.erase(d, 1);
             }
-        // tifffile's letters for "some sequence": one alone can only be the planes.
+        // tifffile's I and Q are unknown sequences. If it is the only axis, it must be the planes.
         const bool sequence = text.axes == "I" || text.axes == "Q";
         if ((named && !sequence) || text.dims.empty()) return;
         constexpr std::string_view usual = "TCZ";
@@ -132,7 +135,8 @@ class ShapedImages {
         text.has_assumed_axes = true;
     }
 
-    static bool is_usable(const ShapedText& text) {
+    /// Tells whether the axes are different letters of T, C, Z.
+    static bool is_usable(const ShapedDescription& text) {
         for (std::size_t d = 0; d < text.axes.size(); ++d)
             if (!is_stack_axis(text.axes[d]) ||
                 text.axes.find(text.axes[d], d + 1) != std::string::npos ||
@@ -146,7 +150,8 @@ class ShapedImages {
     index_t descriptions_ = 0;
 };
 
-void set_calibration(const ShapedText& text, const std::array<double, 2>& pixels_per_unit,
+/// Sets unit and voxel sizes.
+void set_calibration(const ShapedDescription& text, const std::array<double, 2>& pixels_per_unit,
                      ImageMetadata& metadata) {
     const auto micrometers = micrometers_per(text.unit);
     if (!micrometers) return;
@@ -160,13 +165,14 @@ void set_calibration(const ShapedText& text, const std::array<double, 2>& pixels
 
 }  // namespace
 
-std::optional<ShapedText> parse_shaped(const std::string& description, const TiffPage& page) {
+std::optional<ShapedDescription> parse_shaped(const std::string& description,
+                                              const TiffPage& page) {
     if (description.empty() || description[0] != '{') return std::nullopt;
     const Json json = Json::parse(description, nullptr, false);
     if (!json.is_object() || !json.contains("shape") || !json["shape"].is_array() ||
         json["shape"].size() > most_dimensions)
         return std::nullopt;
-    ShapedText text;
+    ShapedDescription text;
     index_t product = 1;
     for (const Json& extent : json["shape"]) {
         if (!extent.is_number_integer() || extent.get<index_t>() < 1 ||
@@ -188,16 +194,16 @@ std::optional<ShapedText> parse_shaped(const std::string& description, const Tif
 }
 
 std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata) {
-    ShapedImages search(source);
-    std::vector<ShapedImage> images = search.find();
+    ShapedImageFinder finder(source);
+    std::vector<ShapedImage> images = finder.find();
     if (images.empty()) return std::nullopt;
     metadata.format = "TIFF";
-    // Pages that were appended one by one, each with a text of its own, are a plain stack.
+    // Pages that were appended one by one, each with a description of its own, are a plain stack.
     const bool are_single = std::all_of(images.begin(), images.end(), [](const ShapedImage& image) {
         return image.stack.planes() == 1 && image.stack.ambiguity.empty();
     });
-    if (are_single && search.descriptions() > 1 && images.size() == source.full.size() &&
-        search.descriptions() == static_cast<index_t>(images.size())) {
+    if (are_single && finder.descriptions() > 1 && images.size() == source.full_pages.size() &&
+        finder.descriptions() == static_cast<index_t>(images.size())) {
         TiffStack stack = read_plain(source, metadata);
         metadata.text.erase("ImageDescription");
         return stack;
@@ -210,7 +216,7 @@ std::optional<TiffStack> read_shaped(TiffSource& source, ImageMetadata& metadata
     set_calibration(image.text, source.pixels_per_unit, metadata);
     image.stack.has_other_pages = images.size() > 1;
     const auto first = static_cast<std::size_t>(image.stack.first_page);
-    const TiffPage& page = source.pages[static_cast<std::size_t>(source.full[first])];
+    const TiffPage& page = source.pages[static_cast<std::size_t>(source.full_pages[first])];
     const bool has_axes_option = !source.options.axes.empty();
     if (page.planar && !image.text.has_axes && !has_axes_option)
         metadata.notes.push_back(

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Writes TIFF images, uncompressed or compressed, as ImageJ's TIFF or as OME-TIFF.
+
 #include <algorithm>
 #include <bit>
 #include <mutex>
@@ -17,43 +19,43 @@
 namespace convolume::io {
 namespace {
 
-/// Behind the header of either kind of TIFF.
+/// Offset of the first sample, after the header of classic TIFF or BigTIFF.
 constexpr index_t data_offset = 16;
-/// Classic TIFF ends at 4 GiB; the decision is made before anything is compressed, with room to
-/// spare.
+/// Estimated bytes from which a file is BigTIFF. Classic TIFF ends at 4 GiB. The estimate is made
+/// before compression, so there is some margin.
 constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
-constexpr index_t directory_bytes = 256;
+constexpr index_t directory_bytes = 256;  // estimate
 
-constexpr index_t strip_bytes = 256 << 10;
-/// Directories that hold offsets beyond this are BigTIFF's.
+constexpr index_t strip_bytes = 256 << 10;  // before compression
+/// Largest offset in classic TIFF. Directories with larger ones must be BigTIFF.
 constexpr index_t largest_classic_offset = UINT32_MAX;
 
-/// Tells whether ImageJ's own reader takes such pixels.
-bool imagej_holds(PixelType type, Compression compression) {
+/// Tells whether ImageJ's own reader supports such pixels.
+bool imagej_supports(PixelType type, Compression compression) {
     return (type == PixelType::uint8 || type == PixelType::uint16 || type == PixelType::float32) &&
            compression != Compression::zstd;
 }
 
-/// What stands in the tags of a file that is to be written.
-struct TiffText {
-    bool ome = false;         ///< OME-XML, else ImageJ
-    bool big = false;         ///< BigTIFF
-    std::string description;  ///< of the first page
+/// Values of the tags of a file to be written.
+struct TiffTagValues {
+    bool ome = false;         ///< true for OME-XML, false for ImageJ's description
+    bool big = false;         ///< true for BigTIFF
+    std::string description;  ///< ImageDescription of the first page
     std::string software;
-    std::array<double, 2> pixels_per_unit{1, 1};  ///< y, x
-    std::uint16_t resolution_unit = 1;            ///< 1 none, 3 cm
+    std::array<double, 2> pixels_per_unit{1, 1};  ///< resolution along y, x
+    std::uint16_t resolution_unit = 1;            ///< TIFF's code: 1 for none, 3 for cm
 };
 
-/// Where the samples of a page are, and how they are stored.
+/// Location and coding of the samples of a page.
 struct TiffStrips {
     std::uint16_t compression = 1;  ///< none
     std::uint16_t predictor = 1;    ///< none
-    index_t rows = 1;               ///< of a strip
+    index_t rows = 1;               ///< rows of a TIFF strip
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> bytes;
 };
 
-/// SampleFormat of a pixel type.
+/// Returns the value of the tag SampleFormat for a pixel type.
 std::uint16_t sample_format(PixelType type) {
     if (is_complex(type)) return 6;
     if (!is_integer(type)) return 3;
@@ -76,57 +78,56 @@ std::string header_bytes(bool big, index_t first_directory) {
     return header;
 }
 
-/// What both writers do: pages have their samples in some strips, and all directories are written
-/// at the end.
+/// Base class of both writers. Directories are written at the end.
 class TiffWriter : public FileWriter {
   protected:
-    TiffWriter(const ImageMetadata& metadata, const TiffText& text)
+    TiffWriter(const ImageMetadata& metadata, const TiffTagValues& text)
         : FileWriter(metadata),
           text_(text),
-          pages_(metadata.frames * metadata.channels * metadata.shape.z),
+          page_count_(metadata.frames * metadata.channels * metadata.shape.z),
           ranges_(metadata.channels) {}
 
     virtual TiffStrips strips_of(index_t page) const = 0;
 
-    /// Page (t, c, z) of the image: ImageJ wants channels fastest; our OME-XML says z, then c.
+    /// Returns the page of plane (t, c, z). Channels are fastest for ImageJ, z then c in our
+    /// OME-XML.
     index_t page_number(index_t t, index_t c, index_t z) const {
         const index_t slices = metadata_.shape.z;
         const index_t channels = metadata_.channels;
         return text_.ome ? (t * channels + c) * slices + z : (t * slices + z) * channels + c;
     }
 
-    /// Takes samples into account for what ImageJ shows a channel with.
+    /// Extends the display range of the channel in ImageJ by `samples`.
     void add_to_range(index_t channel, const ConstImageView& samples) {
         if (!text_.ome) ranges_.add(channel, samples);
     }
 
-    /// Sets what ImageJ shows each channel with. Sizes of directories stay.
+    /// Sets the display ranges for ImageJ. The sizes of directories stay the same.
     void set_display_ranges() {
         if (text_.ome) return;
-        const std::vector<ValueRange> all = ranges_.all();
-        text_.description = imagej_description(metadata_, all[0]);
-        set_imagej_ranges(metadata_, all);
+        const std::vector<DisplayRange> ranges = ranges_.all();
+        text_.description = imagej_description(metadata_, ranges[0]);
+        set_imagej_ranges(metadata_, ranges);
     }
 
     index_t directories_bytes() const {
         const index_t first = directory_of(0).size();
-        if (pages_ == 1) return first;
-        return checked_add(first, checked_multiply(pages_ - 1, directory_of(1).size()));
+        if (page_count_ == 1) return first;
+        return checked_add(first, checked_multiply(page_count_ - 1, directory_of(1).size()));
     }
 
-    /// Writes the directory of each page from `offset` (even) on, one behind the other, then the
-    /// header.
+    /// Writes the directories of all pages from the even `offset` on, then the header.
     void write_directories(AtomicOutput& output, index_t offset) const {
         constexpr std::size_t bytes_at_once = 1 << 20;
         std::string bytes;
         index_t written_to = offset;
         index_t at = offset;
-        for (index_t page = 0; page < pages_; ++page) {
+        for (index_t page = 0; page < page_count_; ++page) {
             const TiffDirectory d = directory_of(page);
             const index_t next = at + d.size();
-            bytes += d.at(at, page + 1 < pages_ ? next : 0);
+            bytes += d.at(at, page + 1 < page_count_ ? next : 0);
             at = next;
-            if (bytes.size() > bytes_at_once || page + 1 == pages_) {
+            if (bytes.size() > bytes_at_once || page + 1 == page_count_) {
                 output.write(written_to, bytes.data(), static_cast<index_t>(bytes.size()));
                 written_to = at;
                 bytes.clear();
@@ -136,8 +137,8 @@ class TiffWriter : public FileWriter {
         output.write(0, header.data(), static_cast<index_t>(header.size()));
     }
 
-    TiffText text_;
-    index_t pages_;
+    TiffTagValues text_;
+    index_t page_count_;
 
   private:
     TiffDirectory directory_of(index_t page) const {
@@ -171,14 +172,14 @@ class TiffWriter : public FileWriter {
     ChannelRanges ranges_;
 };
 
-/// Pixels as they are, in one run behind the header.
-class RawTiffWriter final : public TiffWriter {
+/// Writer of uncompressed files: all pixels are contiguous after the header.
+class UncompressedTiffWriter final : public TiffWriter {
   public:
-    RawTiffWriter(const std::string& path, const ImageMetadata& metadata,
-                  const CreateOptions& options, const TiffText& text)
+    UncompressedTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                           const CreateOptions& options, const TiffTagValues& text)
         : TiffWriter(metadata, text),
-          plane_bytes_(metadata.bytes() / pages_),
-          // Directories hold offsets that 32 bits can take, on even addresses.
+          plane_bytes_(metadata.bytes() / page_count_),
+          // The offsets of directories must be even.
           directories_offset_(round_up(checked_add(data_offset, metadata.bytes()), 16)),
           output_(path, options.overwrite, directories_offset_ + directories_bytes()) {
         output_.reserve(0, directories_offset_ + directories_bytes());
@@ -231,8 +232,8 @@ std::uint16_t scheme_of(Compression compression) {
     return COMPRESSION_NONE;
 }
 
-/// Differences of neighbors compress better, but ImageJ reads them in LZW of 8 and 16 bits only,
-/// and Bio-Formats reads none of floating-point numbers.
+/// Returns TIFF's code of the predictor. Differences of neighbors compress better. But ImageJ
+/// supports them only for LZW of 8 and 16 bits, and Bio-Formats never for floating-point numbers.
 std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
     constexpr std::uint16_t none = 1;
     constexpr std::uint16_t horizontal = 2;
@@ -242,11 +243,11 @@ std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
                                                                                      : none;
 }
 
-/// Strips compressed by libtiff, in the order in which they are complete.
-class CodedTiffWriter final : public TiffWriter {
+/// Writer of compressed files, whose TIFF strips are in the order of their completion.
+class CompressedTiffWriter final : public TiffWriter {
   public:
-    CodedTiffWriter(const std::string& path, const ImageMetadata& metadata,
-                    const CreateOptions& options, const TiffText& text)
+    CompressedTiffWriter(const std::string& path, const ImageMetadata& metadata,
+                         const CreateOptions& options, const TiffTagValues& text)
         : TiffWriter(metadata, text),
           scheme_(scheme_of(options.compression)),
           predictor_(predictor_of(scheme_, metadata.type)),
@@ -262,8 +263,8 @@ class CodedTiffWriter final : public TiffWriter {
     }
 
   private:
-    /// Where an encoded strip is in the file.
-    struct Place {
+    /// Location of an encoded TIFF strip in the file.
+    struct StripLocation {
         std::uint64_t offset = 0;
         std::uint64_t bytes = 0;
     };
@@ -289,15 +290,15 @@ class CodedTiffWriter final : public TiffWriter {
     TiffStrips strips_of(index_t page) const override {
         TiffStrips strips{scheme_, predictor_, rows_, {}, {}};
         for (index_t i = 0; i < strips_a_page_; ++i) {
-            const Place& place =
+            const StripLocation& location =
                 strips_[static_cast<std::size_t>(plane_of(page) * strips_a_page_ + i)];
-            strips.offsets.push_back(place.offset);
-            strips.bytes.push_back(place.bytes);
+            strips.offsets.push_back(location.offset);
+            strips.bytes.push_back(location.bytes);
         }
         return strips;
     }
 
-    /// The plane of a page, counted with z fastest, then c, then t.
+    /// Returns the index of the plane of a page, with z fastest, then c, then t.
     index_t plane_of(index_t page) const {
         const index_t channels = metadata_.channels;
         const index_t slices = metadata_.shape.z;
@@ -307,7 +308,7 @@ class CodedTiffWriter final : public TiffWriter {
         return (t * channels + page % channels) * slices + z;
     }
 
-    /// The strip as libtiff encodes it: the only one of a file in memory.
+    /// Returns an encoded TIFF strip. libtiff writes it as the only one of a TIFF in memory.
     std::string encode(const ConstImageView& samples) const {
         TiffHandle tiff;
         const auto set = [&](std::uint32_t tag, auto value) {
@@ -323,7 +324,7 @@ class CodedTiffWriter final : public TiffWriter {
         set(TIFFTAG_PLANARCONFIG, PLANARCONFIG_CONTIG);
         set(TIFFTAG_COMPRESSION, static_cast<int>(scheme_));
         if (predictor_ > 1) set(TIFFTAG_PREDICTOR, static_cast<int>(predictor_));
-        // A copy, since the predictor works in place.
+        // The samples are copied, since the predictor works in place.
         const index_t bytes = element_count(samples.shape) * bytes_each();
         std::vector<char> strip(static_cast<std::size_t>(bytes));
         copy_view(samples,
@@ -344,13 +345,14 @@ class CodedTiffWriter final : public TiffWriter {
             output_.failure(tiff.error().empty() ? "libtiff gave no reason" : tiff.error()));
     }
 
+    /// Writes an encoded TIFF strip at the end of the file.
     void append(index_t number, const std::string& strip) {
         const auto bytes = static_cast<index_t>(strip.size());
         index_t offset = 0;
         {
             const std::lock_guard lock(mutex_);
             offset = end_;
-            end_ = checked_add(end_, round_up(bytes, 2));  // strips begin on even addresses
+            end_ = checked_add(end_, round_up(bytes, 2));  // TIFF strips begin at even offsets
             strips_[static_cast<std::size_t>(number)] = {static_cast<std::uint64_t>(offset),
                                                          strip.size()};
         }
@@ -363,8 +365,8 @@ class CodedTiffWriter final : public TiffWriter {
     index_t strips_a_page_;
     AtomicOutput output_;
     PieceAssembler assembler_;
-    std::vector<Place>
-        strips_;  // in the order of the assembler's pieces: z fastest, then c, then t
+    std::vector<StripLocation>
+        strips_;  // strips in the order of the assembler's pieces: z fastest, then c, then t
     std::mutex mutex_;
     index_t end_ = data_offset;
 };
@@ -378,8 +380,8 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     if (shape.y > UINT32_MAX || shape.x > UINT32_MAX)
         throw InvalidArgument(
             message("a TIFF cannot hold planes of ", shape.y, "×", shape.x, "; write HDF5 (.h5)"));
-    TiffText text;
-    text.ome = ome || !imagej_holds(metadata.type, options.compression);
+    TiffTagValues text;
+    text.ome = ome || !imagej_supports(metadata.type, options.compression);
     if (!text.ome) complete_imagej_metadata(metadata);
     text.description =
         text.ome ? ome_xml(metadata, options.software) : imagej_description(metadata, {});
@@ -392,7 +394,7 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
         metadata.bytes(), checked_add(checked_multiply(pages, directory_bytes), carried));
     text.big = total >= classic_limit_bytes;
 
-    // In OME files the tags repeat the XML, in a unit that TIFF knows.
+    // In OME files the resolution tags repeat the XML, in a unit that TIFF has.
     const double micrometers = text.ome ? 1e4 : imagej_unit(metadata).micrometers;
     for (std::size_t i = 0; i < 2; ++i)
         if (const auto& size = metadata.voxel_size_um[i + 1]; size && *size > 0) {
@@ -400,11 +402,11 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
             if (text.ome) text.resolution_unit = 3;
         }
     if (options.compression == Compression::none)
-        return std::make_unique<RawTiffWriter>(path, metadata, options, text);
+        return std::make_unique<UncompressedTiffWriter>(path, metadata, options, text);
     if (!TIFFIsCODECConfigured(scheme_of(options.compression)))
         throw Unavailable(
             "the installed libtiff lacks the compression asked for; use deflate or lzw");
-    return std::make_unique<CodedTiffWriter>(path, metadata, options, text);
+    return std::make_unique<CompressedTiffWriter>(path, metadata, options, text);
 }
 
 }  // namespace convolume::io

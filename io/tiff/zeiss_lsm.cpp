@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Zeiss LSM: tag 34412 holds a table of sizes and scales. A page has the channels of one plane as
-// its samples; planes vary fastest, then times, then positions. Every second page is a thumbnail.
+// Zeiss LSM: tag 34412 has a table of sizes and scales. The samples of a page are the channels of
+// one plane. Planes vary fastest, then times, then positions. Every second page is a thumbnail.
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +16,13 @@ constexpr int tag_lsm = 34412;
 constexpr double um_per_m = 1e6;
 constexpr index_t largest_size = index_t{1} << 32;
 
-/// Numbers of the table, by their offset in it.
+/// The table of tag 34412, whose numbers are read by their offset.
 class LsmTable {
   public:
     LsmTable(const TiffNumbers& numbers, const TiffEntry& entry)
         : numbers_(numbers), entry_(entry) {}
 
-    /// Returns 0 for numbers beyond the table's end: older files have shorter ones.
+    /// Returns the number at `offset`, 0 beyond the end: older files have shorter tables.
     template <class T>
     T at(index_t offset) const {
         if (offset + index_t{sizeof(T)} > entry_.count) return T{};
@@ -35,32 +35,33 @@ class LsmTable {
     const TiffEntry& entry_;
 };
 
-// Offsets in the table.
+// Offsets of numbers in the table.
 constexpr index_t at_planes = 16;
 constexpr index_t at_channels = 20;
 constexpr index_t at_times = 24;
-constexpr index_t at_voxel_x = 40;  // then y and z
+constexpr index_t at_voxel_x = 40;  // followed by y and z
 constexpr index_t at_scan_type = 88;
 constexpr index_t at_channel_colors = 108;
 constexpr index_t at_time_interval = 112;
 constexpr index_t at_positions = 264;
 constexpr index_t at_mosaic = 268;
 
-/// Reads the names of channels: each is a length and a text that ends in 0.
+/// Reads the colors and names of channels. Each name is a length and a text that ends with 0.
 void read_channels(const TiffNumbers& numbers, index_t table, index_t channels,
                    ImageMetadata& metadata) {
     const RawFile& file = numbers.file();
     constexpr index_t header_bytes = 24;
     if (table <= 0 || table > file.size() - header_bytes) return;
-    const index_t block = numbers.at<std::int32_t>(table);
+    const index_t table_bytes = numbers.at<std::int32_t>(table);
     const index_t names = numbers.at<std::int32_t>(table + 8);
     const index_t colors_at = table + numbers.at<std::int32_t>(table + 12);
     index_t at = table + numbers.at<std::int32_t>(table + 16);
-    const index_t end = std::min(table + block, file.size());
+    const index_t end = std::min(table + table_bytes, file.size());
     if (numbers.at<std::int32_t>(table + 4) == channels && colors_at > table &&
         colors_at + 4 * channels <= end)
         for (index_t c = 0; c < channels; ++c) {
-            const auto color = numbers.at<std::uint32_t>(colors_at + 4 * c);  // red is the lowest
+            // red is the lowest byte
+            const auto color = numbers.at<std::uint32_t>(colors_at + 4 * c);
             metadata.channel_colors.push_back((color & 0xFF) << 16 | (color & 0xFF00) |
                                               (color >> 16 & 0xFF));
         }
@@ -91,7 +92,7 @@ std::optional<TiffStack> read_zeiss_lsm(TiffSource& source, ImageMetadata& metad
     const index_t times = table.size(at_times);
     const index_t positions = checked_multiply(table.size(at_positions), table.size(at_mosaic));
     const index_t channels = table.size(at_channels);
-    constexpr index_t axes[] = {2, 1, 0};  // of the table's x, y, z
+    constexpr index_t axes[] = {2, 1, 0};  // our axes for the table's x, y, z
     for (int i = 0; i < 3; ++i) {
         const double size_um = table.at<double>(at_voxel_x + 8 * i) * um_per_m;
         if (size_um > 0 && std::isfinite(size_um))
@@ -105,9 +106,9 @@ std::optional<TiffStack> read_zeiss_lsm(TiffSource& source, ImageMetadata& metad
 
     TiffStack stack;
     const auto scan_type = table.at<std::uint16_t>(at_scan_type);
-    // Sections along z, lines and points have other axes than planes of y and x.
+    // Scans of lines, points and sections along z do not have planes of y and x.
     const bool has_planes = scan_type == 0 || scan_type == 3 || scan_type == 6 || scan_type == 5;
-    const auto pages = static_cast<index_t>(source.full.size());
+    const auto pages = static_cast<index_t>(source.full_pages.size());
     const bool fits = checked_multiply(checked_multiply(planes, times), positions) == pages;
     if (!has_planes || !fits || source.first_page().samples != channels) {
         stack.ambiguity =

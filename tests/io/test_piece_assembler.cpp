@@ -77,7 +77,7 @@ TEST_CASE("memory of pieces beyond the limit is that of a file without a name", 
     io::PieceMemory memory(folder / "", bytes, 2 * bytes);
     std::vector<char*> pieces;
     for (int i = 0; i < 100; ++i) {
-        pieces.push_back(memory.take());
+        pieces.push_back(memory.allocate());
         std::memset(pieces.back(), i, static_cast<std::size_t>(bytes));
         CHECK((memory.file_bytes() > 0) == (i >= 2));
     }
@@ -92,12 +92,12 @@ TEST_CASE("memory of pieces beyond the limit is that of a file without a name", 
     }
     CHECK(kept);
     for (char* const piece : pieces) memory.give_back(piece);
-    for (int i = 0; i < 100; ++i) memory.take();
+    for (int i = 0; i < 100; ++i) memory.allocate();
     CHECK(memory.file_bytes() == 2 * (index_t{64} << 20));
 
     io::PieceMemory nowhere(folder / "missing", bytes, bytes);
-    nowhere.take();
-    CHECK_THROWS_AS(nowhere.take(), IoError);
+    nowhere.allocate();
+    CHECK_THROWS_AS(nowhere.allocate(), IoError);
 }
 
 TEST_CASE("jobs are all done, and the first error ends them", "[io]") {
@@ -117,11 +117,11 @@ TEST_CASE("jobs are all done, and the first error ends them", "[io]") {
 }
 
 TEST_CASE("a chunk is decoded once while it is kept, and the least used ones go", "[io]") {
-    io::ChunkCache cache(30);
+    io::Hdf5ChunkCache cache(30);
     int decoded = 0;
     const auto decode = [&] {
         ++decoded;
-        return io::ChunkCache::Chunk(new char[10]);
+        return io::Hdf5ChunkCache::Chunk(new char[10]);
     };
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
@@ -132,7 +132,7 @@ TEST_CASE("a chunk is decoded once while it is kept, and the least used ones go"
     cache.get({0, 0}, 10, decode);  // 2 goes
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 5);
-    CHECK_THROWS_AS(cache.get({2, 2}, 10, []() -> io::ChunkCache::Chunk { throw BadData("x"); }),
+    CHECK_THROWS_AS(cache.get({2, 2}, 10, []() -> io::Hdf5ChunkCache::Chunk { throw BadData("x"); }),
                     BadData);
     cache.get({2, 2}, 10, decode);
     CHECK(decoded == 6);

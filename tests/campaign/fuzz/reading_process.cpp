@@ -174,7 +174,7 @@ void ReadingProcess::keep_readers() {
         if (code == not_needed) ::_exit(0);
         if (code == tired || shared_->answered == shared_->asked) continue;
         shared_->answered = shared_->asked.load();
-        if (!io::say(replies_[1], '\0', "")) ::_exit(0);
+        if (!io::send_report(replies_[1], '\0', "")) ::_exit(0);
     }
 }
 
@@ -193,7 +193,7 @@ void ReadingProcess::be_reader() {
         std::memcpy(shared_->counters, __start___sancov_cntrs, counters());
         const bool good = holds_nothing_open();
         shared_->answered = shared_->asked.load();
-        if (!io::say(replies_[1], io::done_letter, "")) ::_exit(not_needed);
+        if (!io::send_report(replies_[1], io::done_letter, "")) ::_exit(not_needed);
         if (!good) break;
     }
     ::_exit(tired);
