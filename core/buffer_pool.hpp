@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Buffers kept between executions: their pages are touched once. Thread-safe.
+// A pool of host buffers that are kept between executions, so that their pages are touched only
+// once. Thread-safe.
 
 #include <algorithm>
 #include <mutex>
@@ -15,7 +16,7 @@ class BufferPool {
   public:
     explicit BufferPool(HostMemory memory = HostMemory::ordinary) : memory_(memory) {}
 
-    /// A buffer on loan; returns to the pool when destroyed.
+    /// A buffer borrowed from the pool; the destructor returns it.
     class Lease {
       public:
         Lease(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
@@ -29,12 +30,13 @@ class BufferPool {
         Buffer buffer_;
     };
 
-    /// A buffer of at least `bytes`, new ones touched by `threads` threads. Idle buffers too small
-    /// to serve are freed first, so that the pool never holds more than the blocks in flight took.
+    /// Returns a buffer of at least `bytes`. `threads` threads touch the pages of a new one. Idle
+    /// buffers that are too small are freed first, so that the pool never holds more than the
+    /// blocks in flight took.
     Lease take(index_t bytes, int threads, const char* purpose) {
         {
             const std::lock_guard lock(mutex_);
-            // The smallest that serves.
+            // The smallest idle buffer that is large enough.
             auto best = idle_.end();
             for (auto candidate = idle_.begin(); candidate != idle_.end(); ++candidate)
                 if (candidate->bytes() >= bytes &&
@@ -53,14 +55,15 @@ class BufferPool {
         return {*this, std::move(buffer)};
     }
 
-    /// Frees what is idle.
+    /// Frees the idle buffers.
     void release() {
         const std::lock_guard lock(mutex_);
         idle_.clear();
     }
 
   private:
-    /// Without memory for the list, the buffer is freed.
+    /// Keeps the buffer for reuse. If there is no memory to extend the list, the buffer is freed
+    /// instead.
     void give_back(Buffer buffer) noexcept {
         const std::lock_guard lock(mutex_);
         try {

@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's only number; nothing where it is absent or says "max".
+// Returns the only number in a file; nothing if the file is absent or says "max".
 std::optional<index_t> number_in(const fs::path& path) {
     std::ifstream file(path);
     index_t number = 0;
@@ -24,7 +24,7 @@ std::optional<index_t> number_in(const fs::path& path) {
     return {};
 }
 
-// The number behind `key` at the begin of a line.
+// Returns the number after `key` at the start of a line.
 std::optional<index_t> number_behind(const fs::path& path, std::string_view key) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
@@ -42,7 +42,7 @@ void take_smaller(HostMemoryLimit& limit, index_t available, const std::string& 
     if (available < limit.available_bytes) limit = {available, rule};
 }
 
-// What ulimit sets: a soft limit, and what counts against it, in KiB, in /proc/self/status.
+// Applies a soft limit set by ulimit. What counts against it is in /proc/self/status, in KiB.
 void apply_process_limit(const fs::path& root, const char* name, const char* used, const char* rule,
                          HostMemoryLimit& limit) {
     const auto most = number_behind(root / "proc/self/limits", name);
@@ -50,13 +50,13 @@ void apply_process_limit(const fs::path& root, const char* name, const char* use
     if (most && used_kib) take_smaller(limit, *most - *used_kib * 1024, rule);
 }
 
-// A mounted hierarchy of control groups, and the names of the files in its folders.
+// A version of control groups, and the names of the files in its folders.
 struct GroupHierarchy {
-    std::string_view controller;  // in /proc/self/cgroup, and an option of the mount
-    std::string_view type;        // of the file system
+    std::string_view controller;  // name in /proc/self/cgroup, and option of the mount
+    std::string_view type;        // type of the file system
     std::vector<const char*> limits;
     const char* usage;
-    const char* reclaimable;  // in memory.stat
+    const char* reclaimable;  // key in memory.stat
 };
 
 const GroupHierarchy& version1() {
@@ -80,7 +80,7 @@ bool lists(const std::string& words, std::string_view word) {
     return word.empty() && words.empty();
 }
 
-// The group of this process within the hierarchy: lines are "number:controllers:/path".
+// Returns the group of this process. Lines are "number:controllers:/path".
 std::optional<std::string> own_group(const fs::path& root, const GroupHierarchy& hierarchy) {
     std::ifstream file(root / "proc/self/cgroup");
     for (std::string line; std::getline(file, line);) {
@@ -94,12 +94,12 @@ std::optional<std::string> own_group(const fs::path& root, const GroupHierarchy&
 }
 
 struct Mount {
-    std::string root;  // the group that is mounted
+    std::string root;  // control group whose hierarchy is mounted
     fs::path point;
 };
 
-// Lines of mountinfo: six words, of which the fourth is the root and the fifth the mount point,
-// more words, "-", type, device, options.
+// Returns the mount of the hierarchy. A line of mountinfo has six words (the fourth is the root,
+// the fifth the mount point), more words, "-", type, device, options.
 std::optional<Mount> mount_of(const fs::path& root, const GroupHierarchy& hierarchy) {
     std::ifstream file(root / "proc/self/mountinfo");
     for (std::string line; std::getline(file, line);) {
@@ -118,7 +118,8 @@ std::optional<Mount> mount_of(const fs::path& root, const GroupHierarchy& hierar
     return {};
 }
 
-// A container may see only a part of the hierarchy, mounted as if it were the whole.
+// Returns the path of a group below its mount point. In a container, a part of the hierarchy may be
+// mounted as if it were the whole.
 fs::path below_mount(const std::string& group, const std::string& mounted) {
     if (mounted == "/") return fs::path(group).relative_path();
     const bool inside = group.starts_with(mounted) &&
@@ -145,7 +146,7 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
     fs::path folder = mount->point;
     apply(folder);
     for (const fs::path& step : below_mount(*group, mount->root)) {
-        if (step == "..") return;  // a group outside of what is mounted
+        if (step == "..") return;  // the group is outside the mounted part
         folder /= step;
         apply(folder);
     }
@@ -154,7 +155,7 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
 }  // namespace
 
 HostMemoryLimit host_memory_limit(const fs::path& root) {
-    // An unknown system: a common desktop's half.
+    // On an unknown system, half the memory of a common desktop.
     HostMemoryLimit limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
     if (const auto kib = number_behind(root / "proc/meminfo", "MemAvailable:"))
         limit = {*kib * 1024, "the system's available memory"};
@@ -166,8 +167,8 @@ HostMemoryLimit host_memory_limit(const fs::path& root) {
 }
 
 index_t available_host_bytes() {
-    // Reading some twenty files takes as long as planning a small convolution. In this time nobody
-    // can fill more than some 100 MB.
+    // Reading some twenty files takes as long as planning a small convolution. Within 20 ms a
+    // program can fill only some 100 MB.
     constexpr auto valid = std::chrono::milliseconds(20);
     using Clock = std::chrono::steady_clock;
     static std::mutex mutex;

@@ -89,7 +89,7 @@ bool is_contiguous(const ConstImageView& view) {
 
 namespace {
 
-// Addresses of the first byte of an image and of the one behind its last.
+// The addresses of an image's first byte and of the byte after its last.
 struct ByteRange {
     std::uintptr_t begin;
     std::uintptr_t end;
@@ -134,7 +134,7 @@ NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::st
 
 namespace {
 
-// float64 holds every real type but loses nothing of it; complex128 likewise.
+// Converts through T. float64 holds every real type exactly, and complex128 every complex type.
 template <class T>
 ClampCount convert(const ConstImageView& from, const ImageView& to, int threads) {
     const Shape3& shape = from.shape;
@@ -152,7 +152,8 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     return sum.clamped();
 }
 
-// Rows are converted one by one: in place where every element is as large and where it was.
+// Whether `a` and `b` hold elements of one size at the same addresses. Such views may be converted
+// in place, row by row.
 bool same_elements(const ConstImageView& a, const ConstImageView& b) {
     return a.data == b.data && a.strides == b.strides && size_of(a.type) == size_of(b.type);
 }

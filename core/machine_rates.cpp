@@ -34,10 +34,10 @@ constexpr MeasurableRate measurable[] = {
     {"gpu_start_s", "start of the GPU", false, &MachineRates::gpu_start_s},
 };
 
-// No machine is this much faster or slower than the one of the built-in rates.
+// No machine is faster or slower than the machine of the built-in rates by more than this factor.
 constexpr double plausible = 200;
 
-// Larger files are none of ours.
+// Largest size of a file that this program can have written.
 constexpr std::uintmax_t most_bytes = 1 << 16;
 
 }  // namespace
@@ -77,7 +77,7 @@ std::optional<MachineRates> read_rates(const fs::path& file, const std::string& 
     MachineRates rates;
     for (const MeasurableRate& rate : measurable) {
         const auto found = json["rates"].find(rate.name);
-        if (found == json["rates"].end()) continue;  // not measured: no GPU, perhaps
+        if (found == json["rates"].end()) continue;  // not measured, for example without a GPU
         if (!found->is_number()) return {};
         const auto value = found->get<double>();
         const double ratio = value / rates.*rate.value;
@@ -113,7 +113,8 @@ void write_rates(const fs::path& file, const std::string& key, const MachineRate
 const MachineRates& machine_rates() {
     static const MachineRates rates = [] {
         const fs::path file = rates_file();
-        // Most machines have none: what the key takes to find is spared.
+        // Most machines have no such file. Without it the key, which takes time to determine, is
+        // not needed.
         std::error_code failed;
         if (file.empty() || !fs::exists(file, failed)) return MachineRates{};
         return read_rates(file, machine_key()).value_or(MachineRates{});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The names of all values of options: what commands, JSON, Python and messages write and read. Each
+// The names of all values of options, as commands, JSON, Python and messages use them. Each
 // enumeration has one list, in the order in which help and messages show it.
 
 #include <array>
@@ -22,10 +22,10 @@ template <class Value>
 struct NamedValue {
     const char* name;
     Value value;
-    const char* help = "";  ///< some words
+    const char* help = "";  ///< short description
 };
 
-/// The named values of an enumeration: specializations are arrays of NamedValue.
+/// The named values of an enumeration. Specializations are arrays of NamedValue.
 template <class Value>
 inline constexpr auto names_of = nullptr;
 
@@ -164,7 +164,7 @@ constexpr std::optional<Value> value_named(std::string_view name) {
     return {};
 }
 
-/// "full, same or valid" with `last` " or ".
+/// Returns a list such as "full, same or valid", for which `last` is " or ".
 template <Named Value>
 std::string list_of_names(const char* between = ", ", const char* last = ", ") {
     constexpr auto& names = names_of<Value>;
@@ -176,8 +176,8 @@ std::string list_of_names(const char* between = ", ", const char* last = ", ") {
     return list;
 }
 
-/// The value of that name. Throws InvalidArgument: "phantoms are " (`subject`), the names with
-/// `last` before the last one, and that `name` is none of them.
+/// Returns the value with that name. The InvalidArgument for other names reads "phantoms are"
+/// (`subject`), the names with `last` before the last one, and "not" `name`.
 template <Named Value>
 Value parse_name(std::string_view name, const char* subject, const char* last = " or ") {
     if (const auto value = value_named<Value>(name)) return *value;

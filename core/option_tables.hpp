@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The options of the library, apart from those of deconvolution (deconvolve/option_table.hpp): one
-// entry each, with the command's option, what help shows for a value, and a line of help. Defaults
-// are those of the structs.
+// The tables of the library's options, except those of deconvolution (deconvolve/option_table.hpp).
+// An entry has the flags of commands, the type that --help shows, and a line of help. Defaults are
+// in the structs.
 
 #include "convolume/camera.hpp"
 #include "core/option_table.hpp"
@@ -113,7 +113,7 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
         {.keyword = nullptr, .if_unset = "a quarter of free memory", .quantity = Quantity::bytes}),
 };
 
-/// In the order of files that hold the parameters of a PSF; names are their keys.
+/// Entries are in the order of files with PSF parameters; their names are the keys of those files.
 template <>
 inline constexpr auto option_table<PsfOptions> = std::tuple{
     option<&PsfOptions::model>("model", "--model", "", "PSF model", {}, parse_psf_model),

@@ -13,8 +13,8 @@ index_t bytes_each(const StackFormat& format) {
     return static_cast<index_t>(size_of(format.type));
 }
 
-// Calls `use(offset in the volume, z, y, rows)` for rows of the box that follow each other in the
-// volume and in `view`.
+// Calls `use(offset in the volume, z, y, rows)` for groups of rows of the box that are contiguous
+// both in the volume and in `view`.
 template <class Use>
 void for_each_run(const StackFormat& format, const Box3& box, const ConstImageView& view,
                   const Use& use) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Samples in 16 bits each, for what enters sums of products only.
+// Floating-point numbers of 16 bits, for samples that enter only sums of products.
 
 #include <cmath>
 #include <cstdint>
@@ -11,33 +11,35 @@
 
 namespace convolume {
 
-/// A sign, then an exponent and a fraction as a ShortFormat says.
+/// A number of 16 bits: a sign, then an exponent and a fraction whose lengths are set by
+/// ShortFormat.
 struct ShortFloat {
     std::uint16_t bits;
 };
 
-/// Of n samples none is larger than √n times their root mean square. Few samples need few exponents
-/// and have more significant bits, where many have errors that cancel in their sum.
+/// Format of ShortFloat. None of n samples is larger than √n times their root mean square. A few
+/// samples need few exponents and get more significant bits. The errors of many samples cancel in
+/// their sum.
 class ShortFormat {
   public:
     ShortFormat() = default;
-    /// For `count` samples of about this root mean square, above 0. Up to √count times that is
-    /// held; what is larger becomes the largest. Steps between the smallest are 2^-9 of it or less,
-    /// of 2^32 samples or fewer.
+    /// Makes a format for `count` samples with about this root mean square, above 0. Values up to
+    /// √count times it can be represented; larger ones become the largest. Steps between the
+    /// smallest values are at most 2^-9 of it for up to 2^32 samples.
     ShortFormat(index_t count, float root_mean_square) {
         const int root = bits_of_root(count);
         *this = up_to(exponent_of(root_mean_square) + root + 1, root <= 8 ? 3 : 4);
     }
-    /// For samples of which only the mean magnitude is known, above 0. Of many, one may be all that
-    /// there is: as much as their sum is held, with one or two significant bits less. The errors of
-    /// few do not cancel so well: of 2^12 or fewer these bits are kept, and √count times the mean
-    /// is held.
+    /// Makes a format for samples whose mean magnitude is known, above 0. One of many samples may
+    /// be as large as their sum, which can be represented with one or two significant bits less.
+    /// For at most 2^12 samples, whose errors do not cancel so well, these bits are kept and the
+    /// largest value is √count times the mean.
     static ShortFormat of_mean(index_t count, float mean) {
         const int root = bits_of_root(count);
         return root <= 6 ? ShortFormat(count, mean) : up_to(exponent_of(mean) + 2 * root + 1, 5);
     }
 
-    /// To the nearest, ties to even.
+    /// Rounds to the nearest number, ties to even.
     CONVOLUME_DEVICE ShortFloat shortened(float value) const {
         const std::uint32_t whole = bits_of(product(value * to_, 7.88860905e-31F));  // 2^-100
         std::uint32_t bits = whole & 0x7fffffffU;
@@ -52,8 +54,8 @@ class ShortFormat {
     }
 
   private:
-    /// The largest sample is 2^largest, and has the exponent 2^exponent_bits - 1 of a float32,
-    /// which is subnormal below 1.
+    /// Makes a format whose largest sample is 2^largest. It has the exponent 2^exponent_bits - 1 of
+    /// a float32, which is subnormal below 1.
     static ShortFormat up_to(int largest, int exponent_bits) {
         const int scale = (largest < 128 ? largest : 128) + 26 - (1 << exponent_bits);
         ShortFormat format;
@@ -62,7 +64,7 @@ class ShortFormat {
         format.to_ = std::ldexp(1.0F, -scale);
         return format;
     }
-    /// The least n with √count <= 2^n.
+    /// Returns the least n with √count <= 2^n.
     static int bits_of_root(index_t count) {
         int root = 0;
         while (root < 31 && (index_t{1} << (2 * root)) < count) ++root;
@@ -74,7 +76,7 @@ class ShortFormat {
         return exponent < -90 ? -90 : exponent > 90 ? 90 : exponent;
     }
 
-    /// Subnormal numbers stay what they are, whatever the compiler is told of others.
+    /// Multiplies without flushing subnormal numbers to zero, whatever the compiler options.
     CONVOLUME_DEVICE static float product(float a, float b) {
 #ifdef __CUDA_ARCH__
         float c = 0;

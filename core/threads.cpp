@@ -22,7 +22,7 @@ namespace convolume {
 
 namespace {
 
-// Batch systems and users set this variable for all programs. Malformed values are ignored.
+// Batch systems and users set OMP_NUM_THREADS for all programs. Malformed values are ignored.
 int threads_of_environment() {
     const char* const text = std::getenv("OMP_NUM_THREADS");
     if (!text) return 0;
@@ -35,7 +35,7 @@ int threads_of_environment() {
 int available_processors() {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-    // More processors than the set can name.
+    // The machine has more processors than the set can represent.
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
 }
 
@@ -57,26 +57,27 @@ int thread_count(int threads) {
     return all;
 }
 
-// The team: threads that sleep until some caller has work to share.
+// The team: threads that sleep until a caller has work to share.
 //
-// The machine may be busy with other programs, so no thread waits for another to *begin*: the
-// caller works at once, team threads join when they wake up, and the caller waits in the end only
-// for those that are in the middle of a range. Waiting threads sleep after a short spin.
+// The machine may be busy with other programs, so no thread waits for another to *begin*. The
+// caller works at once, and team threads join when they wake up. At the end the caller waits only
+// for threads that are in the middle of a range. Waiting threads spin for a short time and then
+// sleep.
 //
-// Waking a thread and having it join takes as long as some 10 µs of work. So a loop of many items
-// begins alone, and the caller invites as many threads as the rest of the work is worth.
+// Waking a thread that then joins takes as long as some 10 µs of work. So the caller begins a loop
+// of many items alone, and invites as many threads as the rest of the work justifies.
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the caller needs between two loops, shorter than what would disturb others.
+// Longer than the caller needs between two loops, and too short to disturb other programs.
 constexpr std::chrono::microseconds spin_time{30};
 
-// The caller works alone for so long before it judges how many threads the rest is worth.
+// Time that the caller works alone before it decides how many threads the rest justifies.
 constexpr std::chrono::microseconds trial_time{3};
 constexpr std::chrono::duration<double, std::micro> worth_a_thread{10};
-constexpr int few_threads = 4;  // so few are woken at once
+constexpr int few_threads = 4;  // up to this number, all threads are woken at once
 
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -86,7 +87,7 @@ void pause_core() {
 #endif
 }
 
-/// Waits a short time for `condition`, and returns it.
+/// Waits a short time for `condition`; returns whether it holds.
 template <class Condition>
 bool spin_for(const Condition& condition) {
     const auto end = Clock::now() + spin_time;
@@ -99,21 +100,21 @@ bool spin_for(const Condition& condition) {
     return condition();
 }
 
-/// One call of run_shared(). It lives on the caller's stack.
+/// One call of run_shared(). The object is on the caller's stack.
 class Job {
   public:
     Job(index_t count, int threads, detail::RangeFunction function, const void* work)
         : count_(count), threads_(threads), function_(function), work_(work) {}
 
-    /// Works as thread number `thread` until no range is left.
+    /// Computes ranges as thread number `thread` until none is left.
     void run(int thread) {
         index_t begin = 0, end = 0;
         while (take(begin, end)) run_range(begin, end, thread);
     }
 
-    /// The caller's work, as thread number 0. Calls invite(threads) when the rest turns out to be
-    /// worth more threads than before, at once where items are few, since each may be long, or
-    /// threads are.
+    /// Computes ranges as the caller, thread number 0. Calls invite(threads) whenever the rest
+    /// justifies more threads than before. Invites all threads at once if items are few, since each
+    /// may take long, or if threads are few.
     template <class Invite>
     void run_as_caller(const Invite& invite) {
         int worth = 1;
@@ -138,17 +139,17 @@ class Job {
         if (error_) std::rethrow_exception(error_);
     }
 
-    std::atomic<int> inside{0};  ///< team threads at work on it
+    std::atomic<int> inside{0};  ///< team threads that compute ranges of this loop
 
-    // Guarded by the team's mutex.
-    int places() const { return invited_ - taken_; }  ///< for threads that may still join
-    int invited() const { return invited_; }          ///< with the caller
+    // The following members are guarded by the team's mutex.
+    int places() const { return invited_ - taken_; }  ///< number of threads that may still join
+    int invited() const { return invited_; }  ///< number of invited threads, including the caller
     void set_invited(int threads) { invited_ = threads; }
     int take_place() { return taken_++; }
     void close() { taken_ = invited_; }
 
   private:
-    /// A few items by the caller alone; returns how many threads the rest is worth.
+    /// Computes a few items on the caller alone; returns how many threads the rest justifies.
     int begin_alone() {
         const Clock::time_point start = Clock::now();
         index_t done = 0;
@@ -163,7 +164,7 @@ class Job {
         return 1;
     }
 
-    /// For how many threads there is work left, if the rest takes as long as `items` in `spent`.
+    /// Returns how many threads the rest justifies, if `items` took `spent`.
     int worth_of_rest(index_t items, Clock::duration spent) const {
         const index_t rest = count_ - std::min(count_, next_.load(std::memory_order_relaxed));
         const double threads = static_cast<double>(rest) / static_cast<double>(items) *
@@ -204,7 +205,7 @@ class Job {
     std::atomic<index_t> next_{0};
     std::atomic<bool> failed_{false};
     std::exception_ptr error_;
-    int invited_ = 1, taken_ = 1;  // the caller
+    int invited_ = 1, taken_ = 1;  // the caller counts as invited and joined
 };
 
 class ThreadTeam {
@@ -264,8 +265,8 @@ class ThreadTeam {
         if (wake) wake_two();
     }
 
-    // As many threads at work as all present callers ask for, but not more than the machine has
-    // processors, unless one caller asks for more.
+    // Sets the number of threads that should compute: as many as all present callers ask for. The
+    // limit is the number of processors, unless one caller asks for more.
     void count_wanted() {
         static const int processors = thread_count(0);
         int largest = processors, all = 0;
@@ -286,12 +287,12 @@ class ThreadTeam {
             try {
                 std::thread([this] { work(); }).detach();
             } catch (const std::system_error&) {
-                return;  // the system has no more threads: those that there are do the work
+                return;  // the system has no more threads: the existing ones do the work
             }
         }
     }
 
-    // The loop of a thread of the team, as long as the process lives.
+    // The loop of a team thread, until the process ends.
     void work() {
         working_ = true;
         while (true) {
@@ -303,7 +304,7 @@ class ThreadTeam {
             if (wake) wake_two();
             job->run(thread);
             --active_;
-            // The job may end with the caller's return as soon as no thread is inside.
+            // The loop object may be destroyed as soon as no thread is inside.
             if (job->inside.fetch_sub(1) == 1 && waiting_callers_.load() > 0) {
                 const std::lock_guard lock(mutex_);
                 finished_.notify_all();
@@ -311,7 +312,8 @@ class ThreadTeam {
         }
     }
 
-    // A thread that wakes up wakes others while there is work: the caller need not wake all.
+    // Each thread that wakes up wakes others while there is work, so that the caller need not wake
+    // all.
     void wake_two() {
         wake_.notify_one();
         wake_.notify_one();
@@ -344,20 +346,20 @@ class ThreadTeam {
 
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
-    std::vector<Job*> jobs_;      // of present callers, oldest first
-    int threads_ = 0;             // of the team
-    int sleeping_ = 0;            // of these
-    std::atomic<int> wanted_{0};  // threads at work, callers included
-    std::atomic<int> active_{0};  // threads that are
-    std::atomic<int> places_{0};  // for threads that may join
+    std::vector<Job*> jobs_;      // loops of present callers, oldest first
+    int threads_ = 0;             // threads of the team
+    int sleeping_ = 0;            // team threads that sleep
+    std::atomic<int> wanted_{0};  // threads that should compute, callers included
+    std::atomic<int> active_{0};  // threads that compute
+    std::atomic<int> places_{0};  // number of threads that may join a loop
     std::atomic<int> waiting_callers_{0};
-    static thread_local bool working_;  // this thread counts as active
+    static thread_local bool working_;  // whether this thread counts as active
 };
 
 thread_local bool ThreadTeam::working_ = false;
 
-// Its threads live until the process ends, so that it is never destroyed. A forked process has none
-// of them and begins with a new team.
+// The team is never destroyed, because its threads live until the process ends. A forked process
+// has none of these threads and starts a new team.
 std::atomic<ThreadTeam*> current_team{nullptr};
 
 ThreadTeam& team() {
@@ -370,7 +372,7 @@ ThreadTeam& team() {
     return *current_team;
 }
 
-// In pieces only if a stop may be requested between them.
+// Computes the whole range on this thread, in pieces only if a stop may be requested between them.
 void run_alone(index_t count, detail::RangeFunction function, const void* work) {
     constexpr index_t pieces = 64;
     const index_t step = current_stop_scope() == nullptr ? count : ceil_div(count, pieces);
