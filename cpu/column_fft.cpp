@@ -7,7 +7,7 @@
 
 #include "convolume/error.hpp"
 
-// Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between
+// Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
 // others and gain nothing here.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -21,7 +21,7 @@
 #define CONVOLUME_COLUMN_FFT_JOB
 namespace convolume::cpu::column_fft {
 
-/// Arguments of the passes. Strides are in real numbers.
+/// Arguments of a transform of columns. Strides are in real numbers.
 template <class Real>
 struct Job {
     index_t length;
@@ -37,7 +37,8 @@ struct Job {
     bool inverse;
 };
 
-/// A pass: `s` results of earlier passes lie side by side, `m` is what remains after it.
+/// A radix stage: `s` results of earlier stages lie side by side, and length `m` remains after the
+/// stage.
 template <class Real>
 struct Pass {
     bool first, last;
@@ -69,7 +70,7 @@ template <class D>
 HWY_INLINE Value<D> subtract(const Value<D>& a, const Value<D>& b) {
     return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
-/// -i · a
+/// Returns -i · a.
 template <class D>
 HWY_INLINE Value<D> times_minus_i(const Value<D>& a) {
     return {a.im, hn::Neg(a.re)};
@@ -81,7 +82,7 @@ HWY_INLINE Value<D> multiply(D d, const Value<D>& a, hn::TFromD<D> cosine, hn::T
     return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
 }
 
-// cos and sin of 2πk/P for the odd radices.
+// The cosine and sine of 2πk/P for the odd radices.
 template <int P, class Real>
 constexpr Real cosine_of(int k) {
     constexpr double of3[] = {1, -0.5, -0.5};
@@ -111,7 +112,7 @@ constexpr Real sine_of(int k) {
     return static_cast<Real>(P == 3 ? of3[k % 3] : P == 5 ? of5[k % 5] : of7[k % 7]);
 }
 
-/// x[k] becomes Σ_n x[n] e^{-2πi nk/Radix}.
+/// Replaces x[k] by Σ_n x[n] e^{-2πi nk/Radix}.
 template <int Radix, class D>
 HWY_INLINE void dft(D d, Value<D>* x) {
     using Real = hn::TFromD<D>;
@@ -169,9 +170,10 @@ HWY_INLINE void dft(D d, Value<D>* x) {
     }
 }
 
-/// A pass of a transform (see Pass). Samples are loaded from the job's source in the first pass,
-/// and stored to its target in the last; between them they lie in scratch, a row's real parts
-/// before its imaginary ones. Inverse transforms swap real and imaginary parts at both ends.
+/// Computes one radix stage (see Pass). The first stage loads samples from the job's source, and
+/// the last stage stores them to its target. In between they are in scratch memory, where a row's
+/// real parts precede its imaginary parts. Inverse transforms swap real and imaginary parts at both
+/// ends.
 template <int Radix, index_t width, bool First, bool Last, bool Inverse, class Real>
 HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
                          const Real* HWY_RESTRICT twiddles, const Real* from, Real* to) {
@@ -315,7 +317,7 @@ void dispatch(const column_fft::Job<double>& job) {
     HWY_DYNAMIC_DISPATCH(transform_double)(job);
 }
 
-/// Factors of `length`; empty where a prime exceeds 7.
+/// Returns the radices whose product is `length`; empty if a prime factor exceeds 7.
 std::vector<int> radices_of(index_t length) {
     if (length == 1) return {1};
     std::vector<int> radices;
@@ -344,8 +346,8 @@ ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
         const index_t m = rest / radix;
         for (index_t p = 0; p < m; ++p) {
             for (int k = 1; k < radix; ++k) {
-                // p · k < rest: the angle stays within one turn, where cos and sin are exact to the
-                // last bit or so.
+                // The angle is below one turn, since p · k < rest. There cos and sin are exact to
+                // about the last bit.
                 const double angle =
                     -2 * std::numbers::pi * static_cast<double>(p * k) / static_cast<double>(rest);
                 twiddles_.push_back(static_cast<Real>(std::cos(angle)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// FFTW in both precisions behind one name, with its planner locked: only executing is thread-safe.
+// FFTW in both precisions under one name, with its planner locked. In FFTW only executing is
+// thread-safe.
 
 #include <fftw3.h>
 
@@ -10,7 +11,8 @@
 
 namespace convolume::cpu {
 
-/// A set of equal 1D transforms: `length` samples `stride` apart, `count` of them `distance` apart.
+/// A set of equal 1D transforms: `count` transforms, `distance` apart, of `length` samples that are
+/// `stride` apart.
 struct Transforms {
     index_t length;
     index_t count;
@@ -22,18 +24,18 @@ struct Transforms {
 
 enum class Direction { forward, inverse };
 
-/// Measuring takes FFTW some 0.1 s a plan whatever its size, and gains a quarter to a half of the
-/// time of the transforms.
+/// How thoroughly FFTW plans. Measuring takes some 0.1 s per plan, whatever its size, and makes
+/// transforms faster by a quarter to a half.
 enum class Effort {
-    quick,    ///< measured before (wisdom), else estimated
-    measured  ///< measured now, unless it was before; remembered in the wisdom
+    quick,    ///< an earlier measurement (wisdom) if there is one, or an estimate
+    measured  ///< an earlier measurement, or a new one that is saved in the wisdom
 };
 
 template <class Real>
 struct FftwApi;
 
-/// An FFTW plan, executed on any arrays aligned to 16 bytes. Move-only. Constructors plan on the
-/// arrays given, whose content is lost; they throw InternalError when FFTW knows no plan.
+/// An FFTW plan for any arrays aligned to 16 bytes. Move-only. Constructors plan on the given
+/// arrays and overwrite them; they throw InternalError if FFTW knows no plan.
 template <class Real>
 class FftPlan {
   public:

@@ -12,8 +12,8 @@
 
 namespace convolume::cpu {
 
-// Runs `item(i, thread)` for i in [0, count) on several threads: progress from `begin` to `end`,
-// stops early when asked to. Exceptions of items are rethrown by the caller's thread.
+// Runs `item(i, thread)` for i in [0, count) on several threads. Reports progress from `begin` to
+// `end`, and stops early on request. Exceptions of items are rethrown on the caller's thread.
 class ParallelLoop {
   public:
     ParallelLoop(int threads, const ExecutionContext& context)
@@ -38,14 +38,14 @@ class ParallelLoop {
     const ExecutionContext& context_;
 };
 
-/// A step on one plane that can be cut into batches.
+/// A computation on one plane that can be divided into batches.
 struct PlaneStep {
     index_t batches;
     std::function<void(index_t z, index_t batch, int thread)> run;
 };
 
-/// Applies steps to planes 0 … planes-1: planes side by side when there are enough of them (each
-/// then stays in a core's cache), else the batches of a few planes side by side.
+/// Applies steps to planes 0 … planes-1. If there are enough planes, threads take whole planes,
+/// each of which then stays in a core's cache. Otherwise threads share the batches of a few planes.
 inline void for_each_plane(ParallelLoop& loop, index_t planes, index_t plane_bytes, int threads,
                            double begin, double end, std::initializer_list<PlaneStep> steps) {
     if (planes >= 2 * threads) {
@@ -55,7 +55,7 @@ inline void for_each_plane(ParallelLoop& loop, index_t planes, index_t plane_byt
         });
         return;
     }
-    // Loops over less than this are not worth waking other threads for.
+    // Loops over fewer bytes are not worth waking other threads.
     constexpr index_t worth_sharing_bytes = index_t{4} << 20;
     const index_t together = ceil_div(worth_sharing_bytes, plane_bytes);
     const auto step_count = static_cast<double>(steps.size());

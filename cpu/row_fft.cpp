@@ -9,7 +9,7 @@
 
 #include "convolume/error.hpp"
 
-// Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between
+// Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
 // others and gain nothing here.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
@@ -22,11 +22,12 @@
 HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
-// gather_rows: sample i of row r becomes tile[i * width + r], i < count; scatter_rows: back again.
-// Vectors move two at a time, and need an even number of samples where they lie.
+// gather_rows: copies sample i of row r to tile[i * width + r], i < count; scatter_rows copies
+// back. Vectors move two samples at a time, so that rows need room for an even number of samples.
 //
-// combine: with S = a + conj b and T = turn (a - conj b), a = z[k] and b = z[half - k]: z[k]
-// becomes scale S + T, and z[half - k] conj(scale S - T).
+// combine: replaces a = z[k] and b = z[half - k] as follows.
+//       S = a + conj b,  T = turn (a - conj b)
+//       z[k] = scale S + T,  z[half - k] = conj(scale S - T)
 
 #if HWY_TARGET == HWY_SCALAR
 
@@ -64,10 +65,10 @@ void combine(float* tile, index_t width, index_t half, const float* turns, float
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// A complex sample moves as one double, a vector has at most 8 of them.
+// A complex sample moves as one double; a vector has at most 8 of them.
 using SampleTag = hn::CappedTag<double, 8>;
 
-// Two samples of each of some rows: of rows[0], rows[2] …
+// Loads two samples of every second row: rows[0], rows[2] …
 template <class D>
 HWY_INLINE hn::Vec<D> load_pairs(D d, const double* const* rows, index_t at) {
     constexpr std::size_t lanes = hn::MaxLanes(D());
@@ -125,7 +126,7 @@ void combine(float* tile, index_t width, index_t half, const float* turns, float
         float* const low = tile + k * 2 * width;
         float* const high = tile + (half - k) * 2 * width;
         const auto re = hn::Set(d, turn_re * turns[2 * k]);
-        // (im, -im), which is subtracted
+        // (im, -im) in alternate lanes, which is subtracted
         const auto im = hn::Xor(hn::Set(d, turn_im * turns[2 * k + 1]), conjugate);
         for (index_t i = 0; i < 2 * width; i += lanes) {
             const auto a = hn::Load(d, low + i);
@@ -161,12 +162,12 @@ index_t even_half(index_t length) {
     return length / 2;
 }
 
-// Rows of a tile: half + 1 of a spectrum, and one more where that is odd.
+// Returns the rows of scratch memory for a spectrum: half + 1, rounded up to an even number.
 index_t tile_rows(index_t half) {
     return round_up(half + 1, index_t{2});
 }
 
-// Rows that are not there are read from the first one, and written to `spare`.
+// Returns pointers to all rows. Missing rows are read from the first one, and written to `spare`.
 template <class Sample>
 std::array<Sample*, RowFft::most_rows> pointers(Sample* first, index_t distance, index_t rows,
                                                 Sample* spare) {

@@ -41,7 +41,7 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
     impl_->program = require_gpu_backend().make_device_filter_program(
         device.device, problem.work, problem.taps.view().data, shape.signals,
         problem.range.count());
-    problem.taps = {};  // the device has them now
+    problem.taps = {};  // the device has its own copy
 }
 
 DeviceFilterBank::~DeviceFilterBank() = default;
@@ -94,8 +94,8 @@ void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak
     const SignalShape& shape = impl_->shape;
     if (peak_positions && problem.work.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("only peaks have positions");
-    // Result n of the caller is n + shift of the taps. For signals that begin `shift` earlier it is
-    // n again, and peaks are where the caller counts them.
+    // The caller's result n is the engine's result n + shift. For signals that begin `shift`
+    // earlier, both numbers agree, and peaks have the caller's positions.
     const SignalView view{signals, shape.signals, shape.samples, -problem.shift, shape.samples};
     FilterResult result;
     result.range = problem.range;

@@ -49,7 +49,7 @@ struct FilterBank::Impl {
         plan = {choice.cost.method,  choice.cost.segment, choice.engine->info().name,
                 choice.cost.seconds, layout.chunk,        layout.bytes};
         prepared = choice.engine->prepare(problem.work, problem.taps.view().data);
-        problem.taps = {};  // the engine has its own
+        problem.taps = {};  // the engine has its own copy
     }
 
     void check(const ConstImageView& signals, const ImageView& results,
@@ -120,14 +120,15 @@ struct FilterBank::Impl {
         return report;
     }
 
-    // Chunks of the signals are converted as they are needed; results go to their place.
+    // Filters signals of other types or layouts: converts them chunk by chunk and writes results in
+    // place.
     void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
                    const ExecutionContext& context) const {
         const FilterWork& work = problem.work;
         const auto sample = sample_bytes(work.sample_type());
         const auto stored = sample_bytes(work.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
-        // Windows of peaks stay whole: their parts are not combined here.
+        // Windows of peaks are not divided, because this loop does not combine partial peaks.
         const index_t longest =
             std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
                       work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
@@ -182,7 +183,7 @@ struct FilterBank::Impl {
         const index_t count = shape.signals * problem.work.filters * problem.stored();
         ExecutionReport report;
         if (positions && !is_contiguous(results)) {
-            // Positions lie as results do, for engines.
+            // Engines store positions with the strides of results, so results are contiguous, too.
             Volume dense(results.shape, results.type);
             report = in_memory(signals, dense.view(), positions, context);
             copy_rows(dense.view(), results);

@@ -41,10 +41,11 @@ void check_finite(const std::vector<std::complex<double>>& taps, std::size_t fil
                                   " at tap ", k, ": replace it by a finite number"));
 }
 
-// Filters of any lengths and types brought to one frame: their origins meet at the same tap.
+// Filters of any length and type, padded to a common frame of taps in which their origins are at
+// one tap.
 class AlignedFilters {
   public:
-    /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
+    /// `filters` are as in FilterBank. Throws InvalidArgument (no filters or taps), BadData (NaN).
     AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin) {
         for (const ConstImageView& view : filters) {
             if (view.shape.z != 1)
@@ -68,7 +69,7 @@ class AlignedFilters {
         }
         if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
 
-        // The earliest tap of all is the frame's tap 0.
+        // The earliest tap of all filters is tap 0 of the frame.
         origin_ = rows_.front().origin;
         for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
         for (Row& row : rows_) {
@@ -82,8 +83,8 @@ class AlignedFilters {
     index_t origin() const { return origin_; }
     bool complex_taps() const { return complex_; }
 
-    /// All filters, with `derivative` of two taps more: h * (1, 0, -1)/2. Throws BadData when
-    /// `type` cannot hold a tap.
+    /// Returns the taps of all filters. With `derivative`, they are h * (1, 0, -1)/2, which has two
+    /// taps more. Throws BadData if `type` cannot hold a tap.
     Volume make_taps(PixelType type, bool derivative) const {
         const index_t length = checked_add(taps_, derivative ? 2 : 0);
         Volume taps({1, filters(), length}, type);
@@ -128,7 +129,7 @@ class AlignedFilters {
     struct Row {
         std::vector<std::complex<double>> taps;
         index_t origin = 0;
-        index_t begin = 0;  ///< in the frame
+        index_t begin = 0;  ///< position of the filter's first tap in the frame
     };
     std::vector<Row> rows_;
     index_t taps_ = 0;
@@ -187,7 +188,7 @@ void check_segment(const FilterWork& work) {
                                    OptionName{"segment"}, "), or the method partitioned"));
 }
 
-// a + b, or a sentence about the results.
+// Returns a + b. Throws InvalidArgument if the full result has too many samples.
 index_t total(index_t a, index_t b) {
     if (a > std::numeric_limits<index_t>::max() - b)
         throw InvalidArgument(message("the full result of ", a, " samples and ", b,
@@ -248,7 +249,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     problem.mode = options.mode;
     problem.asked = options.range;
     problem.range = problem.range_of(shape.samples);
-    // Results of a signal that arrives as it is recorded are not held back for long.
+    // Results in a chunk of a signal that arrives while it is recorded: they appear soon.
     constexpr index_t soon = index_t{1} << 16;
     problem.chunk = options.chunk;
     if (problem.chunk == 0 && shape.samples == unknown_samples)
@@ -264,7 +265,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     work.power = options.post == PointPost::power;
     work.function = options.function;
     work.window = options.window;
-    // Longer windows than there are results are one, and would only invite overflow.
+    // A window longer than the results is one window. Clamping its length avoids overflow.
     work.window.length = work.window.kind == WindowPost::Kind::none
                              ? 1
                              : std::min(work.window.length, problem.range.count());
@@ -299,7 +300,7 @@ bool allows(const FilterOptions& options, FilterMethod method) {
 [[noreturn]] void throw_no_choice(const FilterProblem& problem, const SignalShape& shape,
                                   const FilterOptions& options, const FilterEngineList& engines) {
     std::string choices;
-    bool only_the_segment = false;  // is in the way
+    bool only_the_segment = false;  // whether only the requested segment rules methods out
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
             FilterWork work = problem.work;

@@ -20,26 +20,26 @@ namespace convolume {
 
 namespace {
 
-/// Two slots that one thread fills and another empties. Items are numbered 0, 1, …; item i travels
-/// in slot i % 2.
+/// Two slots of a ring buffer; one thread fills them and another empties them. Items are numbered
+/// 0, 1, …; item i is in slot i % 2.
 template <class Slot>
 class DoubleBuffer {
   public:
     Slot& slot(index_t item) { return slots_[static_cast<std::size_t>(item % 2)]; }
 
-    /// Waits until the slot of `item` may be filled; false after stop().
+    /// Waits until the slot of `item` may be filled; returns false after stop().
     bool await_empty(index_t item) {
         return await([&] { return item - emptied_ < 2; });
     }
     void filled() { advance(filled_); }
 
-    /// Waits until `item` is there.
+    /// Waits until `item` is filled; returns false after stop().
     bool await_filled(index_t item) {
         return await([&] { return filled_ > item; });
     }
     void emptied() { advance(emptied_); }
 
-    /// Ends all waiting, now and later.
+    /// Ends all present and later waits.
     void stop() {
         {
             const std::lock_guard lock(mutex_);
@@ -75,11 +75,11 @@ class DoubleBuffer {
 struct StreamChunk {
     index_t first_signal = 0;
     index_t signals = 1;
-    index_t index = 0;         ///< of the chunk of the range
-    ResultChunk at{};          ///< its results; none where a signal ended before them
-    SampleRange samples{};     ///< of the signal, that they are made of
-    bool ends_window = false;  ///< its results, and those of its parts before, are complete
-    bool last = false;         ///< of all
+    index_t index = 0;         ///< number of the chunk in the range
+    ResultChunk at{};          ///< results of the chunk; empty if a signal ended before them
+    SampleRange samples{};     ///< samples of the signal that the results need
+    bool ends_window = false;  ///< the last chunk of a window: the window's results are complete
+    bool last = false;         ///< the last chunk of all signals
 };
 
 class SignalPipeline {
@@ -119,10 +119,10 @@ class SignalPipeline {
 
     ExecutionReport run() {
         {
-            // Ends waiting for samples, and for a reader of results.
+            // Ends waits for samples, and for a reader of results.
             const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
-            guard([this] {  // should there be no second thread, the first is not left waiting
+            guard([this] {  // if the second thread cannot start, the first does not wait forever
                 const std::jthread writer([this] { guard([this] { write_all(); }); });
                 guard([this] { filter_all(); });
             });
@@ -138,12 +138,12 @@ class SignalPipeline {
   private:
     struct Samples {
         StreamChunk chunk;
-        Buffer values;  ///< [signal][sample]
+        Buffer values;  ///< samples [signal][sample]
     };
     struct Results {
         StreamChunk chunk;
-        Buffer values;     ///< [signal][filter][stored]
-        Buffer positions;  ///< of peaks
+        Buffer values;     ///< results [signal][filter][stored]
+        Buffer positions;  ///< positions of peaks
     };
 
     StreamChunk chunk_at(index_t number) const {
@@ -161,7 +161,7 @@ class SignalPipeline {
         return chunk;
     }
 
-    // The signal turned out to have `samples` samples.
+    // Sets the length of the signal, which was unknown before.
     void end_signal(index_t samples) {
         if (samples == 0) throw BadData("the signal holds no samples; check what writes it");
         length_known_ = true;
@@ -170,19 +170,19 @@ class SignalPipeline {
         range_end_ = job_.problem.range_of(samples).end + shift;
     }
 
-    // Leaves only the results that there are.
+    // Removes the results that do not exist because the signal has ended.
     void clip(StreamChunk& chunk) const {
         SampleRange& results = chunk.at.results;
         chunk.samples.end = std::clamp(samples_, chunk.samples.begin, chunk.samples.end);
         if (range_end_ > results.end) return;
         chunk.last = chunk.ends_window = true;
         results.end = std::max(range_end_, results.begin);
-        // Earlier parts of a window may have results to be stored.
+        // Earlier chunks of the window may have results to be stored.
         const bool begun = chunk.index % range_chunks_.parts() != 0;
         chunk.at.stored = std::max<index_t>(work_.window.stored(results.count()), begun ? 1 : 0);
     }
 
-    // The first thing that goes wrong in any thread stops all of them.
+    // Runs `act`. The first exception in any thread stops all threads.
     template <class Act>
     void guard(const Act& act) {
         try {
@@ -202,15 +202,15 @@ class SignalPipeline {
     }
 
     void read_all() {
-        SampleRange before;  // of the previous chunk's signal
+        SampleRange before;  // samples of the previous chunk
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
             StreamChunk now = chunk_at(number);
             const SampleRange wanted = now.samples;
             char* const to = inputs_.slot(number).values.as<char>();
-            // Chunks of one signal overlap: what is there is not read again. (Chunks of several
-            // signals hold these whole.)
+            // Chunks of one signal overlap: common samples are copied from the previous slot.
+            // (Chunks of several signals hold whole signals.)
             index_t known = 0;
             if (now.index > 0 && now.signals == 1 && wanted.begin >= before.begin &&
                 wanted.begin < before.end) {
@@ -233,7 +233,7 @@ class SignalPipeline {
         }
     }
 
-    // Samples of one signal, converted; fewer where it turns out to end.
+    // Reads and converts samples of one signal; fewer if the signal ends.
     void read(index_t signal, const SampleRange& wanted, char* to) {
         const PixelType type = source_.type();
         const bool convert = type != work_.sample_type();
@@ -259,7 +259,8 @@ class SignalPipeline {
     }
 
     void filter_all() {
-        index_t written = 0;  // of a window in parts, only the last leaves results
+        // number of chunks passed to the writer: a window in several chunks counts once
+        index_t written = 0;
         bool last = false;
         for (index_t number = 0; !last; ++number) {
             throw_if_stopped(context_);
@@ -299,11 +300,12 @@ class SignalPipeline {
         }
     }
 
-    // Adds a part of a window to those before; after the last, `results` are the whole window's.
+    // Combines the peaks of one chunk with those of earlier chunks of its window. After the
+    // window's last chunk, `results` are those of the whole window.
     void combine_parts(const StreamChunk& chunk, const Results& results) {
         const bool first = chunk.index % range_chunks_.parts() == 0;
         if (chunk.at.results.count() == 0)
-            ;  // the signal ended with the part before
+            ;  // the signal ended with the previous chunk
         else if (work_.result_type() == PixelType::float32)
             combine<float>(results, first);
         else
@@ -362,22 +364,22 @@ class SignalPipeline {
     index_t result_bytes_;
     ResultChunks range_chunks_;
     index_t chunks_;
-    // For signals of unknown length: set by the reading thread when the signal ends.
+    // For signals of unknown length, the reading thread sets these when the signal ends.
     bool length_known_;
     index_t samples_;
     index_t range_end_;
 
     DoubleBuffer<Samples> inputs_;
     DoubleBuffer<Results> outputs_;
-    Buffer raw_;      ///< of the source's type
-    Results so_far_;  ///< peaks of a window in parts
+    Buffer raw_;      ///< samples of the source's type
+    Results so_far_;  ///< peaks so far of a window in several chunks
     index_t nonfinite_ = 0;
 
     std::mutex error_mutex_;
     std::exception_ptr error_;
 };
 
-// The host's memory that an engine takes itself.
+// Returns the host memory that an engine takes itself.
 index_t engine_bytes(const MethodSelection& choice) {
     return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
 }
@@ -393,7 +395,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         sample_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
     const index_t fixed = checked_add(
         engine_bytes(choice),
-        // Buffers for samples before conversion, and for the peaks of a window in parts.
+        // Buffers for samples before conversion, and for the peaks of a window in several chunks.
         checked_add(StreamLayout::raw_samples * sample_bytes(PixelType::complex128),
                     checked_multiply(work.filters, peaks ? stored_sample : 0)));
 
@@ -409,7 +411,8 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         const index_t inputs = checked_multiply(signals, layout.input_samples);
         const index_t results =
             checked_multiply(checked_multiply(signals, work.filters), layout.stored);
-        // Two of each: one in use by the engine, the other by the reading or writing thread.
+        // There are two buffers of each kind: one for the engine, one for the reading or writing
+        // thread.
         layout.bytes = checked_add(
             fixed,
             2 * checked_add(
@@ -422,7 +425,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
     const auto fits = [&](index_t chunk, index_t signals) {
         return laid_out(chunk, signals).bytes <= limit_bytes;
     };
-    // The largest number up to `most` that fits, given that 1 does.
+    // Returns the largest number up to `most` for which `fitting` holds, given that it holds for 1.
     const auto largest = [](index_t most, const auto& fitting) {
         index_t low = 1;
         while (low < most) {
@@ -439,7 +442,8 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         none.chunk = 0;
         return none;
     }
-    // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
+    // Chunks are large enough that overheads are negligible, and small enough that reading overlaps
+    // with filtering.
     constexpr index_t results_at_a_time = index_t{1} << 24;
     const index_t wished = problem.chunk > 0
                                ? problem.chunk

@@ -27,7 +27,7 @@ double fft_s(index_t length) {
     return static_cast<double>(length) * sample * other_factors;
 }
 
-// Complex samples are two floats, doubles two floats' worth of work.
+// Work of a real number in units of a float: 1 for float, 2 for double.
 double size_factor(const FilterWork& work) {
     return work.precision == Precision::float32 ? 1 : 2;
 }
@@ -35,10 +35,11 @@ double floats_per_sample(const FilterWork& work) {
     return size_factor(work) * (work.complex_data ? 2 : 1);
 }
 
-// `tasks` of `task` seconds on `threads`, which bring `bytes` through memory.
+// Returns the seconds for `tasks` tasks of `each_s` seconds on `threads` threads, which together
+// move `bytes` through memory.
 double shared_s(index_t tasks, double each_s, double bytes, int threads) {
     const auto rounds = static_cast<double>(ceil_div(tasks, threads));
-    // Many tasks even out what a count of rounds would round up.
+    // With many tasks the load evens out, and a count of rounds would be too high.
     const double share = static_cast<double>(tasks) / threads;
     const double busy = tasks < 8 * threads ? rounds : share;
     return times.call_s + std::max(busy * (each_s + times.task_s), bytes * times.memory_byte_s);
@@ -48,12 +49,13 @@ double memory_bytes(const FilterWork& work, index_t signals, index_t outputs) {
     const auto sample = static_cast<double>(size_of(work.sample_type()));
     const auto stored = static_cast<double>(work.window.stored(outputs)) *
                         static_cast<double>(size_of(work.result_type()));
-    // What is written is read first.
+    // Memory that is written is read first, so results count twice.
     return static_cast<double>(signals) *
            (static_cast<double>(outputs) * sample + 2 * static_cast<double>(work.filters) * stored);
 }
 
-// Fetching a filter's spectrum, where a core's cache does not hold all that a segment meets.
+// Returns the seconds to fetch a filter's spectrum if a core's cache does not hold all that a
+// segment needs.
 double fetch_s(const FilterWork& work) {
     const double spectrum = static_cast<double>(work.segment) * 8 * size_factor(work);
     const double met = spectrum * (static_cast<double>(work.filters) + 4);
@@ -79,8 +81,8 @@ std::optional<FilterCost> direct_cost(const FilterWork& work, index_t signals, i
     return cost;
 }
 
-// `units` segments, each transformed once, then multiplied and transformed back for every filter;
-// `stored_s` for each float of their results.
+// Returns the seconds for `units` segments. Each is transformed once, then multiplied and
+// transformed back for every filter. Each float of the results takes `stored_s`.
 double segments_s(const FilterWork& work, index_t units, double stored_s, double bytes,
                   int threads) {
     const index_t groups = filter_groups(units, work.filters, threads);
@@ -116,7 +118,7 @@ std::optional<FilterCost> overlap_add_cost(const FilterWork& work, index_t signa
         ceil_div(checked_add(checked_add(outputs, work.taps - 1), function_halo(work)), hop);
     const index_t units = checked_multiply(signals, ceil_div(segments, work.complex_data ? 1 : 2));
     FilterCost cost;
-    // Sums pass through memory once more.
+    // Adding results reads and writes them once more.
     cost.seconds = segments_s(work, units, times.store_s + times.sum_s,
                               1.5 * memory_bytes(work, signals, outputs), threads);
     cost.work_bytes = overlap_add_bytes(work, outputs, threads);
@@ -131,11 +133,11 @@ std::optional<FilterCost> partitioned_cost(const FilterWork& work, index_t signa
     const index_t segments = ceil_div(checked_add(outputs, function_halo(work)), work.segment / 2);
     const auto length = static_cast<double>(work.segment);
     const double factor = floats_per_sample(work);
-    // Real transforms are complex ones of half the length, and a pass to join their halves.
+    // A real transform is a complex one of half the length, and a loop that joins its halves.
     const double transform = (work.complex_data ? fft_s(work.segment)
                                                 : fft_s(work.segment / 2) + length * times.join_s) *
                              size_factor(work);
-    // The first outputs, before which there is no signal, have fewer partitions to add.
+    // The first outputs have fewer partitions to add, because there is no signal before them.
     const auto all = static_cast<double>(segments);
     const auto most = static_cast<double>(std::min(partitions, segments));
     const double summed = most * (1 - 0.5 * (most - 1) / all);
@@ -188,7 +190,7 @@ std::optional<FilterCost> filter_cost(const FilterWork& work, index_t signals, i
     if (work.segment > longest) return {};
     if (work.segment != 0 || work.method == FilterMethod::direct)
         return cost_of_segment(work, signals, outputs, threads);
-    // No segment need be longer than what holds all results and what they are made of.
+    // No segment needs to be longer than all results and their inputs.
     const index_t everything = checked_add(checked_add(outputs, work.taps), function_halo(work));
     constexpr index_t shortest = 64;
     std::optional<FilterCost> best;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in time, for short filters.
+// Direct sums of products in time, for short filters.
 
 #include "cpu/parallel_loop.hpp"
 #include "cpu/signals/methods.hpp"
@@ -11,10 +11,10 @@ namespace convolume::cpu {
 
 namespace {
 
-// Taps of a tap group, which are summed up first: sums of sums err less.
+// Taps of a tap group, whose products are summed first: sums of sums have smaller errors.
 constexpr index_t group_taps = 64;
 
-// Complex sums are two of real ones over two rows, of real and of imaginary parts:
+// A complex sum is two real sums over two rows, of real and of imaginary parts:
 //   re y = Σ re h re x - im h im x,   im y = Σ im h re x + re h im x.
 template <class Sample>
 class DirectSums : public CpuFilters {
@@ -24,8 +24,8 @@ class DirectSums : public CpuFilters {
   public:
     DirectSums(const FilterWork& work, const Sample* taps)
         : taps_(work.taps), weights_(weights_bytes(work), "filters") {
-        // Tap group after tap group of the flipped filters, in each the taps of one row after the
-        // other's.
+        // Weights are the taps of the flipped filters, tap group after tap group. In a tap group,
+        // all taps of one row precede those of the other row.
         Real* next = weights_.as<Real>();
         for (index_t f = 0; f < work.filters; ++f)
             for (index_t sum = 0; sum < planes; ++sum)
@@ -98,7 +98,8 @@ class DirectSums : public CpuFilters {
     }
 
   private:
-    // With the samples that correlate_rows reads and writes beyond the end.
+    // Returns the room for `count` samples and the samples that correlate_rows reads and writes
+    // beyond the end.
     static index_t padded(index_t count) { return count + 2 * row_padding; }
 
     static Real weight(const Sample& tap, index_t sum, index_t row) {

@@ -24,7 +24,7 @@ Output<Sample>::Output(const FilterWork& work, const FilterResult& result, index
 
 template <class Sample>
 index_t Output<Sample>::scratch_bytes(const FilterWork& work, index_t longest) {
-    // The values that a function or power make.
+    // Room for the values that a function or the power computes.
     return work.power || work.function ? Scratch::room_for<char>(checked_multiply(
                                              longest, sample_bytes(work.result_type())))
                                        : 0;
@@ -94,7 +94,7 @@ void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t chunk,
         const index_t end = w + 1 == at.stored ? at.results.count() : begin + work_.window.length;
         const Real peak = largest(values + begin, end - begin);
         const Real* const found = std::find(values + begin, values + end, peak);
-        // A window of NaN alone has NaN for a peak, at its first sample.
+        // The peak of a window of NaN alone is NaN, at the window's first sample.
         const index_t position = found == values + end ? begin : found - values;
         peaks[first + w] = values[position];
         if (positions) positions[first + w] = at.results.begin + position;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Post-processing of filtered samples before they are stored: the work's function, or power, then
-// its windows. Engines hand in one chunk of one filter of one signal at a time, from cache, or fill
-// tiles of all filters of one signal.
+// Post-processing of filtered samples before they are stored: the caller's function, or power, then
+// windows. Methods pass one chunk of one filter of one signal at a time, from cache, or fill tiles
+// of all filters of one signal.
 
 #include <vector>
 
@@ -17,31 +17,33 @@ namespace convolume::cpu {
 template <class Sample>
 class Output {
   public:
-    /// `longest`: results of a chunk. All but `result` are kept by reference.
+    /// `longest`: largest number of results in a chunk. `work` is kept by reference.
     Output(const FilterWork& work, const FilterResult& result, index_t signals, index_t longest);
 
     const ResultChunks& chunks() const { return chunks_; }
-    /// Filtered samples that are looked at before and after each result.
+    /// Return the number of filtered samples that are read before and after each result.
     index_t before() const { return work_.function ? work_.function->before : 0; }
     index_t after() const { return work_.function ? work_.function->after : 0; }
 
-    /// Filtered samples are stored as they are: methods may write them themselves, to `place`.
+    /// Whether filtered samples are stored without post-processing. Then methods may write them
+    /// directly, to `place`.
     bool plain() const { return is_plain(work_); }
-    /// Address of result n of a plain work.
+    /// Returns the address of result n, if results are plain.
     Sample* place(index_t signal, index_t filter, index_t n) const {
         return static_cast<Sample*>(result_.data) + signal * result_.signal_stride +
                filter * result_.filter_stride + (n - result_.range.begin);
     }
 
-    /// Bytes of a thread's scratch that store() needs.
+    /// Returns the bytes of scratch memory that store() needs in each thread.
     index_t scratch_bytes() const { return scratch_bytes(work_, longest_); }
     static index_t scratch_bytes(const FilterWork& work, index_t longest);
 
-    /// `y`: the filtered sample of the chunk's first result; y[-before()] … can be read.
+    /// Post-processes and stores a chunk. `y` points to the filtered sample of the chunk's first
+    /// result; y[-before()] … can be read.
     void store(index_t signal, index_t filter, index_t chunk, const Sample* y,
                Scratch scratch) const;
 
-    /// Combines the peaks of windows that were computed in parts.
+    /// Combines the peaks of windows that were computed in several chunks.
     void finish() const;
 
   private:
@@ -55,21 +57,21 @@ class Output {
     index_t signals_;
     index_t longest_;
     ResultChunks chunks_;
-    /// Peaks of the chunks of windows in parts, [signal][filter][chunk].
+    /// Peaks of all chunks, if windows have several chunks: [signal][filter][chunk].
     Buffer part_values_;
     Buffer part_positions_;
 };
 
-// Tiles are for methods that add up several transforms before a filtered sample is complete: they
-// are filled first and post-processed afterwards. Plain results are their own tile.
+// Tiles are for methods that add several transforms before a filtered sample is complete. A tile is
+// filled first and post-processed afterwards. Plain results are filled in place.
 
 /// Target of the filtered samples [range.begin, range.end) of every filter.
 template <class Sample>
 struct Tile {
     index_t signal;
     SampleRange range;
-    Sample* data;    ///< of filter 0
-    index_t stride;  ///< from one filter to the next
+    Sample* data;    ///< samples of filter 0
+    index_t stride;  ///< distance in samples between consecutive filters
 
     Sample* row(index_t filter) const { return data + filter * stride; }
 };
@@ -77,12 +79,12 @@ struct Tile {
 /// Results that are post-processed at a time.
 inline constexpr index_t tile_chunk = 4096;
 
-/// Filtered samples of a tile of at most `longest`, when `results` are requested.
+/// Returns the filtered samples of a tile of at most `longest` samples, if `results` are requested.
 inline index_t tile_samples(const FilterWork& work, index_t longest, index_t results) {
     return std::min(longest, checked_add(results, function_halo(work)));
 }
 
-/// Bytes of tiles, and of their post-processing.
+/// Returns the bytes of a tile and of its post-processing.
 template <class Sample>
 index_t tile_bytes(const FilterWork& work, index_t longest, index_t results, int threads) {
     if (is_plain(work)) return 0;
@@ -93,8 +95,9 @@ index_t tile_bytes(const FilterWork& work, index_t longest, index_t results, int
                            Output<Sample>::scratch_bytes(work, tile_chunk), threads)));
 }
 
-/// Calls `compute(tile, begin, end)`, which reports progress from `begin` to `end`, for tiles of at
-/// most `longest` filtered samples (at least what one chunk takes), and post-processes them.
+/// Calls `compute(tile, begin, end)`, which reports progress from `begin` to `end`, and
+/// post-processes the tile. Tiles have at most `longest` filtered samples, and hold at least one
+/// chunk.
 template <class Sample, class Compute>
 void for_each_tile(const FilterWork& work, const SignalView& signal, const FilterResult& result,
                    index_t longest, const CpuFilters::Resources& use, const Compute& compute) {
@@ -117,7 +120,7 @@ void for_each_tile(const FilterWork& work, const SignalView& signal, const Filte
         for (index_t first = 0; first < chunks;) {
             Tile<Sample> tile{s, {}, static_cast<Sample*>(rows.data()), longest};
             tile.range.begin = output.chunks()[first].results.begin - output.before();
-            index_t last = first;  // as many chunks as the tile holds
+            index_t last = first;  // one past the last chunk that fits the tile
             do {
                 tile.range.end = output.chunks()[last].results.end + output.after();
                 ++last;

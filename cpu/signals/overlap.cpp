@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-save and overlap-add: segments of the signal are transformed, multiplied by the spectrum
+// Overlap-save and overlap-add. Segments of the signal are transformed, multiplied by the spectrum
 // of each filter, and transformed back.
 
 #include <limits>
@@ -15,9 +15,9 @@ namespace convolume::cpu {
 
 namespace {
 
-// The spectra of a bank at one transform length, and the way from a segment through each filter.
-// All is complex: two real segments ride as real and imaginary part of one, which filters that are
-// real keep apart. That takes FFTW two thirds of the time of real transforms.
+// The spectra of a bank for one transform length, and the transforms that filter a segment. All
+// transforms are complex: two real segments are the real and imaginary part of one, and real
+// filters keep them apart. This takes FFTW two thirds of the time of real transforms.
 template <class Sample>
 class SegmentBank {
   public:
@@ -26,12 +26,12 @@ class SegmentBank {
     /// Segments of signals in one transform.
     static constexpr index_t packed = is_complex_sample<Sample> ? 1 : 2;
 
-    /// `taps`: filters × taps.
+    /// `taps` holds filters × taps samples.
     SegmentBank(const FilterWork& work, const Sample* taps)
         : length_(work.segment), spectra_(bytes(work), "the filters' spectra") {
         Buffer segment(bytes_of<Complex>(length_), "a segment");
         Complex* const in = segment.as<Complex>();
-        // Single transforms that FFTW estimates are as fast as those it measures.
+        // Estimated FFTW plans of single transforms are as fast as measured ones.
         const Transforms one{length_, 1, 1, length_, 1, length_};
         Buffer other(bytes_of<Complex>(length_), "a segment");
         forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
@@ -47,38 +47,39 @@ class SegmentBank {
 
     index_t length() const { return length_; }
 
-    /// Bytes of the spectra.
+    /// Returns the bytes of the spectra.
     static index_t bytes(const FilterWork& work) {
         return Buffer::rounded_bytes(
             checked_multiply(checked_multiply(work.filters, stride(work.segment)),
                              static_cast<index_t>(sizeof(Complex))));
     }
 
-    /// Overwrites `segment`.
+    /// Transforms `segment`, and overwrites it.
     void transform(Complex* segment, Complex* spectrum) const {
         forward_.execute(segment, spectrum);
     }
-    /// `filtered`: circular convolution of the segment with filter f. Overwrites `product`.
+    /// Computes `filtered`, the circular convolution of the segment with filter f. Overwrites
+    /// `product`.
     void filter(index_t f, const Complex* spectrum, Complex* product, Complex* filtered) const {
         multiply(spectra_.as<Complex>() + f * stride(length_), spectrum, product, length_);
         inverse_.execute(product, filtered);
     }
 
   private:
-    /// From one spectrum to the next: aligned for FFTW.
+    /// Returns the distance between spectra: aligned for FFTW.
     static index_t stride(index_t length) {
         return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }
 
     index_t length_;
-    Buffer spectra_;  ///< of the filters, divided by the length
+    Buffer spectra_;  ///< spectra of the filters, divided by the length
     FftPlan<Real> forward_;
     FftPlan<Real> inverse_;
 };
 
-// Overlap-save: segments overlap in the signal by taps-1 samples, which come out aliased and are
-// dropped. A segment is transformed once; products, inverses and post-processing of all filters
-// stay in a core's cache.
+// Overlap-save: segments overlap in the signal by taps-1 samples, whose results are aliased and
+// dropped. A segment is transformed once. Products, inverse transforms and post-processing of all
+// filters stay in a core's cache.
 template <class Sample>
 class OverlapSave : public CpuFilters {
     using Bank = SegmentBank<Sample>;
@@ -118,7 +119,7 @@ class OverlapSave : public CpuFilters {
     }
 
   private:
-    // Chunks unit · packed … through some of the filters.
+    // Filters the chunks of one unit, from chunk unit · packed on, through some of the filters.
     void run(const SignalView& signal, const Output<Sample>& output, index_t unit, index_t chunks,
              const SampleRange& filters, Scratch scratch) const {
         const index_t length = bank_.length();
@@ -134,7 +135,7 @@ class OverlapSave : public CpuFilters {
         const auto results_of = [&](index_t chunk) {
             return output.chunks()[chunk % per_signal].results;
         };
-        // Sample 0 of the segment of results [begin, …).
+        // Returns the index of the first sample of a chunk's segment.
         const auto origin = [&](index_t chunk) {
             return results_of(chunk).begin - output.before() - aliased_;
         };
@@ -153,7 +154,8 @@ class OverlapSave : public CpuFilters {
         }
         bank_.transform(segment, spectrum);
 
-        const index_t kept = aliased_ + output.before();  // of the segment, where results begin
+        // position in the segment at which results begin
+        const index_t kept = aliased_ + output.before();
         const index_t results = results_of(first).count();
         const bool straight =
             output.plain() && count == packed && results_of(first + count - 1).count() == results;
@@ -177,7 +179,7 @@ class OverlapSave : public CpuFilters {
     }
 
     Bank bank_;
-    index_t aliased_;  ///< samples at a segment's begin
+    index_t aliased_;  ///< aliased samples at the start of a segment
 };
 
 }  // namespace
@@ -201,7 +203,7 @@ std::shared_ptr<const CpuFilters> make_overlap_save(const FilterWork& work, cons
 
 namespace {
 
-// Filtered samples that are added up before they are post-processed; plain ones in their place.
+// Returns the filtered samples of a tile. Plain results are computed in one tile.
 index_t overlap_add_tile(const FilterWork& work) {
     if (is_plain(work)) return std::numeric_limits<index_t>::max();
     constexpr index_t segments_at_a_time = 64;
@@ -209,9 +211,10 @@ index_t overlap_add_tile(const FilterWork& work) {
                        tile_chunk + function_halo(work));
 }
 
-// Overlap-add: the samples of segments do not overlap, their results do, by taps-1. Results are
-// added in two steps in which none meets another, so that sums need no atomics: even segments, then
-// odd ones (more steps only where a segment has fewer samples than filters have taps).
+// Overlap-add: segments do not overlap in the signal, but their results overlap by taps-1 samples.
+// Results are added in two steps, even segments first and odd ones second. Results of one step
+// never overlap, so that sums need no atomics. More steps are needed only if a segment has fewer
+// samples than filters have taps.
 template <class Sample>
 class OverlapAdd : public CpuFilters {
     using Bank = SegmentBank<Sample>;
@@ -259,7 +262,7 @@ class OverlapAdd : public CpuFilters {
     }
 
   private:
-    /// Segments first, first+1 … of the `count` of a step.
+    /// The segments first, first+1 … of a step that has `count` segments.
     struct Segments {
         index_t step;
         index_t first;
@@ -273,7 +276,8 @@ class OverlapAdd : public CpuFilters {
         Complex* const product = scratch.take<Complex>(length_);
         Sample* rows[2];
         for (Sample*& row : rows) row = scratch.take<Sample>(length_);
-        // A segment's first sample, and the first result that it adds to.
+        // Returns the index of a segment's first sample, which is also the first result that it
+        // adds to.
         const auto start = [&](index_t p) {
             return tile.range.begin - (length_ - hop_) +
                    (segments.step + (segments.first + p) * steps_) * hop_;
@@ -299,7 +303,8 @@ class OverlapAdd : public CpuFilters {
         }
     }
 
-    // The first step's segments write, with zeros up to each other, what the others' add to.
+    // Adds a segment's results to the tile. Segments of the first step overwrite the tile and fill
+    // the gaps between them with zeros; segments of other steps are added.
     void add_segment(const Sample* y, index_t start, bool first_step, const Tile<Sample>& tile,
                      index_t f) const {
         const index_t begin = std::max(start, tile.range.begin);
@@ -318,7 +323,7 @@ class OverlapAdd : public CpuFilters {
 
     Bank bank_;
     index_t length_;
-    index_t hop_;  ///< samples of the signal in a segment
+    index_t hop_;  ///< samples of the signal in each segment
     index_t steps_;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partitioned convolution: signal and filters are divided into partitions of half a transform's
-// length. The spectra of the signal's partitions are kept. Those that an output partition is made
-// of, each times its partition of the filter, are added up before a single inverse transform.
+// length. The spectra of the signal's partitions are kept. For an output partition, all products of
+// a partition of the signal and one of the filter are added before a single inverse transform.
 
 #include <cstring>
 
@@ -18,8 +18,8 @@ namespace {
 // Output partitions that are computed together.
 constexpr index_t outputs_at_a_time = 4;
 
-// Output partitions of a tile: so many that the signal's partitions before them, which each tile
-// transforms anew, are few beside its own.
+// Returns the output partitions of a tile. Each tile transforms the signal's partitions before it
+// anew, which are few compared with its own.
 index_t tile_partitions(const FilterWork& work) {
     constexpr index_t least = 32;
     return std::max(least, 4 * partition_count(work));
@@ -93,7 +93,7 @@ class Partitioned : public CpuFilters {
                     .run(partitions.inputs(), begin, middle, [&](index_t i, int thread) {
                         partitions.transform(i, scratch_of(thread));
                     });
-                // As many at a time as leave work for all threads.
+                // Computes as many outputs at a time as leave work for all threads.
                 const index_t group = std::clamp<index_t>(
                     partitions.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
                 const index_t groups = ceil_div(partitions.outputs, group);
@@ -108,11 +108,11 @@ class Partitioned : public CpuFilters {
     }
 
   private:
-    // Bins of a spectrum: of real data half of them tell all.
+    // Returns the bins of a spectrum: real data have half as many.
     static index_t bins(index_t length) {
         return is_complex_sample<Sample> ? length : length / 2 + 1;
     }
-    // From one spectrum to the next: whole cache lines.
+    // Returns the distance between spectra: whole cache lines.
     static index_t stride(index_t length) {
         return round_up(bins(length), static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }
@@ -128,13 +128,13 @@ class Partitioned : public CpuFilters {
         }
     }
 
-    /// The partitions of one tile. Input i holds the samples of output i - (P-1), for filters of P
-    /// partitions, and the partition before.
+    /// The partitions of one tile. For filters of P partitions, input i holds the samples of output
+    /// i - (P-1) and of the output before that.
     struct Partitions {
         const Partitioned& bank;
         const SignalView& signal;
         const Tile<Sample>& tile;
-        Complex* spectra;  ///< of the inputs
+        Complex* spectra;  ///< spectra of the inputs
         index_t outputs;
 
         Partitions(const Partitioned& partitioned, const SignalView& view,
@@ -162,7 +162,7 @@ class Partitioned : public CpuFilters {
             bank.forward_.execute(samples, spectrum(input));
         }
 
-        /// `count` outputs from `first` on, through filter f.
+        /// Computes `count` outputs from `first` on, through filter f.
         void filter(index_t f, index_t first, index_t count, Scratch scratch) const {
             Sample* const samples = scratch.template take<Sample>(bank.length_);
             Complex* sums[outputs_at_a_time];
@@ -182,8 +182,8 @@ class Partitioned : public CpuFilters {
             }
         }
 
-        // A few bins at a time, so that neighboring outputs find in cache what they share of
-        // filter and signal; a few partitions at a time, so that sums stay in registers.
+        // Works on a few bins at a time, so that neighboring outputs find common data of filter and
+        // signal in cache. Works on a few partitions at a time, so that sums stay in registers.
         void add_products(index_t f, index_t first, index_t count, Complex* const* sums) const {
             constexpr index_t bins_at_a_time = 2048;
             constexpr index_t terms_at_a_time = 8;
@@ -212,7 +212,7 @@ class Partitioned : public CpuFilters {
                 }
         }
 
-        /// The input that partition p of a filter meets for an output.
+        /// Returns the input that partition p of a filter is multiplied with for an output.
         index_t input_of(index_t output, index_t p) const {
             return output + bank.partitions_ - 1 - p;
         }
@@ -224,9 +224,9 @@ class Partitioned : public CpuFilters {
     };
 
     index_t length_;
-    index_t partition_length_;  ///< half the length
-    index_t partitions_;        ///< of each filter
-    Buffer spectra_;            ///< [filter][partition], divided by the length
+    index_t partition_length_;  ///< half the transform length
+    index_t partitions_;        ///< partitions of each filter
+    Buffer spectra_;            ///< spectra [filter][partition], divided by the length
     FftPlan<Real> forward_;
     FftPlan<Real> inverse_;
 };
