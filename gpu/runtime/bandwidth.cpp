@@ -41,7 +41,7 @@ struct Measured {
           down(pinned_memory()),
           a(number, bytes),
           b(number, bytes) {
-        a.clear();  // so that nothing is copied that was never written
+        a.clear();  // so that only initialized memory is copied
         b.clear();
     }
 
@@ -68,7 +68,7 @@ struct Measured {
     CudaStream first, second;
 };
 
-// Seconds that `work` takes, the best of a few.
+// Returns the seconds that `work` takes, the least of several runs.
 template <class Work>
 double best_seconds(const Measured& device, const Work& work) {
     double best = 1e9;
@@ -114,7 +114,7 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
         best = std::max(best, static_cast<double>(devices.size() * bytes) / seconds);
     }
-    while (!measured.empty()) measured.pop_back();  // scopes end in reverse order
+    while (!measured.empty()) measured.pop_back();  // so that device scopes end in reverse order
     return best;
 }
 
@@ -123,8 +123,7 @@ TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
     if (devices.size() < 2) return choice;
     choice.one_upload = measure_concurrent_upload({devices.front()});
     choice.all_uploads = measure_concurrent_upload(devices);
-    // On one shared link, side by side only means that every device waits longer for its first
-    // task.
+    // On a shared link, concurrent uploads only make every device wait longer for its first task.
     constexpr double worthwhile_gain = 1.15;
     if (choice.all_uploads < worthwhile_gain * choice.one_upload)
         choice.gate = TransferGate::global;

@@ -37,7 +37,7 @@ DeviceScope::DeviceScope(int device) {
 }
 
 DeviceScope::~DeviceScope() {
-    static_cast<void>(cudaSetDevice(before_));  // it was current before
+    static_cast<void>(cudaSetDevice(before_));  // the device that was current before
 }
 
 DeviceFacts device_facts(int device) {
@@ -50,7 +50,7 @@ DeviceFacts device_facts(int device) {
     facts.compute_minor = properties.minor;
     facts.processors = properties.multiProcessorCount;
     facts.memory_bytes = static_cast<index_t>(properties.totalGlobalMem);
-    // Two transfers a clock; the clock is in kHz, the width in bits.
+    // Memory transfers twice per clock; the clock is in kHz, the width in bits.
     facts.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
                                attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
     return facts;
@@ -136,7 +136,7 @@ std::vector<GpuDevice> list_devices() {
             }
             devices.push_back(std::move(device));
         } catch (const Error&) {
-            continue;  // a device that fails is not offered
+            continue;  // a device that fails is not listed
         }
     }
     return devices;

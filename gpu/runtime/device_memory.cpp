@@ -48,7 +48,7 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
 }
 
 void DeviceMemory::Free::operator()(void* data) const {
-    static_cast<void>(cudaFree(data));  // a lost device has nothing to free
+    static_cast<void>(cudaFree(data));  // fails on a lost device, where nothing needs to be freed
     count(-bytes);
 }
 
@@ -63,7 +63,7 @@ struct DevicePool::State {
     int device = 0;
     mutable std::mutex mutex;
     index_t limit_bytes = 0;
-    index_t held_bytes = 0;  ///< on loan and idle
+    index_t held_bytes = 0;  ///< bytes of all allocations, borrowed or idle
     std::vector<DeviceMemory> idle;
 
     void free_idle() {
@@ -85,7 +85,7 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
     const std::lock_guard lock(state.mutex);
     auto best = state.idle.end();
     for (auto it = state.idle.begin(); it != state.idle.end(); ++it)
-        // Much larger ones are left for requests that they fit.
+        // Much larger allocations are kept for requests that they fit.
         if (it->bytes() >= bytes && it->bytes() <= 2 * bytes + (index_t{1} << 20) &&
             (best == state.idle.end() || it->bytes() < best->bytes()))
             best = it;
@@ -97,7 +97,7 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
         const auto exceeds = [&] {
             return state.limit_bytes > 0 && state.held_bytes + bytes > state.limit_bytes;
         };
-        // Those that are just too small would serve as little the next time.
+        // Allocations that are slightly too small would hardly fit the next request.
         std::erase_if(state.idle, [&](const DeviceMemory& candidate) {
             const bool outgrown = candidate.bytes() < bytes && candidate.bytes() >= bytes / 2;
             if (outgrown) state.held_bytes -= candidate.bytes();
@@ -117,7 +117,8 @@ DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
             state.free_idle();
             memory = DeviceMemory(state.device, bytes);
         }
-        memory.clear();  // passes read what pads rows of spectra, though nothing comes of it
+        // passes read the padding of rows of spectra, though it does not affect results
+        memory.clear();
         state.held_bytes += memory.bytes();
     }
     char* const data = memory.data();
@@ -142,7 +143,7 @@ void DevicePool::lower_limit() {
     const std::lock_guard lock(state_->mutex);
     state_->free_idle();
     const index_t can_be_had = state_->held_bytes + usable_device_bytes(state_->device);
-    // Memory within the limit was refused: a quarter less, so that it is not refused again.
+    // Memory within the limit was refused, so the limit falls by a quarter.
     const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
     state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
 }

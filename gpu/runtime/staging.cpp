@@ -18,9 +18,10 @@ namespace convolume::gpu {
 namespace {
 
 bool lock_pages(void* data, std::size_t bytes) {
-    // Portable: for all devices, whichever is current.
+    // Portable: locked for all devices, whichever is current.
     if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
-    static_cast<void>(cudaGetLastError());  // refused: staging serves as well, only slower
+    // refused: staging buffers work as well, but are slower
+    static_cast<void>(cudaGetLastError());
     return false;
 }
 
@@ -65,8 +66,8 @@ StagingPool::Lease StagingPool::try_take(index_t bytes) {
     return make(bytes, std::move(lock));
 }
 
-// One that is idle and large enough, or a new one, in the place of a smaller one where there is no
-// room for more.
+// Returns an idle staging buffer that is large enough, or a new one. If there is no room for more,
+// the new one replaces a smaller one.
 StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex> lock) {
     const auto fits = std::find_if(idle_.begin(), idle_.end(),
                                    [&](const Idle& buffer) { return buffer.bytes >= bytes; });
@@ -83,7 +84,7 @@ StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex>
         idle_.pop_back();
     }
     lock.unlock();
-    // Powers of two: what is needed next is often a little larger.
+    // Sizes are powers of two, because later requests are often a little larger.
     const index_t rounded = std::min(
         buffer_bytes, static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))));
     void* data = nullptr;

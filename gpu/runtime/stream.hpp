@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Streams and events that end with their owner, on the current device, and those of one task.
+// Owners of CUDA streams and CUDA events on the current device, and the set of them that one task
+// uses.
 
 #include <cuda_runtime_api.h>
 
@@ -46,7 +47,7 @@ class Event {
     void record(cudaStream_t stream) const {
         check(cudaEventRecord(*this, stream), "recording an event");
     }
-    /// Later work of `stream` waits for what was recorded (nothing yet: does not wait).
+    /// Makes later work of `stream` wait for the recorded point (no wait if nothing is recorded).
     void hold_back(cudaStream_t stream) const {
         check(cudaStreamWaitEvent(stream, *this, 0), "waiting for an event");
     }
@@ -59,15 +60,15 @@ class Event {
     std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy> event_;
 };
 
-/// Keeps uses of one memory in order on the device, whatever streams and threads they come from.
+/// Keeps uses of shared memory in order on the device, across CUDA streams and host threads.
 class StreamOrder {
   public:
-    /// Enqueues `work` on `stream`, after what was enqueued before.
+    /// Enqueues `work` on `stream`, after all earlier work.
     template <class Work>
     void run(cudaStream_t stream, const Work& work) {
         const std::lock_guard lock(mutex_);
-        // Not the handle: that of cudaStreamPerThread is another stream in each thread, and one of
-        // a stream that was destroyed may be given to a new one.
+        // The stream's number, not its handle: cudaStreamPerThread is another stream in each
+        // thread, and a new stream may have the handle of a destroyed one.
         unsigned long long id = 0;
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
         if (done_ && id != last_) done_->hold_back(stream);
@@ -75,14 +76,14 @@ class StreamOrder {
         last_ = id;
         try {
             work();
-        } catch (...) {  // what it had enqueued until then is under way
+        } catch (...) {  // what was enqueued before the exception is running
             static_cast<void>(cudaEventRecord(*done_, stream));
             throw;
         }
         done_->record(stream);
     }
 
-    /// Calls `work` while no work is enqueued. Earlier work may still be under way.
+    /// Calls `work` while no work is being enqueued. Earlier work may still be running.
     template <class Work>
     void between(const Work& work) {
         const std::lock_guard lock(mutex_);
@@ -99,26 +100,26 @@ struct DeviceStreams {
     CudaStream up, compute, down;
 };
 
-/// The streams and events with which one task works on a device.
+/// The CUDA streams and events with which one task works on a device.
 struct TaskStreams : DeviceStreams {
-    /// Events of a transfer buffer: it was filled, it may be filled again.
+    /// Events of a transfer buffer: it was filled, and it may be filled again.
     struct TransferBuffer {
         Event full, free;
     };
     std::array<TransferBuffer, 3> source, target;
 };
 
-/// Streams kept from task to task. Thread-safe.
+/// A pool of task streams. Thread-safe.
 class TaskStreamsPool {
   public:
-    /// Streams on loan; give themselves back.
+    /// Returns borrowed streams to their pool.
     struct GiveBack {
         TaskStreamsPool* pool;
         void operator()(TaskStreams* streams) const { pool->give_back(streams); }
     };
     using Lease = std::unique_ptr<TaskStreams, GiveBack>;
 
-    /// Streams of the current device, which is always the same.
+    /// Returns streams of the current device, which must always be the same.
     Lease take() {
         const std::lock_guard lock(mutex_);
         if (idle_.empty()) return Lease(new TaskStreams, {this});
@@ -137,18 +138,19 @@ class TaskStreamsPool {
     std::vector<std::unique_ptr<TaskStreams>> idle_;
 };
 
-/// Waits, at the end of its scope, for what streams were given, whatever happened meanwhile: the
-/// memory they work on may be used again then.
+/// Waits for CUDA streams at the end of its scope, even after an exception. Then the memory that
+/// their work uses can be reused.
 class WaitAtEnd {
   public:
-    /// Null streams are left out.
+    /// Null streams are ignored.
     WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
     explicit WaitAtEnd(const DeviceStreams& streams)
         : WaitAtEnd{streams.up, streams.compute, streams.down} {}
     ~WaitAtEnd() {
         for (cudaStream_t stream : streams_)
             if (stream)
-                static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
+                // failures were reported before
+                static_cast<void>(cudaStreamSynchronize(stream));
     }
     WaitAtEnd(const WaitAtEnd&) = delete;
     WaitAtEnd& operator=(const WaitAtEnd&) = delete;

@@ -13,8 +13,8 @@ namespace convolume::gpu {
 
 namespace {
 
-// Runs of samples that follow each other along x, for the samples [first, first + count) of a shape
-// in C order: run(z, y, x, samples, offset from `first`).
+// Divides the samples [first, first + count) of a shape in C order into contiguous runs along x.
+// Calls run(z, y, x, samples, offset from `first`).
 template <class Run>
 void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& run) {
     index_t z = first / (shape.y * shape.x);
@@ -32,10 +32,10 @@ void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& 
     }
 }
 
-// A share of `count` samples for every thread.
+// Divides `count` samples into equal shares, one for each thread.
 template <class Work>
 void in_shares(index_t count, int threads, const Work& work) {
-    constexpr index_t least = 1 << 16;  // fewer are not worth a thread
+    constexpr index_t least = 1 << 16;  // fewer samples are not worth a thread
     const index_t shares = std::clamp<index_t>(count / least, 1, threads);
     parallel_for(shares, static_cast<int>(shares), [&](index_t share, int) {
         const index_t begin = count / shares * share + std::min(share, count % shares);
@@ -49,7 +49,7 @@ struct Sample {
     char data[bytes];
 };
 
-// Calls `f` with a type of the size of `type`: moving samples needs no more.
+// Calls `f` with a type as large as a sample of `type`, which is enough for moving samples.
 template <class F>
 void visit_size(PixelType type, const F& f) {
     switch (size_of(type)) {
@@ -67,7 +67,7 @@ void visit_size(PixelType type, const F& f) {
 }
 
 // Calls use(row, at, samples), on `threads` threads, for runs along x of `count` samples of a view
-// in C order: `row` points to the first sample of a run, which is sample `at` of all.
+// in C order. `row` points to the first sample of a run, which is number `at` of the `count`.
 template <class Use>
 void for_each_run(const ConstImageView& view, index_t first, index_t count, int threads,
                   const Use& use) {
@@ -91,7 +91,7 @@ index_t view_bytes(const ConstImageView& view) {
     return element_count(view.shape) * sample_bytes(view);
 }
 
-// Whether a device can copy the view's rows by itself.
+// Whether a device can copy the view's rows without staging buffers.
 bool is_reachable(const ConstImageView& view) {
     const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
                                view.strides.z >= view.strides.y * view.shape.y;
@@ -100,7 +100,7 @@ bool is_reachable(const ConstImageView& view) {
     return rows_in_order && is_page_locked(view.data, last * sample_bytes(view));
 }
 
-// Copies between a reachable view and compact device memory.
+// Copies between a directly accessible view and contiguous device memory.
 void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cudaStream_t stream) {
     const auto size = [&](index_t samples) {
         return static_cast<std::size_t>(samples * sample_bytes(view));
@@ -126,12 +126,12 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
     }
 }
 
-// Threads that give pieces of a result to what is not memory: several writes at a time fill a disk.
+// Threads that write pieces of a result to a sink: a disk needs several concurrent writes.
 constexpr int most_writers = 4;
 
-// Cuts `box` into pieces of at most `count` samples whose samples follow each other in the compact
-// box: whole planes, rows of one plane, or samples of one row. `use(piece, first)` gets the
-// place of its first sample.
+// Divides `box` into pieces of at most `count` samples that are contiguous in the box: whole
+// planes, rows of one plane, or samples of one row. Calls use(piece, first); `first` is the number
+// of its first sample in the box.
 template <class Use>
 void for_each_piece(const Box3& box, index_t count, const Use& use) {
     const Shape3 shape = box.shape();
@@ -197,7 +197,7 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 
 Uploader::~Uploader() {
     for (const Staged& staged : in_flight_) {
-        static_cast<void>(cudaEventSynchronize(staged.copied));  // failures were met before
+        static_cast<void>(cudaEventSynchronize(staged.copied));  // failures were reported before
     }
 }
 
@@ -215,7 +215,7 @@ void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
     reclaim(3);
     StagingPool::Lease buffer = context_.staging->try_take(bytes);
     if (!buffer) {
-        reclaim(0);  // who waits holds nothing that others wait for
+        reclaim(0);  // while it waits, this task holds no staging buffer that others need
         buffer = context_.staging->take(bytes);
     }
     Staged staged{std::move(buffer), Event()};
@@ -267,7 +267,7 @@ Downloader::~Downloader() {
         ends_ = true;
     }
     changed_.notify_all();
-    drainers_.clear();  // joins
+    drainers_.clear();  // joins the threads
 }
 
 void Downloader::download(const char* source, const ImageView& target) {
@@ -321,7 +321,7 @@ void Downloader::stage(const char* source, index_t bytes,
     {
         const std::lock_guard lock(mutex_);
         in_flight_.push_back(std::move(staged));
-        // A failed write ends the work long before all of it is done.
+        // A failed write ends the work early.
         if (error_) std::rethrow_exception(error_);
     }
     changed_.notify_all();
@@ -338,7 +338,7 @@ void Downloader::finish() {
         ends_ = true;
     }
     changed_.notify_all();
-    drainers_.clear();  // joins
+    drainers_.clear();  // joins the threads
     if (error_) std::rethrow_exception(error_);
     check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-save with segments that cuFFT transforms, and partitioned convolution: filters too long
-// for one segment are cut into partitions, and the products of all partitions that meet in an
-// output segment are summed before its one inverse transform.
+// Overlap-save with segments that cuFFT transforms, and partitioned convolution. Filters too long
+// for one segment are divided into partitions. All products that contribute to an output segment
+// are summed before its single inverse transform.
 
 #include <algorithm>
 #include <map>
@@ -20,19 +20,20 @@ namespace convolume::gpu {
 namespace {
 
 constexpr index_t shortest_segment = 1 << 12, longest_segment = index_t{1} << 26;
-// Bytes of a batch's spectra: what stays in the cache of a large GPU is transformed faster.
+// Bytes of a batch's spectra: spectra that fit the cache of a large GPU are transformed faster.
 constexpr index_t batch_bytes = index_t{64} << 20;
 
-/// Transforms of n samples give `hop` results each, from position `skip` on. Filters are cut
-/// into `partitions` of `hop` taps (one partition: up to n - hop + 1). The spectrum of output
-/// segment k is the sum of those of signal segments k, k-1, … times partitions 0, 1, …
+/// How segments and partitions are laid out. Transforms of n samples give `hop` results each, from
+/// position `skip` on. Filters are divided into `partitions` of `hop` taps (one partition: up to n
+/// - hop + 1). The spectrum of output segment k is the sum of those of signal segments k, k-1, …
+/// times partitions 0, 1, …
 struct CufftLayout {
     index_t n = 0, hop = 0, skip = 0, partitions = 1;
-    index_t batch = 1;  ///< output segments computed together
+    index_t batch = 1;  ///< output segments that are computed together
     double seconds = 0;
 };
 
-// Complex numbers of a transformed segment, and bytes of each.
+// Return the complex numbers of a transformed segment, and the bytes of each.
 index_t segment_bins(const FilterWork& work, index_t n) {
     return work.complex_data ? n : n / 2 + 1;
 }
@@ -40,7 +41,7 @@ index_t complex_bytes(const FilterWork& work) {
     return convolume::sample_bytes(work.precision, true);
 }
 
-// Seconds of the layout but for its signals: each takes as long.
+// Returns the predicted seconds for one signal.
 double predicted_seconds(const FilterWork& work, const CufftLayout& layout, index_t segments,
                          const FilterRates& rates) {
     constexpr GpuFilterTimes times;
@@ -53,7 +54,7 @@ double predicted_seconds(const FilterWork& work, const CufftLayout& layout, inde
     const auto filters = static_cast<double>(work.filters);
     const double segment_bytes =
         static_cast<double>(bins) * static_cast<double>(complex_bytes(work));
-    // Most segments before the first output are before the signal's first sample.
+    // Most segments before the first output precede the signal's first sample.
     const double transforms =
         static_cast<double>(segments) * (filters + 1) + (layout.partitions > 1 ? 1 : 0);
     const double traffic = segment_bytes * transforms * (2 * passes + 2);
@@ -73,7 +74,7 @@ std::optional<CufftLayout> layout_of(const FilterWork& work, index_t n, bool who
     if (layout.hop >= 64) layout.hop = layout.hop / 32 * 32;
     if (layout.hop < 1 || layout.hop < n / 64) return std::nullopt;
     if (work.window.kind == WindowPost::Kind::peak) {
-        // Partitions stand a hop apart: they shrink with it.
+        // Partitions are a hop apart, so they shrink with it.
         layout.hop = layout.hop / work.window.length * work.window.length;
         if (layout.hop < 1) return std::nullopt;
     }
@@ -90,7 +91,7 @@ std::optional<CufftLayout> layout_of(const FilterWork& work, index_t n, bool who
     return layout;
 }
 
-// The fastest layout that work.method and work.segment allow.
+// Returns the fastest layout that work.method and work.segment allow.
 std::optional<CufftLayout> cufft_layout(const FilterWork& work, index_t signals, index_t outputs,
                                         const FilterRates& rates) {
     std::optional<CufftLayout> best;
@@ -118,8 +119,8 @@ std::optional<CufftLayout> cufft_layout(const FilterWork& work, index_t signals,
     return best;
 }
 
-// Plan of `rows` transforms of n samples, `from_pitch` elements apart before and `to_pitch` after.
-// Sample is Real, for real data on the side of samples, or Complex<Real>.
+// Makes a cuFFT plan of `rows` transforms of n samples, `from_pitch` elements apart in the input
+// and `to_pitch` in the output. Sample is Real if the samples are real, or Complex<Real>.
 template <class Real, class Sample>
 CufftPlan row_plan(int direction, long long n, long long rows, long long from_pitch,
                    long long to_pitch) {
@@ -191,8 +192,8 @@ class CufftFilters : public DeviceFilters {
     }
 
   private:
-    /// A workspace: the samples of a batch, their spectra, its results (rows), and the area that
-    /// transforms and functions need besides.
+    /// The workspace of a run: the samples of a batch, their spectra, the results (rows), and an
+    /// area for transforms and functions.
     struct Memory {
         Sample* samples;
         Complex<Real>* spectra;
@@ -232,7 +233,8 @@ class CufftFilters : public DeviceFilters {
         return reinterpret_cast<Complex<Real>*>(spectra_.get());
     }
 
-    /// In double precision, filter by filter: their errors would be in every result.
+    /// Transforms the filters one by one, in double precision: their errors would affect every
+    /// result.
     void transform_filters(const void* taps, DevicePool& pool, cudaStream_t stream) const {
         using Wide = std::conditional_t<complex_data, Complex<double>, double>;
         const index_t taps_bytes =
@@ -263,23 +265,23 @@ class CufftFilters : public DeviceFilters {
         check(cudaStreamSynchronize(stream), "transforming filters");
     }
 
-    /// The spectra of `rows` segments, the first of which begins at sample `begin`: of those that
-    /// meet the signal.
+    /// Computes the spectra of those of `rows` segments that overlap the signal. The first segment
+    /// begins at sample `begin`.
     SignalSpectra<Real> transform_signal(const Sample* source, const SignalView& signal,
                                          index_t begin, index_t rows, const Memory& memory,
                                          cudaStream_t stream) const {
         const auto clamped = [&](index_t row) { return std::clamp<index_t>(row, 0, rows); };
-        const auto rows_until = [&](index_t sample) {  // that begin before it
+        const auto rows_until = [&](index_t sample) {  // rows that begin before the sample
             return sample <= begin ? 0 : ceil_div(sample - begin, hop_);
         };
         index_t first = clamped(rows_until(signal.first - n_ + 1));
         index_t end = std::max(first, clamped(rows_until(signal.first + signal.count)));
         if (signal.count == 0 || first == end) return {memory.spectra, 0, 0};
         if (forward_plan(end - first)->work_bytes() > memory.area_bytes) {
-            first = 0;  // the plan that there is room for
+            first = 0;  // the workspace has room for this cuFFT plan
             end = rows;
         }
-        RowCut cut;  // of one row, in which segments overlap
+        RowCut cut;  // one row, in which segments overlap
         cut.first = signal.first;
         cut.available = signal.count;
         cut.begin = begin + first * hop_;
@@ -299,7 +301,7 @@ class CufftFilters : public DeviceFilters {
             return store_rows<Real>(memory.rows, results, target, positions, result.range.begin,
                                     stream);
 
-        // The function's results, packed into the work area, are stored from there.
+        // The function's results are packed into the work area and stored from there.
         const auto* const own =
             static_cast<const FunctionKernels*>(work_.function->device_kernels());
         for (index_t row = 0; row * hop_ < results.count; ++row)
@@ -316,7 +318,8 @@ class CufftFilters : public DeviceFilters {
                              result.range.begin, stream);
     }
 
-    /// Plans are kept for the batches in use: few, at the ends of signals and between them.
+    /// cuFFT plans by number of rows, kept for the few sizes of batches in use: at the ends of
+    /// signals and between them.
     using Plans = std::map<index_t, std::shared_ptr<const CufftPlan>>;
     template <class Make>
     std::shared_ptr<const CufftPlan> find_plan(Plans& plans, index_t rows, const Make& make) const {

@@ -41,7 +41,7 @@ __global__ void scale_kernel(const Complex<double>* source, double scale, Comple
         target[i] = as<Complex<Real>>(scale * source[i]);
 }
 
-/// For `Tile` outputs at once: each factor is read once for all their products.
+/// Sums products for `Tile` outputs at once: each factor is read once for all their products.
 template <class Real, int Tile>
 __global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filter, index_t bins,
                            index_t partitions, index_t outputs, Complex<Real>* sums) {
@@ -52,8 +52,8 @@ __global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filt
             b -= signal.first;
             return b >= 0 && b < signal.count ? signal.data[b * bins + bin] : Complex<Real>{};
         };
-        // In step j, signal[k + o + partitions - 1 - j] is in slot (o - j) modulo Tile: each step
-        // takes one segment more and drops one.
+        // In step j, signal[k + o + partitions - 1 - j] is in slot (o - j) modulo Tile. Each step
+        // adds one segment to the window and drops one.
         Complex<Real> sum[Tile] = {}, window[Tile] = {};
         unroll<Tile - 1>([&](auto o) { window[o + 1] = segment(k + o + 1 + partitions - 1); });
         for (index_t first = 0; first < partitions; first += Tile) {
@@ -76,7 +76,7 @@ __global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filt
     }
 }
 
-/// The result n of some rows, as it is stored.
+/// Returns result n of the rows, after `power`.
 template <class Real, class Value, bool power>
 __device__ auto result_at(const Value* rows, const RowResults& results, index_t n) {
     const index_t row = n / results.hop;
@@ -101,7 +101,7 @@ __global__ void store_kernel(const Value* rows, RowResults results, void* target
         stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);
 }
 
-/// A thread block for each window, of whose results all are here.
+/// Finds the peak of each window with one thread block; all results of the window are in `rows`.
 template <class Real, class Value, bool power>
 __global__ void pick_kernel(const Value* rows, RowResults results, Real* target, index_t* positions,
                             index_t begin_of_range) {
@@ -160,7 +160,7 @@ void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter
             <<<grid_blocks(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
                 signal, filter, bins, partitions, outputs, sums);
     };
-    // Larger tiles read less, as long as there are threads enough.
+    // Larger tiles read less memory, but need enough threads.
     constexpr index_t enough_threads = 1 << 17;
     const auto fits = [&](index_t tile) {
         return tile <= outputs && ceil_div(outputs, tile) * bins >= enough_threads;

@@ -14,7 +14,7 @@ FilterRates filter_rates(const DeviceFacts& facts) {
     int shared = 0;
     check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, facts.number),
           "asking a device for its limits");
-    // Kernels of segments need compute capability 8, like all of ours.
+    // The CUDA kernels for segments need compute capability 8.
     rates.shared_bytes = facts.compute_major >= 8 ? shared : 0;
     return rates;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in time on a GPU, for short filters.
+// Direct sums in time on a GPU, for short filters.
 
 #include <algorithm>
 #include <limits>

@@ -7,7 +7,7 @@ namespace convolume::gpu {
 
 namespace {
 
-// A multiple of `unit`, of `step` too where that does not grow it much, and about `outputs`.
+// Returns a length of about `outputs`: a multiple of `unit`, and for unit 1 of `step` if possible.
 index_t chunk_length(index_t unit, index_t outputs, index_t step) {
     if (unit == 1) return std::max<index_t>(1, outputs >= step ? outputs / step * step : outputs);
     return std::max<index_t>(1, outputs / unit) * unit;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The filter engine on one CUDA device: signals and results travel in chunks, several in flight.
-// And banks of filters for signals in device memory.
+// Also filter banks for signals in device memory.
 
 #include <algorithm>
 #include <array>
@@ -19,8 +19,8 @@ namespace convolume::gpu {
 
 namespace {
 
-constexpr int slots = 3;            // chunks in flight: one comes, one is computed, one leaves
-constexpr int staging_buffers = 4;  // of one direction
+constexpr int slots = 3;  // chunks in flight: one is uploaded, one computed, one downloaded
+constexpr int staging_buffers = 4;  // staging buffers of one direction
 // Bytes of a chunk's signals or results: large enough for full transfer rates.
 constexpr index_t slot_bytes = index_t{48} << 20;
 constexpr index_t shortest_pick = 512;
@@ -29,7 +29,7 @@ index_t aligned(index_t bytes) {
     return round_up(bytes, DeviceMemory::alignment);
 }
 
-// The work with the window that peaks are picked from at a time.
+// Returns `work` with the window in which the device searches peaks at a time.
 FilterWork picking(FilterWork work, const FilterRates& rates) {
     if (work.window.kind != WindowPost::Kind::peak) return work;
     if (estimate_device_filters(work, 1, work.window.length, rates)) return work;
@@ -39,14 +39,14 @@ FilterWork picking(FilterWork work, const FilterRates& rates) {
     return work;
 }
 
-/// A bank on a device. Its work has the window that peaks are picked from at a time: shorter than
-/// the caller's where no method looks at so many results together.
+/// A bank on a device. The window of `work` is the one in which the device searches peaks at a
+/// time. It is shorter than the caller's if no method processes so many results together.
 struct PreparedOnDevice : PreparedFilters {
     FilterWork work;
     std::unique_ptr<DeviceFilters> filters;
 };
 
-/// How results are cut into chunks, and bytes of one slot and of the workspace.
+/// Division of results into chunks, and bytes of one slot and of the workspace.
 struct Sizes {
     FilterChunks chunks;
     index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
@@ -55,8 +55,8 @@ struct Sizes {
     index_t total() const { return slots * slot() + workspace_bytes; }
 };
 
-// Stores the largest of the partial peaks of each window of the caller's `work`; `pick` results
-// each have made a partial one.
+// Stores the largest partial peak of each window of the caller's `work`. Each partial peak is that
+// of `pick` results.
 template <class Real>
 void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, const FilterWork& work,
                    index_t pick, index_t rows, const FilterResult& result) {
@@ -77,7 +77,7 @@ void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, cons
     }
 }
 
-/// Streams and buffers that the transfers of an engine share.
+/// CUDA streams and staging buffers that the transfers of an engine share.
 struct Transfers {
     int device;
     int host_threads;
@@ -86,7 +86,7 @@ struct Transfers {
     StagingPool up_staging{staging_buffers}, down_staging{staging_buffers};
 };
 
-/// One call on its way through the device.
+/// One call of the engine: uploads, filters and downloads its chunks.
 class FilterRun {
   public:
     FilterRun(Transfers& transfers, DeviceTimeline& timeline, const PreparedOnDevice& prepared,
@@ -130,11 +130,11 @@ class FilterRun {
   private:
     struct Slot {
         char *input = nullptr, *output = nullptr;
-        index_t* positions = nullptr;  ///< of peaks
+        index_t* positions = nullptr;  ///< positions of peaks
         Event uploaded, computed, downloaded;
     };
 
-    // The samples that a chunk's results are made of.
+    // Uploads the samples that a chunk's results need.
     SignalView upload(const FilterChunk& chunk, const Slot& slot) {
         slot.computed.hold_back(streams_.up);
         const index_t before = work_.taps - 1 + halo_before(work_);
@@ -180,7 +180,7 @@ class FilterRun {
                              {static_cast<char*>(result_.data) + to * result_bytes(work_),
                               work_.result_type(), shape, strides});
         if (slot.positions && result_.peak_positions)
-            downloader_.download(  // moved as anything of eight bytes
+            downloader_.download(  // copied as 8-byte elements
                 reinterpret_cast<const char*>(slot.positions),
                 {result_.peak_positions + to, PixelType::float64, shape, strides});
         slot.downloaded.record(streams_.down);
@@ -252,7 +252,7 @@ class GpuFilterEngine : public FilterEngine {
         const Sizes sizes = sizes_for(*prepared, work.window, signal.signals, result.range);
         if (sizes.chunks.parts == 1) return run(*prepared, sizes, signal, result, context);
 
-        // Partial peaks, compared when all are here.
+        // Partial peaks are compared on the host when all are downloaded.
         const index_t rows = checked_multiply(signal.signals, work.filters);
         const index_t count = checked_multiply(rows, sizes.chunks.stored);
         const Buffer values(checked_multiply(count, result_bytes(work)), "partial peaks");
@@ -269,13 +269,13 @@ class GpuFilterEngine : public FilterEngine {
     }
 
   private:
-    // How results are to be cut so that what is in flight fits the device.
+    // Divides results into chunks so that the chunks in flight fit the device.
     Sizes sizes_for(const PreparedOnDevice& prepared, const WindowPost& window, index_t signals,
                     const SampleRange& range) const {
         const FilterWork& work = prepared.work;
         const index_t halo = work.taps - 1 + halo_before(work) + halo_after(work);
         const index_t limit = pool_.limit_bytes();
-        // Results that fill a slot, as if every one were stored.
+        // Results that fill a slot, as if all of them were stored.
         const index_t per_output = std::max(work.filters * result_bytes(work), sample_bytes(work));
         index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
         while (true) {
@@ -285,7 +285,7 @@ class GpuFilterEngine : public FilterEngine {
             index_t stored = 0, inputs = 0;
             const auto& list = sizes.chunks.list;
             for (std::size_t i = 0; i < list.size(); ++i) {
-                if (i > 1 && i + 1 < list.size()) continue;  // like the first two
+                if (i > 1 && i + 1 < list.size()) continue;  // as large as the first two
                 const FilterChunk& chunk = list[i];
                 const index_t samples = checked_add(chunk.range.count(), halo);
                 inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
@@ -311,7 +311,7 @@ class GpuFilterEngine : public FilterEngine {
         if (!transfers_) transfers_.reset(new Transfers{device_, host_threads_});
         const DeviceStreams& streams = transfers_->streams;
         const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
-        // Whatever happens, the device has done with the memory before it is given back.
+        // Even after an exception, the device must have finished before the memory is reused.
         const WaitAtEnd wait(streams);
         DeviceTimeline timeline(context.timeline, info_.index, 0, streams.compute);
         FilterRun(*transfers_, timeline, prepared, signal, result)
@@ -324,7 +324,7 @@ class GpuFilterEngine : public FilterEngine {
     FilterRates rates_;
     TransferRates bus_rates_;
     DevicePool pool_;
-    std::mutex mutex_;  // one run at a time: cuFFT's plans have one work area
+    std::mutex mutex_;  // one run at a time: a cuFFT plan has one work area
     std::unique_ptr<Transfers> transfers_;
 };
 

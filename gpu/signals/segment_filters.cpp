@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Overlap-save with segments in shared memory: how results are cut into segments and given to
-// thread blocks, how long that takes, and the filters of that method.
+// Overlap-save with segments in shared memory: division of results into segments and thread blocks,
+// predicted time, and the filters of this method.
 
 #include <algorithm>
 #include <cmath>
@@ -19,15 +19,15 @@ namespace {
 
 struct SegmentLayout {
     const SegmentKernel* kernel = nullptr;
-    int skip = 0, useful = 0;  ///< see SegmentJob
+    int skip = 0, useful = 0;  ///< positions as in SegmentJob
     int filters_per_block = 1;
     index_t segments_per_signal = 0;
     index_t blocks = 0;
-    double seconds = 0;  ///< predicted
+    double seconds = 0;  ///< predicted seconds
 };
 
-// The CUDA kernels that can do the work, by rising segment length; none where a caller's function
-// comes without its own.
+// Returns the CUDA kernels that can filter so, by increasing segment length; none if a caller's
+// function has no CUDA kernels.
 const std::vector<SegmentKernel>& segment_kernels(const FilterWork& work) {
     if (work.function) {
         static const std::vector<SegmentKernel> none;
@@ -66,11 +66,12 @@ double predicted_seconds(const FilterWork& work, const SegmentLayout& layout, in
            times.segment_launch_s;
 }
 
-// The fastest layout with segments of `kernel`; nothing when they hold too few results.
+// Returns the fastest layout with segments of `kernel`; nothing if such segments hold too few
+// results.
 std::optional<SegmentLayout> segment_layout(const FilterWork& work, const SegmentKernel& kernel,
                                             index_t signals, index_t outputs,
                                             const FilterRates& rates) {
-    // Whole lines of memory where there is room for them: reading and writing start at such.
+    // Segments start at whole lines of memory if there is room for them.
     const index_t aliased = work.taps - 1 + halo_before(work), after = halo_after(work);
     const index_t line = kernel.n >= 512 ? 32 : 16;
     index_t skip = round_up(aliased, line);

@@ -14,9 +14,9 @@ namespace {
 
 constexpr index_t mebi = index_t{1} << 20;
 
-// Bytes of a transfer buffer and of the kernel's spectra along z made at a time: as large as
-// memory allows, down to one plane and one tile. Kernels' spectra are read back at once, so that
-// more than stays in the cache gains nothing.
+// Choices of buffer sizes: bytes of a transfer buffer, and of the kernel's spectra along z that are
+// made at a time. The largest choice that fits is used; the smallest is one plane and one tile of
+// columns. The spectra are read back at once, so that more than the cache holds gains nothing.
 struct Amounts {
     index_t buffer, batch, buffers;
 };
@@ -58,7 +58,7 @@ bool in_space(const Block& block) {
     return block.algorithm == Algorithm::direct;
 }
 
-// The part of the layout that does not depend on how much memory there is.
+// Returns the part of the layout that does not depend on the available memory.
 BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
     BlockGeometry g;
     g.pixels = pixels;
@@ -83,7 +83,7 @@ BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device
     return g;
 }
 
-// Fills in what the choice of `z_length` (and slab) and the amounts decide.
+// Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.
 void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     const BlockAxis& z = block.axes[0];
     const index_t tile = tile_of(block);
@@ -93,7 +93,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
     g.transfer_buffers = amount.buffers;
     const auto buffer_bytes = [&](index_t plane_bytes, index_t count) {
-        if (plane_bytes == 0) return index_t{0};  // images on the device are used in place
+        if (plane_bytes == 0) return index_t{0};  // images on the device need no transfer buffer
         return aligned(std::min(checked_multiply(plane_bytes, count),
                                 std::max(plane_bytes, amount.buffer / plane_bytes * plane_bytes)));
     };
@@ -103,7 +103,7 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
     const index_t taps = checked_multiply(
         checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
         g.sample_bytes);
-    // Compact taps and the part's, which is no larger, then the planes' gathers.
+    // Compact taps and the taps of the part, which are no larger, then the gathers of planes.
     g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
     g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
     if (g.on_cufft) {
@@ -129,7 +129,8 @@ index_t total_bytes(const BlockGeometry& g) {
 
 index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
                    Precision precision) {
-    // Every part of a split needs a length: real data's first part twice that of the others.
+    // Every part of a split needs a good length. The first part of real data is twice as long as
+    // the others.
     const bool splits = axis == 0 && parts > 1;
     const index_t step = splits ? length_multiple(axis, parts, complex_data) : 1;
     const auto next = [&](index_t length) {
@@ -169,7 +170,7 @@ std::vector<ZWindow> BlockGeometry::windows(const BlockAxis& z) const {
         const index_t end = std::clamp<index_t>(first + reach + window.kept, begin, z.loaded);
         window.loaded_end = end;
         window.load = {begin - first, end - begin, begin % ring, ring};
-        // Outputs take the slots of the planes that leave the window.
+        // Outputs are stored in the slots of planes that leave the window.
         window.store = {reach, window.kept, ((first % ring) + ring) % ring, ring};
         windows.push_back(window);
     }
@@ -208,7 +209,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     };
     const BlockAxis& z = block.axes[0];
     if (in_space(block)) {
-        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not fill a device
+        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not occupy a device
             base.slab = std::min(slab, z.kept);
             base.z_length = base.slab + z.kernel - 1;
             consider(base);
@@ -232,7 +233,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         if (length >= whole) break;
     }
     if (best_s < 0) {
-        // A kernel taller than every pass: held whole.
+        // A kernel is taller than every pass allows: the block is held whole.
         base.on_cufft = true;
         base.keeps_spectrum = false;
         base.pitch = base.half_x;
@@ -272,7 +273,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     };
     times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
     times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);
-    // Boxes are read and written as they travel.
+    // Boxes are read and written while they travel.
     const double in_s = std::max(times.read_s, times.to_device_s);
     const double out_s = std::max(times.write_s, times.to_host_s);
     // Every pass reads and writes its samples once.
@@ -283,7 +284,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
                      static_cast<double>(g.kernel_planes));
     double bytes = in * planes_in + out * planes_out + z_pass;
     double z_launches = windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns));
-    if (in_space(block)) {  // sums are made as results leave
+    if (in_space(block)) {  // sums are computed when results are stored
         z_pass = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);
     }
@@ -295,14 +296,14 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     times.compute_s = bytes / rates.memory + launches * rates.machine.gpu_launch_s;
     if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 
-    // The first window's planes come alone, the last one's results leave alone.
+    // The upload of the first window and the download of the last one overlap with nothing.
     const double up_first =
         in_s *
         (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
-    // Work that runs side by side is hidden behind the slowest, but never wholly.
+    // Concurrent work is hidden behind the slowest, but never completely.
     const double up = in_s - up_first;
     const double down = out_s - down_last;
     const double passes = times.compute_s - z_s;

@@ -42,7 +42,7 @@ BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const Block
     lists_ = next(geometry.lists_bytes);
 }
 
-// The gathers of y and x, and the counters.
+// Uploads the gathers of y and x, and clears the counters.
 void BlockRun::upload_lists() {
     clamped_ = reinterpret_cast<unsigned long long*>(lists_);
     check(cudaMemsetAsync(clamped_, 0, 3 * sizeof *clamped_, streams_.compute),
@@ -51,7 +51,7 @@ void BlockRun::upload_lists() {
     const auto upload = [&](const AxisGather& gather) -> std::int32_t* {
         std::int32_t* const begin = at;
         if (gather.is_identity) return nullptr;
-        // From ordinary memory: the call returns when the list was read.
+        // From ordinary memory, the call returns when the list has been read.
         check(cudaMemcpyAsync(begin, gather.list.data(), gather.list.size() * sizeof *begin,
                               cudaMemcpyHostToDevice, streams_.compute),
               "copying a gather");
@@ -67,14 +67,15 @@ ExecutionReport BlockRun::run() {
     upload_lists();
     const std::vector<ZWindow> windows = task_.geometry.windows(task_.block.axes[0]);
     const index_t planes = task_.block.axes[0].loaded;
-    // A source that is still being made, or read, comes too slowly to keep others from the way.
+    // A source that is incomplete or read from a stream is too slow to lock the bus against other
+    // tasks.
     Gate::Pass up;
     if (!task_.input.await_planes && !task_.input.read)
         up = resources_.gate->hold(resources_.device, BusDirection::to_device);
     Gate::Pass down;
     index_t loaded = 0;
     const ZWindow* before = nullptr;
-    index_t stored = 0;  // of the window before
+    index_t stored = 0;  // results of the previous window that are stored
     const auto store_until = [&](index_t count) {
         if (!before) return;
         count = std::min(count, before->kept);
@@ -90,7 +91,7 @@ ExecutionReport BlockRun::run() {
         while (loaded < window.loaded_end) {
             throw_if_stopped(context_);
             const index_t next = std::min(window.loaded_end, loaded + source_.planes());
-            // New planes take the slots of results, which leave first.
+            // New planes need the slots of results, which are stored first.
             if (before) store_until(next - task_.geometry.ring - before->first);
             load(loaded, next);
             loaded = next;
@@ -131,14 +132,15 @@ ExecutionReport BlockRun::run() {
     return report;
 }
 
-// Planes [begin, end) of the block: uploaded in runs that follow each other in the source.
+// Loads planes [begin, end) of the block. Uploads contiguous planes of the source together.
 void BlockRun::load(index_t begin, index_t end) {
     const std::vector<index_t>& planes = task_.input.gather[0];
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
     const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
     const TaskStreams::TransferBuffer& events = streams_.source[number];
     char* const buffer = source_.data + static_cast<index_t>(number) * source_.bytes;
-    if (resources_.gate->policy() == TransferGate::global) events.free.wait();  // not on the bus
+    if (resources_.gate->policy() == TransferGate::global)
+        events.free.wait();  // wait without the bus lock
     events.free.hold_back(streams_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
@@ -197,8 +199,8 @@ void BlockRun::load(index_t begin, index_t end) {
     events.free.record(streams_.compute);
 }
 
-// The pass along z. A kernel that serves once is transformed just before, in memory that the blocks
-// in flight use one after the other.
+// Runs the pass along z. A kernel that is used once is transformed just before. Its spectra are in
+// memory that the blocks in flight use one after another.
 void BlockRun::convolve(const ZWindow& window) {
     std::unique_lock<std::mutex> alone;
     DevicePool::Lease spectra;
@@ -214,7 +216,7 @@ void BlockRun::convolve(const ZWindow& window) {
     });
 }
 
-// Results [begin, end) of a window.
+// Stores results [begin, end) of a window.
 void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     const std::size_t number =
         stores_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
@@ -237,7 +239,8 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
                               streams_.compute);
     });
     events.full.record(streams_.compute);
-    if (resources_.gate->policy() == TransferGate::global) events.full.wait();  // not on the bus
+    if (resources_.gate->policy() == TransferGate::global)
+        events.full.wait();  // wait without the bus lock
     events.full.hold_back(streams_.down);
     const index_t first = window.kept_begin + begin;
     const ImageView& image = task_.output.target;

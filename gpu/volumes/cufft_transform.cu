@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fallback for lengths without passes of our own: the padded block and the padded kernel
-// transformed by cuFFT in place, with 64-bit sizes and a work area of ours.
+// The fallback for lengths that our own passes do not support. cuFFT transforms the padded block
+// and the padded kernel in place, with 64-bit sizes and a work area that we provide.
 
 #include <algorithm>
 #include <map>
@@ -21,10 +21,10 @@ namespace {
 
 constexpr int threads = grid_threads;
 
-/// Padded planes: rows of `length` samples (Real, or complex where Sample is) `pitch` apart.
+/// Padded planes: rows of `length` samples (Real, or complex if Sample is), `pitch` samples apart.
 struct PaddedPlanes {
     void* data;
-    index_t rows, length, pitch;  ///< in samples
+    index_t rows, length, pitch;  ///< `length` and `pitch` in samples
 };
 
 template <class Real, class Sample>
@@ -83,7 +83,7 @@ __global__ void multiply(Complex<Real>* data, const Complex<Real>* kernel, index
     for (index_t i = first_item(); i < count; i += item_step()) data[i] = data[i] * kernel[i];
 }
 
-/// cuFFT's plans of one grid, for several streams: one transform is enqueued at a time.
+/// The cuFFT plans of one grid, for several CUDA streams. Only one transform is enqueued at a time.
 class Plans {
   public:
     Plans(const Shape3& grid, bool complex_data, bool single) {
@@ -113,12 +113,12 @@ class Plans {
 
   private:
     bool complex_data_ = false;
-    CufftPlan forward_, inverse_;  // of complex data, `forward_` serves both ways
+    CufftPlan forward_, inverse_;  // for complex data, `forward_` transforms both ways
     std::mutex mutex_;
 };
 
-// Planning takes long: the last few plans are kept. They are never destroyed at the end of the
-// process: cuFFT may be gone before.
+// cuFFT plans take long to make, so the last few are kept. They are never destroyed at the end of
+// the process, because cuFFT may be unloaded before.
 std::shared_ptr<Plans> plans_for(int device, const Shape3& grid, bool complex_data, bool single) {
     using Key = std::tuple<int, index_t, index_t, index_t, bool, bool>;
     static std::mutex mutex;
@@ -150,7 +150,7 @@ class CufftTransform : public RingTransform {
                               stream),
               "clearing the kernel");
         const RowSource source = source_of(taps);
-        // Shifted along z plane by plane: rare, and planes are what memory is made of.
+        // The taps are shifted along z plane by plane. This is rare.
         const index_t length = geometry_.z_length;
         RowSource plane = source;
         plane.planes = 1;
@@ -184,7 +184,7 @@ class CufftTransform : public RingTransform {
         const Shape3 grid = block_.grid();
         const double scale = 1 / (static_cast<double>(grid.z) * static_cast<double>(grid.y) *
                                   static_cast<double>(grid.x));
-        // Results stand at their own positions, not from slot 0 on.
+        // Results are at their grid positions, not from slot 0 on.
         const index_t plane = block_.axes[0].kept_begin + first_slot;
         const PaddedPlanes from = planes(memory.ring + plane * geometry_.plane_bytes());
         const unsigned blocks = grid_blocks(target.planes * target.kept_y * target.kept_x);

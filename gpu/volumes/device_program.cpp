@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block kept ready on a device: the same transforms as the engine's, without transfers.
+// A block prepared for data in device memory: the transforms of the engine, without transfers.
 
 #include <algorithm>
 #include <limits>
@@ -35,8 +35,8 @@ class Program : public DeviceProgram {
         gather_y_ = gather_list(spec.gather[1]);
         gather_x_ = gather_list(spec.gather[2]);
         if (!spec.fold_sources[0].empty()) prepare_fold();
-        // All at once: fewer at a time would pass from pass to pass through the cache, but small
-        // launches cost more than that saves.
+        // All planes are transformed at once. Fewer planes would stay in the cache between passes,
+        // but small launches cost more than this saves.
         prepare_kernel(spec);
     }
 
@@ -58,7 +58,7 @@ class Program : public DeviceProgram {
     static index_t workspace_bytes(const BlockGeometry& geometry) {
         return checked_add(geometry.ring_bytes, geometry.batch_bytes);
     }
-    // Calls work(memory), which enqueues.
+    // Calls work(memory), which enqueues work on `stream`, with the workspace.
     template <class Work>
     void in_workspace(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, workspace_bytes(geometry_), stream, [&](bool) {
@@ -86,7 +86,7 @@ class Program : public DeviceProgram {
         rates.device = spec.device;
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
                                                     : usable_device_bytes(spec.device);
-        if (!spec.fold_sources[0].empty())  // the continued image
+        if (!spec.fold_sources[0].empty())  // room for the continued image
             limit -= checked_multiply(element_count(spec.block.kept()),
                                       static_cast<index_t>(size_of(spec.block.target_type)));
         limit = std::max<index_t>(limit, 1);
@@ -106,7 +106,7 @@ class Program : public DeviceProgram {
                           MemoryKind::gpu);
     }
 
-    // Empty for what is read as it is.
+    // Uploads a gather; returns empty memory for an identity.
     DeviceMemory gather_list(const std::vector<index_t>& indices) const {
         bool identity = true;
         std::vector<std::int32_t> list;
@@ -132,8 +132,8 @@ class Program : public DeviceProgram {
         return reinterpret_cast<const std::int32_t*>(memory.data());
     }
 
-    // On a periodic grid the kernel is shifted, circularly, instead of the image: the tap of every
-    // position of the grid, -1 where there is none.
+    // Returns the tap at every position of a periodic grid, -1 if there is none. The kernel is
+    // shifted circularly instead of the image.
     DeviceMemory shifted_taps(index_t grid, index_t taps, index_t shift) const {
         if (shift == 0) return {};
         std::vector<std::int32_t> list(static_cast<std::size_t>(grid), -1);
@@ -160,11 +160,12 @@ class Program : public DeviceProgram {
         source.gather_y = list_of(list_y);
         source.gather_x = list_of(list_x);
         const CudaStream stream;
-        // Copies from ordinary memory may still be on their way when they return.
+        // Copies from ordinary memory may still be running when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
         in_workspace(stream, [&](const BlockMemory& memory) {
             transform_->prepare(source, memory, stream);
-            // Once on whatever is there: all tables of the passes are made here, none in run().
+            // Runs the pass once on arbitrary data, so that all tables of the passes are made here
+            // and none in run().
             transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory, stream);
         });
         stream.wait();
@@ -207,7 +208,7 @@ class Program : public DeviceProgram {
         fold_.target_shape = spec_.folded;
     }
 
-    // Planes in runs that follow each other in the input, no longer than the cache holds.
+    // Loads contiguous planes of the input together, at most as many as the ring has slots.
     void load(const void* input, const BlockMemory& memory, cudaStream_t stream) const {
         const std::vector<index_t>& planes = spec_.gather[0];
         const auto count = static_cast<index_t>(planes.size());
@@ -263,7 +264,7 @@ class Program : public DeviceProgram {
     int device_;
     std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
-    index_t workspace_grown_ = 0;  ///< bytes added for this program
+    index_t workspace_grown_ = 0;  ///< bytes by which this program enlarged the workspace
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
     Fold fold_;

@@ -20,11 +20,11 @@ namespace convolume::gpu {
 
 namespace {
 
-// Three tasks keep the bus and the device busy: one comes, one is computed, one leaves.
+// Three tasks keep the bus and the device busy: one is uploaded, one computed, one downloaded.
 constexpr int tasks_in_flight = 3;
-constexpr int staging_buffers = 4;  // of one task and direction
+constexpr int staging_buffers = 4;  // staging buffers of one task and direction
 
-// Factors that the planes of the taps are multiplied by for their part.
+// Returns the complex factors by which the planes of the taps are multiplied for a part.
 std::vector<double> plane_factors(const Block& block, const PartId& part,
                                   const ConstImageView& taps, bool undivided_complex) {
     const index_t first =
@@ -43,7 +43,7 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 }
 
 class GpuEngine : public Engine {
-    // Runs `work`; when the device refuses memory, later plans get less.
+    // Runs `work`. If the device refuses memory, the limit falls, and later plans use less.
     template <class Work>
     auto with_device(const Work& work) {
         const DeviceScope scope(resources_.device);
@@ -79,7 +79,8 @@ class GpuEngine : public Engine {
         info_.name = message("gpu:", device);
         info_.index = index;
         info_.is_gpu = info_.streams = true;
-        info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
+        // host threads, for the host's share of the work
+        info_.threads = std::max(1, host_threads);
         info_.memory_limit_bytes = limit_bytes;
         info_.tasks_in_flight = tasks_in_flight;
         info_.rates = rates_.machine = rates;
@@ -160,7 +161,7 @@ class GpuEngine : public Engine {
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const PixelType type = block.sample_type();
-        // Declared before what waits for the streams: memory outlives the work on it.
+        // Declared before the wait for the streams, so that memory outlives the work that uses it.
         DevicePool::Lease workspace, spectra;
         std::vector<double> factors;
         Volume folded_on_host;
@@ -175,8 +176,8 @@ class GpuEngine : public Engine {
                   "copying the kernel");
         };
 
-        // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
-        // in memory of their own, which is small.
+        // The workspace holds the compact taps, their factors and the part's taps. Taps that are
+        // used once have separate memory, which is small.
         const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
         const auto bytes_of = [](const ConstImageView& view) {
             return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
@@ -209,7 +210,8 @@ class GpuEngine : public Engine {
             make_part_kernel(folded, streams.compute);
             part_at += folded_at;
         } else {
-            // A tall kernel of many parts: folded on the host, it is as small as a part.
+            // A tall kernel of many parts is folded on the host, where the result is as small as a
+            // part.
             folded_on_host =
                 decompose::split_kernel(taps, undivided_complex, part, block.precision);
             upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
@@ -223,7 +225,7 @@ class GpuEngine : public Engine {
             return std::make_shared<GpuKernel>(workspace, device_taps, false);
         }
         spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
-        // cuFFT's work area may lie over the taps: it is used when they were read.
+        // cuFFT's work area may overlap the taps, because it is used after they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
         return std::make_shared<GpuKernel>(spectra, device_taps, true);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The CUDA kernels of sums in space, the thread block that a device gives them, and their table for
-// one type of samples.
+// The CUDA kernels of direct sums in space, the thread block that a device gives them, and their
+// table for one type of samples.
 
 #include "convolume/cuda/detail/device_block.cuh"
 #include "gpu/volumes/direct/direct_job.hpp"
@@ -11,7 +11,7 @@
 namespace convolume::gpu {
 
 struct DirectBlock : DeviceBlock {
-    /// As in DeviceBlock; a pack at a time, too.
+    /// Loads like DeviceBlock; also loads whole packs.
     template <class T>
     __device__ __forceinline__ T load(const T* p) const {
         if constexpr (sizeof(T) == pack_bytes)

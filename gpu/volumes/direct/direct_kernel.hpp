@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The bodies of the CUDA kernels of sums in space.
+// The bodies of the CUDA kernels of direct sums in space.
 
 #include "gpu/fft/pixel.hpp"
 #include "gpu/volumes/direct/direct_job.hpp"
@@ -11,10 +11,10 @@ CONVOLUME_DEVICE index_t least(index_t a, index_t b) {
     return a < b ? a : b;
 }
 
-/// The tile of a block, and the thread's place in it.
+/// The tile of a thread block, and the thread's position in it.
 struct DirectPlace {
     int lane, warp;
-    index_t tile_pack, tile_row, plane;  ///< first ones of the tile
+    index_t tile_pack, tile_row, plane;  ///< first pack, row and plane of the tile
 
     template <class Context>
     CONVOLUME_DEVICE DirectPlace(const Context& context, index_t tiles_x, index_t tiles_y)
@@ -37,21 +37,21 @@ CONVOLUME_DEVICE const Pack<T>* plane_of(const DirectSamples<T>& samples, index_
     return samples.data + slot * samples.plane_packs;
 }
 
-/// Samples of a thread's sums, straight from device memory, through the caches. Offers
-/// enter(plane) and then load(row, pack) of that plane, counted from the thread's own first output.
-/// The fastest of several ways by measurement (bench/gpu_direct.cu compares them): what a thread
-/// block reads again comes from the L1 cache as fast as from shared memory, without barriers.
+/// Samples of a thread's sums, loaded from device memory through the caches. After enter(plane),
+/// load(row, pack) counts from the thread's first output. This is the fastest of several variants
+/// (bench/gpu_direct.cu): repeated reads of a thread block come from the L1 cache as fast as from
+/// shared memory, without barriers.
 template <class T, class Context>
 class CachedSamples {
   public:
-    /// Shared memory that it takes.
+    /// Returns the bytes of shared memory that this source needs.
     static index_t bytes(const TapLayout&) { return 0; }
 
     CONVOLUME_DEVICE CachedSamples(const Context& context, char* /*shared*/,
                                    const DirectSamples<T>& samples, const DirectPlace& place,
                                    int /*planes*/)
         : context_(context), samples_(samples), plane_(place.plane) {
-        // Threads beyond the last outputs repeat those.
+        // Threads beyond the last outputs repeat the last outputs.
         own_ = least(place.row(), samples.last_row) * samples.row_packs +
                least(place.pack(), samples.last_pack);
     }
@@ -67,7 +67,7 @@ class CachedSamples {
     const Pack<T>* at_ = nullptr;
 };
 
-/// A thread's sums: in registers, every index being known at compile time.
+/// A thread's sums. They stay in registers, because every index is known at compile time.
 template <class T>
 struct ThreadSums {
     static constexpr int planes = DirectTile::planes, rows = DirectTile::thread_rows;
@@ -83,7 +83,7 @@ struct ThreadSums {
             }
         }
     }
-    /// Moves the sums to `total` (the first time), or adds them.
+    /// Moves the sums to `total` (the first time), or adds them to it.
     CONVOLUME_DEVICE void flush(Pack<T>* total, bool first) {
         CONVOLUME_UNROLL
         for (int p = 0; p < planes; ++p) {
@@ -101,7 +101,8 @@ struct ThreadSums {
 };
 
 /// Adds the products of one tap group with one plane of samples to the sums of the first plane of
-/// outputs, of the second, or of both. `tap(which, i)` is pack i of the group that they meet there.
+/// outputs, of the second, or of both. `tap(which, i)` returns pack i of the group for that plane
+/// of outputs.
 template <class T, int Width, int Height, bool first, bool second, class Source, class Tap>
 CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
     constexpr int size = pack_size<T>, packs = static_cast<int>(packs_of<T>(Width + size - 1));
@@ -143,7 +144,7 @@ CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, c
     }
 }
 
-/// A pack of results, one by one, as pixels of any type.
+/// Stores a pack of results one by one, as pixels of any type.
 template <class T>
 CONVOLUME_NOINLINE void store_pixels(const PixelRows& target, index_t at, Pack<T> pack, int count,
                                      unsigned long long (&clamped)[2]) {
@@ -185,7 +186,7 @@ CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlac
     }
 }
 
-/// The part of a source that a tap group meets.
+/// The section of a source that a tap group is multiplied with.
 template <class Source>
 struct TapGroupSource {
     const Source& source;
@@ -193,9 +194,9 @@ struct TapGroupSource {
     CONVOLUME_DEVICE auto load(int r, int p) const { return source.load(row + r, pack + p); }
 };
 
-/// The body of the kernel for tap groups of Width × Height: sums for one tile. `Source` is like
-/// CachedSamples; `shared` memory holds the totals of groups_per_sum groups each, where they
-/// are asked for, and what the source takes.
+/// The body of the CUDA kernel for tap groups of Width × Height: sums for one tile. `Source` is
+/// like CachedSamples. Shared memory holds the totals of every groups_per_sum groups, if that is
+/// not 0, and the memory of the source.
 template <int Width, int Height, template <class, class> class Source, class T, class Taps,
           class Context>
 CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Taps>& job) {
@@ -248,11 +249,12 @@ CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Tap
     if (clamped[1] > 0) context.add(job.clamped + 1, clamped[1]);
 }
 
-/// Pixels that become source.planes planes of samples, in slots that follow each other.
+/// Arguments for widening: pixels of source.planes planes are converted to samples in consecutive
+/// slots.
 template <class T>
 struct WidenJob {
     RowSource source;
-    Pack<T>* samples = nullptr;  ///< of the first slot
+    Pack<T>* samples = nullptr;  ///< samples of the first slot
     index_t plane_packs = 0, row_packs = 0, rows = 0;
 };
 

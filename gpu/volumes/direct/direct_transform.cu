@@ -47,7 +47,7 @@ class DirectTransform : public RingTransform {
         });
     }
 
-    // Results are summed as they leave.
+    // Computes nothing: sums are computed when results are stored.
     void convolve(const ZWindow&, const BlockMemory&, cudaStream_t) const override {}
 
     void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
