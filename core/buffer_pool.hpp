@@ -17,12 +17,12 @@ class BufferPool {
     explicit BufferPool(HostMemory memory = HostMemory::ordinary) : memory_(memory) {}
 
     /// A buffer borrowed from the pool; the destructor returns it.
-    class Lease {
+    class BorrowedBuffer {
       public:
-        Lease(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
-        ~Lease() { pool_.give_back(std::move(buffer_)); }
-        Lease(const Lease&) = delete;
-        Lease& operator=(const Lease&) = delete;
+        BorrowedBuffer(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
+        ~BorrowedBuffer() { pool_.give_back(std::move(buffer_)); }
+        BorrowedBuffer(const BorrowedBuffer&) = delete;
+        BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
         void* data() const { return buffer_.data(); }
 
       private:
@@ -33,21 +33,23 @@ class BufferPool {
     /// Returns a buffer of at least `bytes`. `threads` threads touch the pages of a new one. Idle
     /// buffers that are too small are freed first, so that the pool never holds more than the
     /// blocks in flight took.
-    Lease take(index_t bytes, int threads, const char* purpose) {
+    BorrowedBuffer take(index_t bytes, int threads, const char* purpose) {
         {
             const std::lock_guard lock(mutex_);
             // The smallest idle buffer that is large enough.
-            auto best = idle_.end();
-            for (auto candidate = idle_.begin(); candidate != idle_.end(); ++candidate)
+            auto smallest = idle_buffers_.end();
+            for (auto candidate = idle_buffers_.begin(); candidate != idle_buffers_.end();
+                 ++candidate)
                 if (candidate->bytes() >= bytes &&
-                    (best == idle_.end() || candidate->bytes() < best->bytes()))
-                    best = candidate;
-            if (best != idle_.end()) {
-                Buffer buffer = std::move(*best);
-                idle_.erase(best);
+                    (smallest == idle_buffers_.end() || candidate->bytes() < smallest->bytes()))
+                    smallest = candidate;
+            if (smallest != idle_buffers_.end()) {
+                Buffer buffer = std::move(*smallest);
+                idle_buffers_.erase(smallest);
                 return {*this, std::move(buffer)};
             }
-            std::erase_if(idle_, [&](const Buffer& buffer) { return buffer.bytes() < bytes; });
+            std::erase_if(idle_buffers_,
+                          [&](const Buffer& buffer) { return buffer.bytes() < bytes; });
         }
         Buffer buffer(bytes, purpose);
         buffer.touch(threads);
@@ -58,7 +60,7 @@ class BufferPool {
     /// Frees the idle buffers.
     void release() {
         const std::lock_guard lock(mutex_);
-        idle_.clear();
+        idle_buffers_.clear();
     }
 
   private:
@@ -67,14 +69,14 @@ class BufferPool {
     void give_back(Buffer buffer) noexcept {
         const std::lock_guard lock(mutex_);
         try {
-            idle_.push_back(std::move(buffer));
+            idle_buffers_.push_back(std::move(buffer));
         } catch (const std::bad_alloc&) {
         }
     }
 
     HostMemory memory_;
     std::mutex mutex_;
-    std::vector<Buffer> idle_;
+    std::vector<Buffer> idle_buffers_;
 };
 
 }  // namespace convolume

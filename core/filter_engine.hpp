@@ -15,7 +15,7 @@ namespace convolume {
 /// Everything but the data that decides how an engine filters and how long it takes. All filters
 /// have one length:
 ///     full[n] = Σ_k h[k] x[n - k],  k = 0 … taps-1
-struct FilterWork {
+struct FilterSpec {
     index_t filters = 1;
     index_t taps = 1;
     /// Signals, filters and results are complex; otherwise all are real.
@@ -39,7 +39,7 @@ struct FilterWork {
     }
 };
 
-/// Samples first … first+count-1 of each signal, of type FilterWork::sample_type(). All other
+/// Samples first … first+count-1 of each signal, of type FilterSpec::sample_type(). All other
 /// samples are zero.
 struct SignalView {
     const void* data = nullptr;  ///< address of sample `first` of the first signal
@@ -54,7 +54,7 @@ struct SignalView {
 ///     s·signal_stride + f·filter_stride + w
 struct FilterResult {
     SampleRange range;     ///< may extend beyond the full result, where filtered samples are 0
-    void* data = nullptr;  ///< results of type FilterWork::result_type()
+    void* data = nullptr;  ///< results of type FilterSpec::result_type()
     /// Target of the positions of peaks, laid out like `data`: the index n in the full result. May
     /// be null.
     index_t* peak_positions = nullptr;
@@ -85,18 +85,18 @@ class FilterEngine {
 
     /// Predicts the cost of `outputs` results of each of `signals` signals, or returns nothing if
     /// the engine lacks the method or segment. Pure arithmetic.
-    virtual std::optional<FilterCost> estimate(const FilterWork& work, index_t signals,
+    virtual std::optional<FilterCost> estimate(const FilterSpec& spec, index_t signals,
                                                index_t outputs) const = 0;
 
-    /// Prepares a bank. `taps` holds filters × taps contiguous samples of work.sample_type().
-    /// `work` has the method and segment of an estimate.
-    virtual std::shared_ptr<const PreparedFilters> prepare(const FilterWork& work,
+    /// Prepares a bank. `taps` holds filters × taps contiguous samples of spec.sample_type().
+    /// `spec` has the method and segment of an estimate.
+    virtual std::shared_ptr<const PreparedFilters> prepare(const FilterSpec& spec,
                                                            const void* taps) = 0;
 
     /// Filters signals; returns when the result is written. Throws Cancelled, OutOfMemory,
     /// DeviceFailure. Safe to call from several threads. `context.progress` receives fractions of
     /// this call.
-    virtual void filter(const FilterWork& work, const PreparedFilters& filters,
+    virtual void filter(const FilterSpec& spec, const PreparedFilters& filters,
                         const SignalView& signal, const FilterResult& result,
                         const ExecutionContext& context) = 0;
 };

@@ -102,7 +102,7 @@ struct GpuBackend {
     /// each. `taps` are in host memory. Throws Unavailable (no such device, or no suitable method),
     /// OutOfMemory, DeviceFailure.
     std::unique_ptr<DeviceFilterProgram> (*make_device_filter_program)(
-        int device, const FilterWork& work, const void* taps, index_t signals, index_t outputs);
+        int device, const FilterSpec& spec, const void* taps, index_t signals, index_t outputs);
     /// Returns the grid length of at least `least` along `axis` (0 is z) at which a device's FFT is
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,

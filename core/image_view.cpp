@@ -14,11 +14,11 @@
 namespace convolume {
 
 namespace {
-struct Entry {
+struct PixelTypeName {
     PixelType type;
     const char* name;
 };
-constexpr Entry entries[] = {
+constexpr PixelTypeName pixel_type_names[] = {
     {PixelType::uint8, "uint8"},         {PixelType::int8, "int8"},
     {PixelType::uint16, "uint16"},       {PixelType::int16, "int16"},
     {PixelType::uint32, "uint32"},       {PixelType::int32, "int32"},
@@ -32,14 +32,14 @@ std::size_t size_of(PixelType type) {
 }
 
 const char* to_string(PixelType type) {
-    for (const Entry& entry : entries)
+    for (const PixelTypeName& entry : pixel_type_names)
         if (entry.type == type) return entry.name;
     throw InternalError("a pixel type outside its enumeration");
 }
 
 PixelType parse_pixel_type(std::string_view name) {
     std::string names;
-    for (const Entry& entry : entries) {
+    for (const PixelTypeName& entry : pixel_type_names) {
         if (entry.name == name) return entry.type;
         names += names.empty() ? "" : ", ";
         names += entry.name;
@@ -112,9 +112,9 @@ ByteRange byte_range(const ConstImageView& view) {
 
 bool overlap(const ConstImageView& a, const ConstImageView& b) {
     if (element_count(a.shape) == 0 || element_count(b.shape) == 0) return false;
-    const ByteRange of_a = byte_range(a);
-    const ByteRange of_b = byte_range(b);
-    return of_a.begin < of_b.end && of_b.begin < of_a.end;
+    const ByteRange bytes_of_a = byte_range(a);
+    const ByteRange bytes_of_b = byte_range(b);
+    return bytes_of_a.begin < bytes_of_b.end && bytes_of_b.begin < bytes_of_a.end;
 }
 
 namespace {

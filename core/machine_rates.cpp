@@ -35,10 +35,10 @@ constexpr MeasurableRate measurable[] = {
 };
 
 // No machine is faster or slower than the machine of the built-in rates by more than this factor.
-constexpr double plausible = 200;
+constexpr double plausible_factor = 200;
 
 // Largest size of a file that this program can have written.
-constexpr std::uintmax_t most_bytes = 1 << 16;
+constexpr std::uintmax_t largest_file_bytes = 1 << 16;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ fs::path rates_file() {
 std::optional<MachineRates> read_rates(const fs::path& file, const std::string& key) {
     std::error_code failed;
     const auto bytes = fs::file_size(file, failed);
-    if (failed || bytes > most_bytes) return {};
+    if (failed || bytes > largest_file_bytes) return {};
     std::ifstream stream(file);
     const auto json = nlohmann::json::parse(stream, nullptr, false);
     if (!json.is_object() || !json.contains("machine") || json["machine"] != key ||
@@ -81,7 +81,7 @@ std::optional<MachineRates> read_rates(const fs::path& file, const std::string& 
         if (!found->is_number()) return {};
         const auto value = found->get<double>();
         const double ratio = value / rates.*rate.value;
-        if (!(ratio > 1 / plausible && ratio < plausible)) return {};
+        if (!(ratio > 1 / plausible_factor && ratio < plausible_factor)) return {};
         rates.*rate.value = value;
     }
     return rates;

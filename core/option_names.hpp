@@ -164,25 +164,25 @@ constexpr std::optional<Value> value_named(std::string_view name) {
     return {};
 }
 
-/// Returns a list such as "full, same or valid", for which `last` is " or ".
+/// Returns a list such as "full, same or valid", for which `last_separator` is " or ".
 template <Named Value>
-std::string list_of_names(const char* between = ", ", const char* last = ", ") {
+std::string list_of_names(const char* separator = ", ", const char* last_separator = ", ") {
     constexpr auto& names = names_of<Value>;
     std::string list;
     for (const NamedValue<Value>& one : names) {
-        if (&one != &names.front()) list += &one == &names.back() ? last : between;
+        if (&one != &names.front()) list += &one == &names.back() ? last_separator : separator;
         list += one.name;
     }
     return list;
 }
 
 /// Returns the value with that name. The InvalidArgument for other names reads "phantoms are"
-/// (`subject`), the names with `last` before the last one, and "not" `name`.
+/// (`subject`), the names with `last_separator` before the last one, and "not" `name`.
 template <Named Value>
-Value parse_name(std::string_view name, const char* subject, const char* last = " or ") {
+Value parse_name(std::string_view name, const char* subject, const char* last_separator = " or ") {
     if (const auto value = value_named<Value>(name)) return *value;
-    throw InvalidArgument(message(subject, list_of_names<Value>(", ", last), ", not \"", name,
-                                  "\"; choose one of these"));
+    throw InvalidArgument(message(subject, list_of_names<Value>(", ", last_separator), ", not \"",
+                                  name, "\"; choose one of these"));
 }
 
 }  // namespace convolume

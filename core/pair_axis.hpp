@@ -84,7 +84,7 @@ struct PairAxis {
 using PairAxes = std::array<PairAxis, 3>;  // z, y, x
 
 /// Planes first … last of an array are equal and stored once, as plane first.
-struct AlikePlanes {
+struct EqualPlanes {
     index_t first = 0, last = 0;
     /// Returns the stored plane that holds plane z.
     CONVOLUME_DEVICE index_t stored(index_t z) const {

@@ -29,15 +29,15 @@ class ResultChunks {
 
     /// Returns the number of chunks per window. If it is above 1, the caller combines the peaks of
     /// these chunks.
-    index_t parts() const { return parts_; }
+    index_t chunks_per_window() const { return chunks_per_window_; }
 
   private:
     SampleRange range_;
-    index_t window_;           ///< results in a window
-    index_t windows_ = 1;      ///< windows in a chunk
-    index_t parts_ = 1;        ///< chunks per window
-    index_t part_ = 0;         ///< results in each chunk of a window
-    bool first_only_ = false;  ///< only the first result of each window is computed
+    index_t window_length_;            ///< results in a window
+    index_t windows_per_chunk_ = 1;    ///< windows in a chunk
+    index_t chunks_per_window_ = 1;    ///< chunks per window
+    index_t results_per_chunk_ = 0;    ///< results in each chunk of a window
+    bool only_first_results_ = false;  ///< only the first result of each window is computed
     index_t stored_;
     index_t count_;
 };

@@ -27,17 +27,17 @@ class AdoptedStopScope {
     AdoptedStopScope& operator=(const AdoptedStopScope&) = delete;
 
   private:
-    const StopScope* before_;
+    const StopScope* previous_;
 };
 
 /// Calls `react` when a stop is requested in the current scope, from the requesting thread, or at
 /// once if a stop was requested before. Ends with the object's lifetime. For work that can only be
 /// stopped from outside.
-class OnStop {
+class StopCallbacks {
   public:
-    explicit OnStop(const std::function<void()>& react);
-    OnStop(const OnStop&) = delete;
-    OnStop& operator=(const OnStop&) = delete;
+    explicit StopCallbacks(const std::function<void()>& react);
+    StopCallbacks(const StopCallbacks&) = delete;
+    StopCallbacks& operator=(const StopCallbacks&) = delete;
 
   private:
     std::list<std::stop_callback<std::function<void()>>> callbacks_;

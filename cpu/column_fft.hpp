@@ -32,7 +32,7 @@ class ColumnFft {
 
     /// Columns to read: sample first + n of column c is data[n * stride + c], n < count. All other
     /// samples count as zeros and are not read.
-    struct Source {
+    struct InputColumns {
         const Complex* data;
         index_t stride;
         index_t count;
@@ -40,7 +40,7 @@ class ColumnFft {
     };
     /// Columns to write: sample first + n of column c is stored in data[n * stride + c], n < count.
     /// No other samples are stored.
-    struct Target {
+    struct OutputColumns {
         Complex* data;
         index_t stride;
         index_t first;
@@ -49,16 +49,16 @@ class ColumnFft {
 
     /// Transforms `columns` columns, 8 or 16. Source and target may be equal.
     ///     X[k] = Σ_n x[n] e^{-2πi nk/length}
-    void forward(const Source& source, const Target& target, index_t columns,
+    void forward(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
     /// Transforms back, without normalization.
     ///     x[n] = Σ_k X[k] e^{+2πi nk/length}
-    void inverse(const Source& source, const Target& target, index_t columns,
+    void inverse(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
 
   private:
-    void transform(bool inverse, const Source& source, const Target& target, index_t columns,
-                   Complex* scratch) const;
+    void transform(bool inverse, const InputColumns& source, const OutputColumns& target,
+                   index_t columns, Complex* scratch) const;
 
     index_t length_;
     std::vector<int> radices_;    // radices of the stages

@@ -83,7 +83,7 @@ auto measure_until_stopped(const Make& make) {
     constexpr double very_long_s = 1e9;  // without a limit FFTW does not check the time
     FftwApi<Real>::set_time_limit(very_long_s);
     auto plan = [&] {
-        const OnStop on_stop([] { FftwApi<Real>::set_time_limit(0); });
+        const StopCallbacks on_stop([] { FftwApi<Real>::set_time_limit(0); });
         return make();
     }();
     FftwApi<Real>::set_time_limit(FFTW_NO_TIMELIMIT);

@@ -40,7 +40,7 @@ class RowFft {
   private:
     index_t half_;
     ColumnFft<float> columns_;
-    std::vector<float> turns_;  // i e^{2πi k/length} for k = 0 … half / 2
+    std::vector<float> twiddles_;  // i e^{2πi k/length} for k = 0 … half / 2
 };
 
 }  // namespace convolume::cpu

@@ -13,19 +13,19 @@
 namespace convolume {
 
 struct FilterProblem {
-    FilterWork work;    ///< method and segment are those of the options
-    Volume taps;        ///< filters × work.taps samples of work.sample_type()
-    index_t frame = 0;  ///< taps of the common frame, without those added for a derivative
-    SampleRange range;  ///< range of the caller's full result
+    FilterSpec spec;         ///< method and segment are those of the options
+    Volume taps;             ///< filters × spec.taps samples of spec.sample_type()
+    index_t frame_taps = 0;  ///< taps of the common frame, without those added for a derivative
+    SampleRange range;       ///< range of the caller's full result
     /// The caller's result n is result n + shift of engines: a derivative is folded into the taps.
     index_t shift = 0;
     index_t origin = 0;  ///< the caller's origin in the frame
     Mode mode = Mode::same;
-    std::optional<SampleRange> asked;  ///< requested range, which overrides the mode
+    std::optional<SampleRange> requested_range;  ///< requested range, which overrides the mode
     index_t chunk = 0;  ///< results computed at a time when signals are streamed; 0: any number
 
     SampleRange engine_range() const { return {range.begin + shift, range.end + shift}; }
-    index_t stored() const { return work.window.stored(range.count()); }
+    index_t stored() const { return spec.window.stored(range.count()); }
     /// Returns how many results of each filter and signal have a predicted time: all, or one
     /// chunk if the length of the signal is unknown.
     index_t predicted_results(const SignalShape& shape) const {
@@ -36,7 +36,8 @@ struct FilterProblem {
     /// exists. It is above 0 for a delayed signal of unknown length, whose last results are
     /// dropped.
     index_t lookahead(const SignalShape& shape) const {
-        const bool dropped = shape.samples == unknown_samples && mode == Mode::same && !asked;
+        const bool dropped =
+            shape.samples == unknown_samples && mode == Mode::same && !requested_range;
         return dropped ? std::max<index_t>(0, -origin - shift) : 0;
     }
 

@@ -8,15 +8,15 @@
 
 namespace convolume {
 
-/// Converts elements begin … begin+count-1 of row y (z = 0) of `view` to T. With `zero`, elements
-/// that are not finite are read as 0; returns how many.
+/// Converts elements begin … begin+count-1 of row y (z = 0) of `view` to T. With
+/// `nonfinite_to_zero`, elements that are not finite are read as 0; returns how many.
 template <class T>
-index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
-                    T* out);
+index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count,
+                    bool nonfinite_to_zero, T* out);
 
 /// Converts to the pixel type `to`, like the template above.
-index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count, bool zero,
-                    PixelType to, void* out);
+index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count,
+                    bool nonfinite_to_zero, PixelType to, void* out);
 
 /// Searches `samples`, of shape (1, signals, samples), for NaN and infinities if `policy` requires
 /// it. Sample 0 of row 0 is sample `first` of signal `signal`. Returns how many samples are to be

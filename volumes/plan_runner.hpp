@@ -40,7 +40,7 @@ class PlanRunner {
     ExecutionReport convolve_part(std::size_t engine, index_t number,
                                   const ConnectPart& connect_part,
                                   const ExecutionContext& context) const;
-    BufferPool::Lease take_scratch(const ExecutionContext& context) const;
+    BufferPool::BorrowedBuffer take_scratch(const ExecutionContext& context) const;
     class SplitFront;
     /// Returns the number of samples that were read as 0 because they are not finite.
     index_t split_image(const RunArguments& arguments, void* split_volume, SplitFront& front,

@@ -120,7 +120,7 @@ class StreamedVolume {
     ClampCount merge(const Band& band, const ExecutionContext& context);
 
   private:
-    BufferPool::Lease take_band(const decompose::SplitLayout& layout);
+    BufferPool::BorrowedBuffer take_band(const decompose::SplitLayout& layout);
     /// Calls `use(part, box, piece)` for what a band at `data` holds of every part, up to that many
     /// rows and columns: `piece` of the band is `box` of the part.
     template <class Use>

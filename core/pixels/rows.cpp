@@ -256,8 +256,8 @@ std::optional<NonFinite> find_typed(const ConstImageView& image, int threads) {
             for (index_t x = 0; x < width && finite; ++x) finite = is_finite(elements[x * stride]);
         }
         if (finite) return;
-        index_t known = first_row.load();
-        while (row < known && !first_row.compare_exchange_weak(known, row)) {
+        index_t first_found = first_row.load();
+        while (row < first_found && !first_row.compare_exchange_weak(first_found, row)) {
         }
     });
     const index_t row = first_row.load();
@@ -294,10 +294,10 @@ index_t count_nonfinite(const ConstImageView& image, int threads) {
             parallel_for(rows, threads, [&](index_t row, int) {
                 const auto* elements =
                     static_cast<const T*>(image.at(row / image.shape.y, row % image.shape.y, 0));
-                index_t of_row = 0;
+                index_t row_count = 0;
                 for (index_t x = 0; x < image.shape.x; ++x)
-                    of_row += !is_finite(elements[x * image.strides.x]);
-                count += of_row;
+                    row_count += !is_finite(elements[x * image.strides.x]);
+                count += row_count;
             });
             return count;
         }

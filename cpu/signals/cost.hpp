@@ -6,9 +6,9 @@
 
 namespace convolume::cpu {
 
-/// Predicts the cost of the method that `work` names; segment 0: the best segment. Returns nothing
+/// Predicts the cost of the method that `spec` names; segment 0: the best segment. Returns nothing
 /// if the method cannot have such a segment.
-std::optional<FilterCost> filter_cost(const FilterWork& work, index_t signals, index_t outputs,
+std::optional<FilterCost> filter_cost(const FilterSpec& spec, index_t signals, index_t outputs,
                                       int threads);
 
 }  // namespace convolume::cpu

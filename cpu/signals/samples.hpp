@@ -16,11 +16,11 @@ namespace convolume::cpu {
 template <class Sample>
 inline constexpr bool is_complex_sample = !std::is_same_v<Sample, real_of<Sample>>;
 
-/// Calls f(type_tag<Sample>{}) with the type that `work` computes in.
+/// Calls f(type_tag<Sample>{}) with the type that `spec` computes in.
 template <class F>
-decltype(auto) visit_sample_type(const FilterWork& work, F&& f) {
-    const bool single = work.precision == Precision::float32;
-    if (work.complex_data)
+decltype(auto) visit_sample_type(const FilterSpec& spec, F&& f) {
+    const bool single = spec.precision == Precision::float32;
+    if (spec.complex_data)
         return single ? f(type_tag<std::complex<float>>{}) : f(type_tag<std::complex<double>>{});
     return single ? f(type_tag<float>{}) : f(type_tag<double>{});
 }

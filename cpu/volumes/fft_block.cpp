@@ -113,8 +113,10 @@ class FftBlock {
     void transform_columns(bool inverse, Complex* plane, index_t batch, void* scratch) const {
         const index_t first = batch * SpectrumLayout::column_batch;
         const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-        const typename ColumnFft<Real>::Source from{plane + first, layout_.pitch, layout_.rows};
-        const typename ColumnFft<Real>::Target to{plane + first, layout_.pitch, 0, layout_.rows};
+        const typename ColumnFft<Real>::InputColumns from{plane + first, layout_.pitch,
+                                                          layout_.rows};
+        const typename ColumnFft<Real>::OutputColumns to{plane + first, layout_.pitch, 0,
+                                                         layout_.rows};
         auto* const own = static_cast<Complex*>(scratch);
         inverse ? columns_.inverse(from, to, columns, own)
                 : columns_.forward(from, to, columns, own);

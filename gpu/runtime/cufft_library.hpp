@@ -41,14 +41,14 @@ class CufftPlan {
   public:
     /// Layout of a transform's input or output: extents in memory, and the distance between
     /// transforms.
-    struct Layout {
+    struct ArrayLayout {
         long long* extents;
         long long distance;
     };
 
     CufftPlan() = default;
-    CufftPlan(int rank, long long* n, const Layout& from, const Layout& to, cufftType type,
-              long long batch) {
+    CufftPlan(int rank, long long* n, const ArrayLayout& from, const ArrayLayout& to,
+              cufftType type, long long batch) {
         const CufftLibrary& cufft = cufft_library();
         check(cufft.create(&handle_), "a cuFFT plan");
         try {

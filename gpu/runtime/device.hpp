@@ -21,11 +21,11 @@ class DeviceScope {
     DeviceScope& operator=(const DeviceScope&) = delete;
 
   private:
-    int before_ = 0;
+    int previous_ = 0;
 };
 
 /// Properties of a device that the cost model needs.
-struct DeviceFacts {
+struct DeviceProperties {
     int number = 0;
     std::string name;
     int compute_major = 0, compute_minor = 0;
@@ -33,11 +33,13 @@ struct DeviceFacts {
     double memory_bytes_per_s = 0;  ///< rate of the data sheet: clock times width
     index_t memory_bytes = 0;
 
-    bool usable() const { return compute_major > 7 || (compute_major == 7 && compute_minor >= 5); }
+    bool is_usable() const {
+        return compute_major > 7 || (compute_major == 7 && compute_minor >= 5);
+    }
 };
 
 /// Returns the properties of a device. Throws like check().
-DeviceFacts device_facts(int device);
+DeviceProperties device_properties(int device);
 
 /// Returns the number of devices that the driver offers. If it is 0, `why` receives a sentence that
 /// says why.
@@ -61,20 +63,20 @@ index_t free_device_bytes(int device);
 /// Returns the default memory limit of a device: nine tenths of its free memory.
 index_t usable_device_bytes(int device);
 
-/// Returns `asked`, or all usable devices if `asked` is empty. Throws Unavailable if there is none
-/// or one is too old, InvalidArgument for numbers that do not exist.
-std::vector<int> choose_devices(const std::vector<int>& asked);
+/// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there
+/// is none or one is too old, InvalidArgument for numbers that do not exist.
+std::vector<int> choose_devices(const std::vector<int>& requested);
 
 /// Returns how often `devices` names `device`. Each time adds an engine, with an equal share of the
 /// device's memory.
-index_t shares_of(const std::vector<int>& devices, int device);
+index_t occurrences_of(const std::vector<int>& devices, int device);
 
 /// Returns the memory limit of an engine on `device`: its share of the options' limit for each
 /// device, or of most of the free memory.
 index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device);
 
 /// Returns the host threads for each of `devices` engines.
-int threads_each(const GpuOptions& options, std::size_t devices);
+int threads_per_engine(const GpuOptions& options, std::size_t devices);
 
 /// Returns a list of make(device, index, limit, host threads) for all devices. A device that is
 /// full or faulty is skipped, unless the options name it. Throws Unavailable if none is left.
@@ -86,7 +88,7 @@ List make_on_devices(const GpuOptions& options, const std::vector<int>& devices,
         try {
             engines.push_back(make(device, options.first_index + static_cast<int>(engines.size()),
                                    device_limit(options, devices, device),
-                                   threads_each(options, devices.size())));
+                                   threads_per_engine(options, devices.size())));
         } catch (const Error& error) {
             if (!options.devices.empty()) throw;
             why = error.what();

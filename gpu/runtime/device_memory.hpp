@@ -40,13 +40,13 @@ class DeviceMemory {
     void clear() const;
 
   private:
-    struct Free {
+    struct FreeAndCount {
         index_t bytes;
         void operator()(void* data) const;
     };
 
     int device_ = 0;
-    std::unique_ptr<void, Free> data_;
+    std::unique_ptr<void, FreeAndCount> data_;
 };
 
 /// A pool of allocations on one device, kept between uses. Thread-safe.
@@ -54,7 +54,7 @@ class DevicePool {
   public:
     /// Memory borrowed from the pool; shared, so that prepared kernels keep it during their
     /// lifetime.
-    using Lease = std::shared_ptr<char>;
+    using BorrowedMemory = std::shared_ptr<char>;
 
     /// `limit_bytes`: 0 for no limit.
     DevicePool(int device, index_t limit_bytes);
@@ -62,7 +62,7 @@ class DevicePool {
 
     /// Returns at least `bytes`, from the idle allocations if one fits well. Throws OutOfMemory if
     /// the limit or the device leaves no room, even without idle allocations.
-    Lease take(index_t bytes, const char* purpose);
+    BorrowedMemory take(index_t bytes, const char* purpose);
     /// Frees the idle allocations.
     void release();
     index_t limit_bytes() const;
@@ -71,26 +71,26 @@ class DevicePool {
     void lower_limit();
 
   private:
-    struct State;
-    std::shared_ptr<State> state_;
+    struct PoolContents;
+    std::shared_ptr<PoolContents> contents_;
 };
 
 /// One range of addresses, spread over several devices, all of which can read and write it.
 /// Move-only.
 class SpreadMemory {
   public:
-    struct Part {
+    struct DeviceShare {
         int device = 0;
         index_t bytes = 0;
     };
 
     /// Whether these devices can share addresses.
-    static bool possible(const std::vector<int>& devices);
+    static bool is_possible(const std::vector<int>& devices);
 
     SpreadMemory() = default;
     /// Allocates all shares, one after another. Throws OutOfMemory, which names `purpose`, if
     /// memory is refused.
-    SpreadMemory(const std::vector<Part>& parts, const char* purpose);
+    SpreadMemory(const std::vector<DeviceShare>& shares, const char* purpose);
 
     template <class T>
     T* as() const {
@@ -98,10 +98,10 @@ class SpreadMemory {
     }
 
   private:
-    struct Free {
+    struct FreeSpread {
         void operator()(void* data) const;
     };
-    std::unique_ptr<void, Free> data_;
+    std::unique_ptr<void, FreeSpread> data_;
 };
 
 }  // namespace convolume::gpu

@@ -51,34 +51,35 @@ bool is_page_locked(const void* data, index_t bytes) {
 }
 
 StagingPool::~StagingPool() {
-    for (const Idle& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
+    for (const IdleBuffer& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
 }
 
-StagingPool::Lease StagingPool::take(index_t bytes) {
+StagingPool::StagingBuffer StagingPool::take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
-    return make(bytes, std::move(lock));
+    freed_.wait(lock, [&] { return !idle_.empty() || places_left_ > 0; });
+    return take_or_make(bytes, std::move(lock));
 }
 
-StagingPool::Lease StagingPool::try_take(index_t bytes) {
+StagingPool::StagingBuffer StagingPool::try_take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    if (idle_.empty() && room_ == 0) return {};
-    return make(bytes, std::move(lock));
+    if (idle_.empty() && places_left_ == 0) return {};
+    return take_or_make(bytes, std::move(lock));
 }
 
 // Returns an idle staging buffer that is large enough, or a new one. If there is no room for more,
 // the new one replaces a smaller one.
-StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex> lock) {
+StagingPool::StagingBuffer StagingPool::take_or_make(index_t bytes,
+                                                     std::unique_lock<std::mutex> lock) {
     const auto fits = std::find_if(idle_.begin(), idle_.end(),
-                                   [&](const Idle& buffer) { return buffer.bytes >= bytes; });
+                                   [&](const IdleBuffer& buffer) { return buffer.bytes >= bytes; });
     if (fits != idle_.end()) {
-        const Idle buffer = *fits;
+        const IdleBuffer buffer = *fits;
         idle_.erase(fits);
-        return Lease(buffer.data, {this, buffer.bytes});
+        return StagingBuffer(buffer.data, {this, buffer.bytes});
     }
     char* smaller = nullptr;
-    if (room_ > 0) {
-        --room_;
+    if (places_left_ > 0) {
+        --places_left_;
     } else {
         smaller = idle_.back().data;
         idle_.pop_back();
@@ -102,13 +103,13 @@ StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex>
         check(status, "taking memory for transfers");
     } catch (...) {
         lock.lock();
-        ++room_;
+        ++places_left_;
         throw;
     }
-    return Lease(static_cast<char*>(data), {this, rounded});
+    return StagingBuffer(static_cast<char*>(data), {this, rounded});
 }
 
-void StagingPool::give_back(const Idle& buffer) {
+void StagingPool::put_back(const IdleBuffer& buffer) {
     {
         const std::lock_guard lock(mutex_);
         idle_.push_back(buffer);

@@ -21,7 +21,7 @@ bool is_page_locked(const void* data, index_t bytes);
 /// A pool of at most `count` staging buffers, made on demand in the requested size, since locking
 /// takes 0.4 s per GiB. Thread-safe; take() waits for a free buffer.
 class StagingPool {
-    struct Idle {
+    struct IdleBuffer {
         char* data;
         index_t bytes;
     };
@@ -30,33 +30,33 @@ class StagingPool {
     /// Largest size of a staging buffer.
     static constexpr index_t buffer_bytes = index_t{16} << 20;
 
-    explicit StagingPool(int count) : room_(count) {}
+    explicit StagingPool(int count) : places_left_(count) {}
     ~StagingPool();
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
 
     /// Returns a borrowed staging buffer to its pool.
-    struct GiveBack {
+    struct ReturnBuffer {
         StagingPool* pool = nullptr;
         index_t bytes = 0;
-        void operator()(char* data) const { pool->give_back({data, bytes}); }
+        void operator()(char* data) const { pool->put_back({data, bytes}); }
     };
-    using Lease = std::unique_ptr<char, GiveBack>;
+    using StagingBuffer = std::unique_ptr<char, ReturnBuffer>;
 
     /// Returns a staging buffer of at least `bytes`, which must not exceed buffer_bytes. Waits
     /// until one is free.
-    Lease take(index_t bytes);
+    StagingBuffer take(index_t bytes);
     /// Returns null instead of waiting.
-    Lease try_take(index_t bytes);
+    StagingBuffer try_take(index_t bytes);
 
   private:
-    void give_back(const Idle& buffer);
-    Lease make(index_t bytes, std::unique_lock<std::mutex> lock);
+    void put_back(const IdleBuffer& buffer);
+    StagingBuffer take_or_make(index_t bytes, std::unique_lock<std::mutex> lock);
 
     std::mutex mutex_;
     std::condition_variable freed_;
-    int room_;
-    std::vector<Idle> idle_;
+    int places_left_;
+    std::vector<IdleBuffer> idle_;
 };
 
 }  // namespace convolume::gpu

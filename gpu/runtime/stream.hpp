@@ -34,9 +34,9 @@ class CudaStream {
     cudaStream_t stream_ = nullptr;
 };
 
-class Event {
+class CudaEvent {
   public:
-    explicit Event(bool timed = false) {
+    explicit CudaEvent(bool timed = false) {
         cudaEvent_t event = nullptr;
         check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
               "creating an event");
@@ -71,29 +71,29 @@ class StreamOrder {
         // thread, and a new stream may have the handle of a destroyed one.
         unsigned long long id = 0;
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
-        if (done_ && id != last_) done_->hold_back(stream);
-        if (!done_) done_.emplace();
-        last_ = id;
+        if (last_use_ && id != last_stream_id_) last_use_->hold_back(stream);
+        if (!last_use_) last_use_.emplace();
+        last_stream_id_ = id;
         try {
             work();
         } catch (...) {  // what was enqueued before the exception is running
-            static_cast<void>(cudaEventRecord(*done_, stream));
+            static_cast<void>(cudaEventRecord(*last_use_, stream));
             throw;
         }
-        done_->record(stream);
+        last_use_->record(stream);
     }
 
     /// Calls `work` while no work is being enqueued. Earlier work may still be running.
     template <class Work>
-    void between(const Work& work) {
+    void between_uses(const Work& work) {
         const std::lock_guard lock(mutex_);
         work();
     }
 
   private:
     std::mutex mutex_;
-    std::optional<Event> done_;
-    unsigned long long last_ = 0;
+    std::optional<CudaEvent> last_use_;
+    unsigned long long last_stream_id_ = 0;
 };
 
 struct DeviceStreams {
@@ -103,33 +103,33 @@ struct DeviceStreams {
 /// The CUDA streams and events with which one task works on a device.
 struct TaskStreams : DeviceStreams {
     /// Events of a transfer buffer: it was filled, and it may be filled again.
-    struct TransferBuffer {
-        Event full, free;
+    struct TransferBufferEvents {
+        CudaEvent full, free;
     };
-    std::array<TransferBuffer, 3> source, target;
+    std::array<TransferBufferEvents, 3> source, target;
 };
 
 /// A pool of task streams. Thread-safe.
 class TaskStreamsPool {
   public:
     /// Returns borrowed streams to their pool.
-    struct GiveBack {
+    struct ReturnStreams {
         TaskStreamsPool* pool;
-        void operator()(TaskStreams* streams) const { pool->give_back(streams); }
+        void operator()(TaskStreams* streams) const { pool->put_back(streams); }
     };
-    using Lease = std::unique_ptr<TaskStreams, GiveBack>;
+    using BorrowedStreams = std::unique_ptr<TaskStreams, ReturnStreams>;
 
     /// Returns streams of the current device, which must always be the same.
-    Lease take() {
+    BorrowedStreams take() {
         const std::lock_guard lock(mutex_);
-        if (idle_.empty()) return Lease(new TaskStreams, {this});
+        if (idle_.empty()) return BorrowedStreams(new TaskStreams, {this});
         TaskStreams* const streams = idle_.back().release();
         idle_.pop_back();
-        return Lease(streams, {this});
+        return BorrowedStreams(streams, {this});
     }
 
   private:
-    void give_back(TaskStreams* streams) {
+    void put_back(TaskStreams* streams) {
         const std::lock_guard lock(mutex_);
         idle_.emplace_back(streams);
     }

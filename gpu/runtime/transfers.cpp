@@ -45,7 +45,7 @@ void in_shares(index_t count, int threads, const Work& work) {
 }
 
 template <std::size_t bytes>
-struct Sample {
+struct OpaqueSample {
     char data[bytes];
 };
 
@@ -54,15 +54,15 @@ template <class F>
 void visit_size(PixelType type, const F& f) {
     switch (size_of(type)) {
         case 1:
-            return f(Sample<1>{});
+            return f(OpaqueSample<1>{});
         case 2:
-            return f(Sample<2>{});
+            return f(OpaqueSample<2>{});
         case 4:
-            return f(Sample<4>{});
+            return f(OpaqueSample<4>{});
         case 8:
-            return f(Sample<8>{});
+            return f(OpaqueSample<8>{});
         default:
-            return f(Sample<16>{});
+            return f(OpaqueSample<16>{});
     }
 }
 
@@ -152,24 +152,24 @@ void for_each_piece(const Box3& box, index_t count, const Use& use) {
             }
 }
 
-void fail_if_asked() {
-    if (fault_due(Fault::transfer)) check(cudaErrorUnknown, "copying");
+void inject_transfer_fault() {
+    if (fault_due(InjectedFault::transfer)) check(cudaErrorUnknown, "copying");
 }
 
 }  // namespace
 
-Gate::Pass Gate::hold(int device, BusDirection direction) {
+BusGate::Lock BusGate::lock_link(int device, BusDirection direction) {
     if (policy_ != TransferGate::per_link) return {};
     std::mutex* link = nullptr;
     {
         const std::lock_guard lock(links_mutex_);
         link = &links_[device][direction == BusDirection::to_device ? 0 : 1];
     }
-    return Pass(*link);
+    return Lock(*link);
 }
 
-Gate::Pass Gate::step() {
-    return policy_ == TransferGate::global ? Pass(bus_) : Pass();
+BusGate::Lock BusGate::lock_bus() {
+    return policy_ == TransferGate::global ? Lock(bus_) : Lock();
 }
 
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
@@ -196,39 +196,39 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 }
 
 Uploader::~Uploader() {
-    for (const Staged& staged : in_flight_) {
-        static_cast<void>(cudaEventSynchronize(staged.copied));  // failures were reported before
+    for (const PendingUpload& pending : in_flight_) {
+        static_cast<void>(cudaEventSynchronize(pending.copied));  // failures were reported before
     }
 }
 
 void Uploader::upload(const ConstImageView& source, char* target) {
-    fail_if_asked();
+    inject_transfer_fault();
     if (!is_reachable(source)) return upload_staged(source, target);
-    const Gate::Pass pass = context_.gate->step();
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source),
                              [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
-    if (pass) check(cudaStreamSynchronize(stream_), "copying to the GPU");
+    if (bus_lock) check(cudaStreamSynchronize(stream_), "copying to the GPU");
 }
 
 template <class Fill>
 void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
     reclaim(3);
-    StagingPool::Lease buffer = context_.staging->try_take(bytes);
+    StagingPool::StagingBuffer buffer = context_.staging->try_take(bytes);
     if (!buffer) {
         reclaim(0);  // while it waits, this task holds no staging buffer that others need
         buffer = context_.staging->take(bytes);
     }
-    Staged staged{std::move(buffer), Event()};
-    fill(staged.buffer.get());
-    const Gate::Pass pass = context_.gate->step();
+    PendingUpload pending{std::move(buffer), CudaEvent()};
+    fill(pending.buffer.get());
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::host_to_device, stream_, bytes, [&] {
-        check(cudaMemcpyAsync(target, staged.buffer.get(), static_cast<std::size_t>(bytes),
+        check(cudaMemcpyAsync(target, pending.buffer.get(), static_cast<std::size_t>(bytes),
                               cudaMemcpyHostToDevice, stream_),
               "copying to the GPU");
     });
-    staged.copied.record(stream_);
-    if (pass) staged.copied.wait();
-    in_flight_.push_back(std::move(staged));
+    pending.copied.record(stream_);
+    if (bus_lock) pending.copied.wait();
+    in_flight_.push_back(std::move(pending));
 }
 
 void Uploader::upload_staged(const ConstImageView& source, char* target) {
@@ -244,7 +244,7 @@ void Uploader::upload_staged(const ConstImageView& source, char* target) {
 }
 
 void Uploader::upload(const BoxReader& read, const Box3& box, PixelType type, char* target) {
-    fail_if_asked();
+    inject_transfer_fault();
     const auto bytes = static_cast<index_t>(size_of(type));
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
         const Shape3 shape = piece.shape();
@@ -264,20 +264,20 @@ void Uploader::reclaim(std::size_t keep) {
 Downloader::~Downloader() {
     {
         const std::lock_guard lock(mutex_);
-        ends_ = true;
+        is_ending_ = true;
     }
     changed_.notify_all();
     drainers_.clear();  // joins the threads
 }
 
 void Downloader::download(const char* source, const ImageView& target) {
-    fail_if_asked();
+    inject_transfer_fault();
     if (!is_reachable(target)) return download_staged(source, target);
-    const Gate::Pass pass = context_.gate->step();
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::device_to_host, stream_, view_bytes(target), [&] {
         copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_);
     });
-    if (pass) check(cudaStreamSynchronize(stream_), "copying from the GPU");
+    if (bus_lock) check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }
 
 void Downloader::download_staged(const char* source, const ImageView& target) {
@@ -295,7 +295,7 @@ void Downloader::download_staged(const char* source, const ImageView& target) {
 
 void Downloader::download(const char* source, const BoxWriter& write, const Box3& box,
                           PixelType type) {
-    fail_if_asked();
+    inject_transfer_fault();
     start_drainers(std::min(context_.host_threads, most_writers));
     const auto bytes = static_cast<index_t>(size_of(type));
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
@@ -309,18 +309,18 @@ void Downloader::download(const char* source, const BoxWriter& write, const Box3
 
 void Downloader::stage(const char* source, index_t bytes,
                        std::function<void(const char*)> deliver) {
-    Staged staged{context_.staging->take(bytes), Event(), std::move(deliver)};
-    const Gate::Pass pass = context_.gate->step();
+    PendingDownload pending{context_.staging->take(bytes), CudaEvent(), std::move(deliver)};
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::device_to_host, stream_, bytes, [&] {
-        check(cudaMemcpyAsync(staged.buffer.get(), source, static_cast<std::size_t>(bytes),
+        check(cudaMemcpyAsync(pending.buffer.get(), source, static_cast<std::size_t>(bytes),
                               cudaMemcpyDeviceToHost, stream_),
               "copying from the GPU");
     });
-    staged.copied.record(stream_);
-    if (pass) staged.copied.wait();
+    pending.copied.record(stream_);
+    if (bus_lock) pending.copied.wait();
     {
         const std::lock_guard lock(mutex_);
-        in_flight_.push_back(std::move(staged));
+        in_flight_.push_back(std::move(pending));
         // A failed write ends the work early.
         if (error_) std::rethrow_exception(error_);
     }
@@ -335,7 +335,7 @@ void Downloader::start_drainers(int count) {
 void Downloader::finish() {
     {
         const std::lock_guard lock(mutex_);
-        ends_ = true;
+        is_ending_ = true;
     }
     changed_.notify_all();
     drainers_.clear();  // joins the threads
@@ -346,16 +346,16 @@ void Downloader::finish() {
 void Downloader::drain() {
     while (true) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ends_ || !in_flight_.empty(); });
+        changed_.wait(lock, [&] { return is_ending_ || !in_flight_.empty(); });
         if (in_flight_.empty()) return;
-        Staged staged = std::move(in_flight_.front());
+        PendingDownload pending = std::move(in_flight_.front());
         in_flight_.pop_front();
         const bool failed = error_ != nullptr;
         lock.unlock();
         try {
             const DeviceScope scope(context_.device);
-            staged.copied.wait();
-            if (!failed) staged.deliver(staged.buffer.get());
+            pending.copied.wait();
+            if (!failed) pending.deliver(pending.buffer.get());
         } catch (...) {
             const std::lock_guard error_lock(mutex_);
             if (!error_) error_ = std::current_exception();

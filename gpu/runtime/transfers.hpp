@@ -42,7 +42,7 @@ class DeviceTimeline {
             work();
             return;
         }
-        Event begin(true), end(true);
+        CudaEvent begin(true), end(true);
         begin.record(stream);
         work();
         end.record(stream);
@@ -53,7 +53,7 @@ class DeviceTimeline {
     /// Adds all phases to the timeline; everything enqueued must have ended.
     void finish() {
         if (!timeline_) return;
-        for (const Span& span : spans_) {
+        for (const PhaseEvents& span : spans_) {
             timeline_->record({span.phase, engine_, task_, start_s_ + seconds_to(span.begin),
                                start_s_ + seconds_to(span.end), span.bytes});
         }
@@ -61,13 +61,13 @@ class DeviceTimeline {
     }
 
   private:
-    struct Span {
+    struct PhaseEvents {
         Phase phase;
         index_t bytes;
-        Event begin, end;
+        CudaEvent begin, end;
     };
 
-    double seconds_to(const Event& event) const {
+    double seconds_to(const CudaEvent& event) const {
         float milliseconds = 0;
         check(cudaEventElapsedTime(&milliseconds, start_, event), "reading an event's time");
         return milliseconds / 1e3;
@@ -76,31 +76,31 @@ class DeviceTimeline {
     Timeline* timeline_;
     int engine_;
     int task_;
-    Event start_;
+    CudaEvent start_;
     double start_s_ = 0;
     std::mutex mutex_;
-    std::deque<Span> spans_;
+    std::deque<PhaseEvents> spans_;
 };
 
 enum class BusDirection { to_device, to_host };
 
 /// Arbitrates transfers between host and devices. hold() covers all transfers of a task in one
 /// direction, and step() covers one transfer. The policy decides which of the two locks.
-class Gate {
+class BusGate {
   public:
-    using Pass = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<std::mutex>;
 
     /// `policy` must not be automatic.
-    explicit Gate(TransferGate policy) : policy_(policy) {}
+    explicit BusGate(TransferGate policy) : policy_(policy) {}
 
     TransferGate policy() const { return policy_; }
 
     /// With the policy `per_link`, locks the device's link in one direction for a whole task. The
     /// task's transfers must have ended when the lock is released.
-    Pass hold(int device, BusDirection direction);
+    Lock lock_link(int device, BusDirection direction);
     /// With the policy `global`, locks the one bus. The transfer must have ended when the lock is
     /// released.
-    Pass step();
+    Lock lock_bus();
 
   private:
     TransferGate policy_;
@@ -123,7 +123,7 @@ using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 struct TransferContext {
     int device = 0;
     int host_threads = 1;
-    Gate* gate = nullptr;
+    BusGate* gate = nullptr;
     StagingPool* staging = nullptr;  ///< staging buffers of this direction
     DeviceTimeline* timeline = nullptr;
 };
@@ -151,13 +151,13 @@ class Uploader {
     void upload_filled(index_t bytes, char* target, const Fill& fill);
     void reclaim(std::size_t keep);
 
-    struct Staged {
-        StagingPool::Lease buffer;
-        Event copied;
+    struct PendingUpload {
+        StagingPool::StagingBuffer buffer;
+        CudaEvent copied;
     };
     TransferContext context_;
     cudaStream_t stream_;
-    std::deque<Staged> in_flight_;
+    std::deque<PendingUpload> in_flight_;
 };
 
 /// Copies from the device into views, in order. Threads of this object empty the staging buffers:
@@ -184,17 +184,17 @@ class Downloader {
     void start_drainers(int count);
     void drain();
 
-    struct Staged {
-        StagingPool::Lease buffer;
-        Event copied;
+    struct PendingDownload {
+        StagingPool::StagingBuffer buffer;
+        CudaEvent copied;
         std::function<void(const char*)> deliver;
     };
     TransferContext context_;
     cudaStream_t stream_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Staged> in_flight_;
-    bool ends_ = false;
+    std::deque<PendingDownload> in_flight_;
+    bool is_ending_ = false;
     std::exception_ptr error_;
     std::vector<std::jthread> drainers_;
 };

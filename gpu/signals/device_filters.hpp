@@ -20,7 +20,7 @@ struct FilterRates {
     double speed = 1;               ///< speed of one multiprocessor, relative to an H200
     index_t shared_bytes = 232448;  ///< shared memory that a thread block may have
 };
-FilterRates filter_rates(const DeviceFacts& facts);
+FilterRates filter_rates(const DeviceProperties& properties);
 
 class DeviceFilters : public PreparedFilters {
   public:
@@ -37,53 +37,53 @@ class DeviceFilters : public PreparedFilters {
 };
 
 /// Predict the cost of `outputs` results of `signals` signals; nothing if the method cannot filter
-/// so. work.segment selects one of the method's transform lengths; 0: the fastest.
-std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
+/// so. spec.segment selects one of the method's transform lengths; 0: the fastest.
+std::optional<FilterCost> estimate_segments(const FilterSpec& spec, index_t signals,
                                             index_t outputs, const FilterRates& rates);
-std::optional<FilterCost> estimate_cufft(const FilterWork& work, index_t signals, index_t outputs,
+std::optional<FilterCost> estimate_cufft(const FilterSpec& spec, index_t signals, index_t outputs,
                                          const FilterRates& rates);
-std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
+std::optional<FilterCost> estimate_sums(const FilterSpec& spec, index_t signals, index_t outputs,
                                         const FilterRates& rates);
 
-/// Returns the least cost that work.method and the memory allow; memory_bytes 0: no limit.
-std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
+/// Returns the least cost that spec.method and the memory allow; memory_bytes 0: no limit.
+std::optional<FilterCost> estimate_device_filters(const FilterSpec& spec, index_t signals,
                                                   index_t outputs, const FilterRates& rates,
                                                   index_t memory_bytes = 0);
 
-/// Prepare filters; `work` has the method and segment of an estimate, `taps` are in host memory.
+/// Prepare filters; `spec` has the method and segment of an estimate, `taps` are in host memory.
 /// Wait for the CUDA stream.
-std::unique_ptr<DeviceFilters> make_segment_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_segment_filters(const FilterSpec& spec, const void* taps,
                                                     const FilterRates& rates, DevicePool& pool,
                                                     cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterSpec& spec, const void* taps,
                                                   const FilterRates& rates, DevicePool& pool,
                                                   cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_sums_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_sums_filters(const FilterSpec& spec, const void* taps,
                                                  DevicePool& pool, cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const void* taps,
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream);
 
 /// Return the bytes of one sample of a filter, and of one stored result.
-inline index_t sample_bytes(const FilterWork& work) {
-    return static_cast<index_t>(size_of(work.sample_type()));
+inline index_t sample_bytes(const FilterSpec& spec) {
+    return static_cast<index_t>(size_of(spec.sample_type()));
 }
-inline index_t result_bytes(const FilterWork& work) {
-    return static_cast<index_t>(size_of(work.result_type()));
+inline index_t result_bytes(const FilterSpec& spec) {
+    return static_cast<index_t>(size_of(spec.result_type()));
 }
 /// Return the neighbors before and after each sample that the caller's function reads.
-inline index_t halo_before(const FilterWork& work) {
-    return work.function ? work.function->before : 0;
+inline index_t halo_before(const FilterSpec& spec) {
+    return spec.function ? spec.function->before : 0;
 }
-inline index_t halo_after(const FilterWork& work) {
-    return work.function ? work.function->after : 0;
+inline index_t halo_after(const FilterSpec& spec) {
+    return spec.function ? spec.function->after : 0;
 }
 
 /// Returns the bytes of signals that are read and of results that are written.
-inline double moved_bytes(const FilterWork& work, index_t signals, index_t outputs) {
+inline double moved_bytes(const FilterSpec& spec, index_t signals, index_t outputs) {
     return static_cast<double>(signals) *
-           (static_cast<double>(outputs * sample_bytes(work)) +
-            static_cast<double>(work.filters * work.window.stored(outputs) * result_bytes(work)));
+           (static_cast<double>(outputs * sample_bytes(spec)) +
+            static_cast<double>(spec.filters * spec.window.stored(outputs) * result_bytes(spec)));
 }
 
 /// Sets the source and target in the arguments of a CUDA kernel.

@@ -17,16 +17,17 @@ struct FilterChunk {
 };
 
 /// The chunks of a call, for each filter and signal. A chunk has about `outputs` results at most, a
-/// multiple of `step` if windows allow. On the device, peaks are searched in windows of `pick`
-/// results. This is window.length, or less if windows are divided: then each window has several
-/// partial peaks.
+/// multiple of `step` if windows allow. On the device, peaks are searched in windows of
+/// `peak_window` results. This is window.length, or less if windows are divided: then each window
+/// has several partial peaks.
 struct FilterChunks {
     std::vector<FilterChunk> list;
-    /// Stored samples of each filter and signal; partial peaks if `pick` is shorter than a window.
+    /// Stored samples of each filter and signal; partial peaks if `peak_window` is shorter than a
+    /// window.
     index_t stored = 0;
-    index_t parts = 1;  ///< partial peaks of each window
+    index_t peaks_per_window = 1;  ///< partial peaks of each window
 };
-FilterChunks cut_into_chunks(WindowPost window, index_t pick, index_t signals,
+FilterChunks cut_into_chunks(WindowPost window, index_t peak_window, index_t signals,
                              const SampleRange& range, index_t outputs, index_t step);
 
 }  // namespace convolume::gpu

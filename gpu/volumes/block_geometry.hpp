@@ -13,8 +13,8 @@ namespace convolume::gpu {
 
 /// Returns the best length of at least `least` along `axis` (0 is z) that our own passes support,
 /// for data that are split along z into `parts`; 0 if there is none.
-index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
-                   Precision precision);
+index_t length_with_passes(int device, int axis, index_t least, int parts, bool complex_data,
+                           Precision precision);
 
 /// One step of the walk along z. It computes the block's outputs [kept_begin, kept_begin + kept),
 /// for which the planes below `loaded_end` must be loaded.

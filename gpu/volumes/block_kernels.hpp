@@ -18,7 +18,7 @@ struct FoldAxis {
 };
 
 /// Arguments for the adjoint of continuing an image beyond its edges by a boundary.
-struct Fold {
+struct FoldArguments {
     const void* extended = nullptr;  ///< continued image: contiguous, floating point
     PixelType extended_type = PixelType::float32;
     Shape3 extended_shape;
@@ -28,7 +28,7 @@ struct Fold {
     FoldAxis axes[3];
 };
 
-void fold(const Fold& fold, cudaStream_t stream);
+void fold(const FoldArguments& fold, cudaStream_t stream);
 
 /// Adds to `*counter` the number of components of `count` pixels that are not finite. Integer
 /// pixels have none.

@@ -69,21 +69,21 @@ ExecutionReport BlockRun::run() {
     const index_t planes = task_.block.axes[0].loaded;
     // A source that is incomplete or read from a stream is too slow to lock the bus against other
     // tasks.
-    Gate::Pass up;
+    BusGate::Lock up;
     if (!task_.input.await_planes && !task_.input.read)
-        up = resources_.gate->hold(resources_.device, BusDirection::to_device);
-    Gate::Pass down;
+        up = resources_.gate->lock_link(resources_.device, BusDirection::to_device);
+    BusGate::Lock down;
     index_t loaded = 0;
-    const ZWindow* before = nullptr;
+    const ZWindow* previous = nullptr;
     index_t stored = 0;  // results of the previous window that are stored
     const auto store_until = [&](index_t count) {
-        if (!before) return;
-        count = std::min(count, before->kept);
+        if (!previous) return;
+        count = std::min(count, previous->kept);
         if (stored < count && !down)
-            down = resources_.gate->hold(resources_.device, BusDirection::to_host);
+            down = resources_.gate->lock_link(resources_.device, BusDirection::to_host);
         while (stored < count) {
-            const index_t next = std::min(before->kept, stored + target_.planes());
-            store(stored, next, *before);
+            const index_t next = std::min(previous->kept, stored + target_.planes());
+            store(stored, next, *previous);
             stored = next;
         }
     };
@@ -92,27 +92,28 @@ ExecutionReport BlockRun::run() {
             throw_if_stopped(context_);
             const index_t next = std::min(window.loaded_end, loaded + source_.planes());
             // New planes need the slots of results, which are stored first.
-            if (before) store_until(next - task_.geometry.ring - before->first);
+            if (previous) store_until(next - task_.geometry.ring - previous->first);
             load(loaded, next);
             loaded = next;
             report_progress(0.5 * static_cast<double>(loaded) / static_cast<double>(planes) +
-                            0.5 * static_cast<double>(before ? before->kept_begin + stored : 0) /
+                            0.5 *
+                                static_cast<double>(previous ? previous->kept_begin + stored : 0) /
                                 static_cast<double>(task_.block.axes[0].kept));
         }
-        store_until(task_.geometry.ring + (before ? before->kept : 0));
+        store_until(task_.geometry.ring + (previous ? previous->kept : 0));
         if (&window == &windows.back()) uploader_.finish();
         if (&window == &windows.back() && up) {
             streams_.up.wait();
             up.unlock();
         }
         convolve(window);
-        before = &window;
+        previous = &window;
         stored = 0;
     }
-    while (before && stored < before->kept) {
+    while (previous && stored < previous->kept) {
         throw_if_stopped(context_);
         store_until(stored + target_.planes());
-        report_progress(0.5 + 0.5 * static_cast<double>(before->kept_begin + stored) /
+        report_progress(0.5 + 0.5 * static_cast<double>(previous->kept_begin + stored) /
                                   static_cast<double>(task_.block.axes[0].kept));
     }
     downloader_.finish();
@@ -137,7 +138,7 @@ void BlockRun::load(index_t begin, index_t end) {
     const std::vector<index_t>& planes = task_.input.gather[0];
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
     const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
-    const TaskStreams::TransferBuffer& events = streams_.source[number];
+    const TaskStreams::TransferBufferEvents& events = streams_.source[number];
     char* const buffer = source_.data + static_cast<index_t>(number) * source_.bytes;
     if (resources_.gate->policy() == TransferGate::global)
         events.free.wait();  // wait without the bus lock
@@ -203,7 +204,7 @@ void BlockRun::load(index_t begin, index_t end) {
 // memory that the blocks in flight use one after another.
 void BlockRun::convolve(const ZWindow& window) {
     std::unique_lock<std::mutex> alone;
-    DevicePool::Lease spectra;
+    DevicePool::BorrowedMemory spectra;
     if (!task_.kernel.spectra()) {
         alone = std::unique_lock(resources_.single_use_kernel);
         spectra = resources_.memory.take(task_.geometry.kernel_bytes, "a kernel");
@@ -220,7 +221,7 @@ void BlockRun::convolve(const ZWindow& window) {
 void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     const std::size_t number =
         stores_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
-    const TaskStreams::TransferBuffer& events = streams_.target[number];
+    const TaskStreams::TransferBufferEvents& events = streams_.target[number];
     char* const buffer = target_.data + static_cast<index_t>(number) * target_.bytes;
     const BlockAxis &y = task_.block.axes[1], &x = task_.block.axes[2];
     RowTarget target;

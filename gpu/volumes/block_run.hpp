@@ -52,14 +52,14 @@ struct TaskGathers {
 /// A kernel on the device: its spectra, or the taps of its part if it is used once.
 class GpuKernel : public EngineKernel {
   public:
-    GpuKernel(DevicePool::Lease memory, const DeviceTaps& taps, bool transformed)
+    GpuKernel(DevicePool::BorrowedMemory memory, const DeviceTaps& taps, bool transformed)
         : memory_(std::move(memory)), taps_(taps), transformed_(transformed) {}
     /// Returns null if the taps are not transformed yet.
     char* spectra() const { return transformed_ ? memory_.get() : nullptr; }
     const DeviceTaps& taps() const { return taps_; }
 
   private:
-    DevicePool::Lease memory_;
+    DevicePool::BorrowedMemory memory_;
     DeviceTaps taps_;
     bool transformed_;
 };
@@ -69,7 +69,7 @@ struct DeviceResources {
     int device = 0;
     int engine = 0;  ///< value of EngineInfo::index
     int host_threads = 1;
-    std::shared_ptr<Gate> gate;
+    std::shared_ptr<BusGate> gate;
     DevicePool memory;
     StagingPool up_staging, down_staging;
     TaskStreamsPool streams;

@@ -11,9 +11,9 @@ namespace convolume::gpu {
 namespace {
 
 template <class Real>
-class OwnPasses : public RingTransform {
+class FftPassTransform : public RingTransform {
   public:
-    OwnPasses(const Block& block, const BlockGeometry& geometry)
+    FftPassTransform(const Block& block, const BlockGeometry& geometry)
         : RingTransform(block, geometry),
           scale_(1 / (static_cast<double>(geometry.z_length) * static_cast<double>(geometry.rows) *
                       static_cast<double>(block.axes[2].grid))) {}
@@ -150,8 +150,8 @@ std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
     if (block.algorithm == Algorithm::direct) return make_direct_transform(block, geometry);
     if (geometry.on_cufft) return make_cufft_transform(block, geometry, device);
     if (block.precision == Precision::float32)
-        return std::make_unique<OwnPasses<float>>(block, geometry);
-    return std::make_unique<OwnPasses<double>>(block, geometry);
+        return std::make_unique<FftPassTransform<float>>(block, geometry);
+    return std::make_unique<FftPassTransform<double>>(block, geometry);
 }
 
 }  // namespace convolume::gpu

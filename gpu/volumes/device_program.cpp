@@ -18,9 +18,9 @@ namespace convolume::gpu {
 
 namespace {
 
-class Program : public DeviceProgram {
+class BlockProgram : public DeviceProgram {
   public:
-    explicit Program(const DeviceProgramSpec& spec)
+    explicit BlockProgram(const DeviceProgramSpec& spec)
         : spec_(spec),
           device_(spec.device),
           workspace_(Workspace::shared_or_new(spec.workspace, spec.device)),
@@ -75,7 +75,7 @@ class Program : public DeviceProgram {
         const bool folds = extended_.bytes() > 0;
         store(folds ? extended_.data() : output, memory, stream);
         if (!folds) return;
-        Fold to_output = fold_;
+        FoldArguments to_output = fold_arguments_;
         to_output.target = output;
         gpu::fold(to_output, stream);
     }
@@ -90,12 +90,13 @@ class Program : public DeviceProgram {
             limit -= checked_multiply(element_count(spec.block.kept()),
                                       static_cast<index_t>(size_of(spec.block.target_type)));
         limit = std::max<index_t>(limit, 1);
-        const index_t there = workspace.bytes();
+        const index_t workspace_there = workspace.bytes();
         for (const bool keep : {true, false}) {
             if (keep && !spec.keep_spectrum) continue;
-            BlockGeometry geometry = block_geometry(spec.block, {0, 0}, limit + there, rates, keep);
+            BlockGeometry geometry =
+                block_geometry(spec.block, {0, 0}, limit + workspace_there, rates, keep);
             geometry.kernel_shift = spec.kernel_shift.z;
-            if (geometry.workspace_bytes() - std::min(there, workspace_bytes(geometry)) +
+            if (geometry.workspace_bytes() - std::min(workspace_there, workspace_bytes(geometry)) +
                     geometry.kernel_bytes <=
                 limit)
                 return geometry;
@@ -187,25 +188,25 @@ class Program : public DeviceProgram {
                         static_cast<std::int64_t>(i));
             begins[a] = lists.size();
             std::int64_t start = 0;
-            for (const auto& of_target : positions) {
+            for (const auto& target_positions : positions) {
                 lists.push_back(start);
-                start += static_cast<std::int64_t>(of_target.size());
+                start += static_cast<std::int64_t>(target_positions.size());
             }
             lists.push_back(start);
-            for (const auto& of_target : positions)
-                lists.insert(lists.end(), of_target.begin(), of_target.end());
+            for (const auto& target_positions : positions)
+                lists.insert(lists.end(), target_positions.begin(), target_positions.end());
         }
         fold_lists_ = upload(lists);
         const auto* const at = reinterpret_cast<const std::int64_t*>(fold_lists_.data());
         for (std::size_t a = 0; a < 3; ++a) {
             const auto extent = static_cast<std::size_t>(spec_.folded[static_cast<int>(a)]);
-            fold_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
+            fold_arguments_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
         }
-        fold_.extended = extended_.data();
-        fold_.extended_type = spec_.block.target_type;
-        fold_.extended_shape = spec_.block.kept();
-        fold_.target_type = spec_.folded_type;
-        fold_.target_shape = spec_.folded;
+        fold_arguments_.extended = extended_.data();
+        fold_arguments_.extended_type = spec_.block.target_type;
+        fold_arguments_.extended_shape = spec_.block.kept();
+        fold_arguments_.target_type = spec_.folded_type;
+        fold_arguments_.target_shape = spec_.folded;
     }
 
     // Loads contiguous planes of the input together, at most as many as the ring has slots.
@@ -267,20 +268,20 @@ class Program : public DeviceProgram {
     index_t workspace_grown_ = 0;  ///< bytes by which this program enlarged the workspace
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
-    Fold fold_;
+    FoldArguments fold_arguments_;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec) {
     require_device(spec.device);
-    return std::make_unique<Program>(spec);
+    return std::make_unique<BlockProgram>(spec);
 }
 
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision) {
     require_device(device);
-    const index_t own = own_length(device, axis, least, 1, complex_data, precision);
+    const index_t own = length_with_passes(device, axis, least, 1, complex_data, precision);
     return own > 0 ? own : good_fft_size(least, length_multiple(axis, 1, complex_data));
 }
 

@@ -64,7 +64,7 @@ class GpuEngine : public Engine {
 
   public:
     GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
-              const MachineRates& rates, std::shared_ptr<Gate> gate)
+              const MachineRates& rates, std::shared_ptr<BusGate> gate)
         : resources_{device,
                      index,
                      std::max(1, host_threads / 2),
@@ -74,7 +74,7 @@ class GpuEngine : public Engine {
                      StagingPool(staging_buffers * tasks_in_flight),
                      {},
                      {}} {
-        const DeviceFacts facts = device_facts(device);
+        const DeviceProperties properties = device_properties(device);
         const TransferRates transfers = transfer_rates(device);
         info_.name = message("gpu:", device);
         info_.index = index;
@@ -85,8 +85,8 @@ class GpuEngine : public Engine {
         info_.tasks_in_flight = tasks_in_flight;
         info_.rates = rates_.machine = rates;
         rates_.device = device;
-        rates_.memory = facts.memory_bytes_per_s * rates.gpu_pass_share;
-        rates_.multiply_adds = facts.processors * rates.gpu_multiply_adds;
+        rates_.memory = properties.memory_bytes_per_s * rates.gpu_pass_share;
+        rates_.multiply_adds = properties.processors * rates.gpu_multiply_adds;
         rates_.to_device = transfers.to_device;
         rates_.to_host = transfers.to_host;
     }
@@ -100,14 +100,14 @@ class GpuEngine : public Engine {
     index_t good_length(int axis, index_t least, int parts, bool complex_data,
                         Precision precision) const override {
         const index_t own =
-            own_length(resources_.device, axis, least, parts, complex_data, precision);
+            length_with_passes(resources_.device, axis, least, parts, complex_data, precision);
         return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
     }
 
     bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                         Precision precision) const override {
-        return own_length(resources_.device, axis, length, parts, complex_data, precision) ==
-               length;
+        return length_with_passes(resources_.device, axis, length, parts, complex_data,
+                                  precision) == length;
     }
 
     BlockCost estimate(const Block& block) const override {
@@ -135,7 +135,7 @@ class GpuEngine : public Engine {
                                          " does not run on a GPU: use the CPU"));
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
             if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
-            const TaskStreamsPool::Lease streams = resources_.streams.take();
+            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
             return std::make_shared<GpuKernel>(
                 direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
         });
@@ -162,14 +162,14 @@ class GpuEngine : public Engine {
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const PixelType type = block.sample_type();
         // Declared before the wait for the streams, so that memory outlives the work that uses it.
-        DevicePool::Lease workspace, spectra;
+        DevicePool::BorrowedMemory workspace, spectra;
         std::vector<double> factors;
         Volume folded_on_host;
-        const TaskStreamsPool::Lease lease = resources_.streams.take();
-        const TaskStreams& streams = *lease;
+        const TaskStreamsPool::BorrowedStreams borrowed_streams = resources_.streams.take();
+        const TaskStreams& streams = *borrowed_streams;
         const WaitAtEnd wait(streams);
         const auto upload = [&](char* target, const void* data, index_t bytes) {
-            check(fault_due(Fault::transfer)
+            check(fault_due(InjectedFault::transfer)
                       ? cudaErrorUnknown
                       : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
                                         cudaMemcpyHostToDevice, streams.compute),
@@ -243,12 +243,12 @@ class GpuEngine : public Engine {
                     static_cast<index_t>(size_of(output.target.type))};
             const BlockGeometry geometry = layout(block, pixels);
             const auto transform = make_block_transform(block, geometry, resources_.device);
-            const DevicePool::Lease workspace = [&] {
+            const DevicePool::BorrowedMemory workspace = [&] {
                 const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
                                        geometry.workspace_bytes());
                 return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
             }();
-            const TaskStreamsPool::Lease streams = resources_.streams.take();
+            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
             const BlockTask block_task{block,  geometry, *transform,      gathers, input,
                                        output, kernel,   workspace.get(), task};
             BlockRun block_run(resources_, *streams, block_task, context);
@@ -272,7 +272,7 @@ EngineList make_engines(const GpuOptions& options) {
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
                                     ? choose_transfer_gate(devices).gate
                                     : options.transfer_gate;
-    const auto gate = std::make_shared<Gate>(policy);
+    const auto gate = std::make_shared<BusGate>(policy);
     return make_on_devices<EngineList>(
         options, devices, [&](int device, int index, index_t limit_bytes, int host_threads) {
             return std::make_shared<GpuEngine>(device, index, limit_bytes, host_threads,

@@ -28,14 +28,14 @@ class Workspace : public DeviceWorkspace {
     int device() const override { return device_; }
     index_t bytes() const {
         index_t bytes = 0;
-        order_.between([&] { bytes = memory_.bytes(); });
+        order_.between_uses([&] { bytes = memory_.bytes(); });
         return bytes;
     }
     /// Enlarges the workspace to at least `bytes`. Returns the number of bytes added. Throws
     /// OutOfMemory.
     index_t grow(index_t bytes) {
         index_t grown = 0;
-        order_.between([&] {
+        order_.between_uses([&] {
             grown = -memory_.bytes();
             allocate(bytes);
             grown += memory_.bytes();
@@ -44,14 +44,14 @@ class Workspace : public DeviceWorkspace {
     }
 
     /// Calls work(as_left), which enqueues work on `stream` that uses `bytes` of the workspace,
-    /// after the work of other users. `as_left`: no other user has written to it since the last use
-    /// by `user`.
+    /// after the work of other users. `is_unchanged`: no other user has written to it since the
+    /// last use by `user`.
     template <class Work>
     void use(const void* user, index_t bytes, cudaStream_t stream, const Work& work) {
         order_.run(stream, [&] {
             allocate(bytes);  // already allocated, unless growing failed
-            const bool as_left = std::exchange(user_, user) == user;
-            work(as_left);
+            const bool is_unchanged = std::exchange(user_, user) == user;
+            work(is_unchanged);
         });
     }
     /// Valid only during use(), because the workspace may grow between uses.

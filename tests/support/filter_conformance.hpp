@@ -12,7 +12,7 @@ namespace convolume::testing {
 
 /// Whether an engine is expected to do some work: its types, posts and windows; methods and
 /// segments that it does not have are left out by its own estimates.
-using FilterWorkFilter = std::function<bool(const FilterWork&)>;
+using FilterWorkFilter = std::function<bool(const FilterSpec&)>;
 
 /// `cases` random banks, signals and ranges, each executed twice, against sums in double precision.
 void check_filter_engine(FilterEngine& engine, std::uint64_t seed, int cases,

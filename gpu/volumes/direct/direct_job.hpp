@@ -26,10 +26,10 @@ CONVOLUME_CONSTEXPR index_t packs_of(index_t samples) {
     return (samples + pack_size<T> - 1) / pack_size<T>;
 }
 
-/// A thread block computes a tile of outputs. Each thread computes one pack in each of some rows of
-/// some planes, so that a sample in a register is used in many sums. The packs of a warp are
+/// The outputs of a thread block. Each thread computes one pack in each of some rows of some
+/// planes, so that a sample in a register is used in many sums. The packs of a warp are
 /// consecutive.
-struct DirectTile {
+struct DirectShape {
     static constexpr int lanes = 32, warps = 8, threads = lanes * warps;
     static constexpr int thread_rows = 4, planes = 2;
     static constexpr int rows = thread_rows * warps;
@@ -108,7 +108,7 @@ struct DirectJob {
     /// of a sum grows with its length; 0: all tap groups.
     int groups_per_sum = 0;
     index_t planes = 1, kept_y = 1, kept_x = 1;
-    index_t tiles_y = 1, tiles_x = 1;
+    index_t blocks_y = 1, blocks_x = 1;
     PixelRows target;
     bool whole_packs = false;  ///< packs are stored without conversion
     T add{};
@@ -129,9 +129,9 @@ void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, Direct
         job.groups_per_sum = static_cast<int>(ceil_div(longest_sum, group));
     job.kept_y = kept_y;
     job.kept_x = kept_x;
-    job.tiles_y = ceil_div(kept_y, index_t{DirectTile::rows});
-    job.tiles_x = ceil_div(packs_of<T>(kept_x), index_t{DirectTile::lanes});
-    job.samples.last_row = (kept_y - 1) / DirectTile::thread_rows * DirectTile::thread_rows;
+    job.blocks_y = ceil_div(kept_y, index_t{DirectShape::rows});
+    job.blocks_x = ceil_div(packs_of<T>(kept_x), index_t{DirectShape::lanes});
+    job.samples.last_row = (kept_y - 1) / DirectShape::thread_rows * DirectShape::thread_rows;
     job.samples.last_pack = packs_of<T>(kept_x) - 1;
     job.samples.reach_rows = static_cast<int>(layout.reach_y());
     job.samples.reach_packs = static_cast<int>(layout.reach_packs<T>());
@@ -139,26 +139,26 @@ void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, Direct
 
 /// Returns the thread blocks that a job needs.
 template <class T, class Taps>
-index_t tiles(const DirectJob<T, Taps>& job) {
-    return job.tiles_x * job.tiles_y * ceil_div(job.planes, index_t{DirectTile::planes});
+index_t thread_blocks(const DirectJob<T, Taps>& job) {
+    return job.blocks_x * job.blocks_y * ceil_div(job.planes, index_t{DirectShape::planes});
 }
 
 /// The real type of a sample.
 template <class T>
-struct RealPart {
+struct RealTypeOf {
     using type = T;
 };
 template <class Real>
-struct RealPart<Complex<Real>> {
+struct RealTypeOf<Complex<Real>> {
     using type = Real;
 };
 template <class T>
-using real_part_t = typename RealPart<T>::type;
+using real_type_t = typename RealTypeOf<T>::type;
 
 /// Whether packs can be stored to the target without conversion.
 template <class T>
 bool takes_packs(const RowTarget& target) {
-    using Real = real_part_t<T>;
+    using Real = real_type_t<T>;
     using HostSample = std::conditional_t<std::is_same_v<T, Real>, Real, std::complex<Real>>;
     return target.pixels.type == pixel_type_of_v<HostSample> && target.kept_x % pack_size<T> == 0 &&
            target.pixels.row_stride % pack_size<T> == 0 &&
@@ -166,13 +166,13 @@ bool takes_packs(const RowTarget& target) {
            reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
 }
 
-struct DirectKernel {
+struct DirectCudaKernel {
     /// A CUDA kernel; its argument is a DirectJob with ConstantTaps if the layout has them,
     /// otherwise with GlobalTaps.
-    const void* kernel = nullptr;
+    const void* function = nullptr;
     index_t shared_bytes = 0;  ///< shared memory, without the totals of tap groups
 };
 template <class T>
-DirectKernel direct_kernel_for(const TapLayout& layout);
+DirectCudaKernel direct_cuda_kernel_for(const TapLayout& layout);
 
 }  // namespace convolume::gpu

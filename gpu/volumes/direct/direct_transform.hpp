@@ -27,7 +27,7 @@ std::unique_ptr<BlockTransform> make_direct_transform(const Block& block,
 
 /// Returns a kernel's taps in the order of their layout. A few taps stay in host memory and travel
 /// with every launch. Many taps (BlockGeometry::kernel_bytes) are copied to the device.
-DevicePool::Lease direct_taps(const Block& block, const ConstImageView& taps, DevicePool& pool,
-                              cudaStream_t stream);
+DevicePool::BorrowedMemory direct_taps(const Block& block, const ConstImageView& taps,
+                                       DevicePool& pool, cudaStream_t stream);
 
 }  // namespace convolume::gpu

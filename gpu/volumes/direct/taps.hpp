@@ -60,16 +60,16 @@ void with_tap_group(const TapLayout& layout, const F& f) {
     (std::make_index_sequence<widths.size() * heights.size()>{});
     if (!found)
         throw InternalError(
-            message("no kernel for tap groups of ", layout.height, " × ", layout.width));
+            message("no CUDA kernel for tap groups of ", layout.height, " × ", layout.width));
 }
 
 /// Returns the layout with the fewest cycles for a kernel of that shape.
 template <class T>
 TapLayout tap_layout(const Shape3& kernel);
 
-/// Returns the cycles of a multiprocessor that a warp takes for the products of its tile's plane
-/// with one plane of taps. On an H200 this is within 15 % of measurements for cubes of 3 to 7 taps,
-/// apart from memory.
+/// Returns the cycles of a multiprocessor that a warp takes for the products of one of its planes
+/// of outputs with one plane of taps. On an H200 this is within 15 % of measurements for cubes of 3
+/// to 7 taps, apart from memory.
 template <class T>
 double tap_plane_cycles(const TapLayout& layout);
 
