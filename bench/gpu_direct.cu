@@ -94,11 +94,11 @@ class SumsBench {
 
     /// As the library runs it.
     nlohmann::json library() {
-        const DirectCudaKernel kernel =
+        const DirectCudaKernel cuda_kernel =
             find_direct_cuda_kernel<T>(layout_);  // compiled here once more
         if (layout_.template are_constant<T>())
-            return time(kernel.kernel, kernel.shared_bytes, constant_job());
-        return time(kernel.kernel, kernel.shared_bytes, global_job());
+            return time(cuda_kernel.function, cuda_kernel.shared_bytes, constant_job());
+        return time(cuda_kernel.function, cuda_kernel.shared_bytes, global_job());
     }
 
     template <int Width, int Height, template <class, class> class Source>

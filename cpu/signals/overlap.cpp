@@ -121,7 +121,8 @@ class OverlapSave : public CpuFilters {
     }
 
   private:
-    // Filters the chunks of one unit, from chunk unit · packed on, through some of the filters.
+    // Filters the chunks of one unit, from chunk unit · per_transform on, through some of the
+    // filters.
     void run(const SignalView& signal, const ResultWriter<Sample>& writer, index_t unit,
              index_t chunks, const SampleRange& filters, Scratch scratch) const {
         const index_t length = bank_.length();
@@ -156,7 +157,7 @@ class OverlapSave : public CpuFilters {
         }
         bank_.transform(segment, spectrum);
 
-        // position in the segment at which results begin
+        // The position in the segment at which results begin
         const index_t kept = aliased_ + writer.before();
         const index_t results = results_of(first).count();
         const bool is_written_directly = writer.is_plain() && count == per_transform &&
@@ -228,8 +229,8 @@ class OverlapAdd : public CpuFilters {
     OverlapAdd(const FilterSpec& spec, const Sample* taps)
         : bank_(spec, taps),
           length_(spec.segment),
-          step_samples_(spec.segment - (spec.taps - 1)),
-          steps_(std::max<index_t>(2, ceil_div(length_, step_samples_))) {}
+          segment_samples_(spec.segment - (spec.taps - 1)),
+          steps_(std::max<index_t>(2, ceil_div(length_, segment_samples_))) {}
 
     static index_t scratch_bytes(const FilterSpec& spec) {
         return 3 * Scratch::room_for<Complex>(spec.segment) +
@@ -245,7 +246,7 @@ class OverlapAdd : public CpuFilters {
             spec, signal, result, overlap_add_section_samples(spec), resources,
             [&](const ResultSection<Sample>& section, double begin, double end) {
                 const index_t segments =
-                    ceil_div(section.range.count() + length_ - step_samples_, step_samples_);
+                    ceil_div(section.range.count() + length_ - segment_samples_, segment_samples_);
                 for (index_t step = 0; step < std::min(steps_, segments); ++step) {
                     const index_t in_step = ceil_div(segments - step, steps_);
                     const index_t units = ceil_div(in_step, per_transform);
@@ -282,13 +283,13 @@ class OverlapAdd : public CpuFilters {
         // Returns the index of a segment's first sample, which is also the first result that it
         // adds to.
         const auto start = [&](index_t p) {
-            return section.range.begin - (length_ - step_samples_) +
-                   (segments.step + (segments.first + p) * steps_) * step_samples_;
+            return section.range.begin - (length_ - segment_samples_) +
+                   (segments.step + (segments.first + p) * steps_) * segment_samples_;
         };
         const index_t count = std::min(per_transform, segments.count - segments.first);
         for (index_t p = 0; p < per_transform; ++p) {
             Sample* const row = per_transform == 1 ? reinterpret_cast<Sample*>(segment) : rows[p];
-            const index_t samples = p < count ? step_samples_ : 0;
+            const index_t samples = p < count ? segment_samples_ : 0;
             if (samples > 0) load_samples(signal, section.signal, start(p), samples, row);
             std::fill(row + samples, row + length_, Sample{});
         }
@@ -315,7 +316,7 @@ class OverlapAdd : public CpuFilters {
         Sample* const row = section.row(f) - section.range.begin;
         if (first_step) {
             std::copy(y + (begin - start), y + (end - start), row + begin);
-            const index_t covered = std::min(start + steps_ * step_samples_, section.range.end);
+            const index_t covered = std::min(start + steps_ * segment_samples_, section.range.end);
             if (covered > end) std::fill(row + end, row + covered, Sample{});
         } else if (end > begin) {
             constexpr index_t reals = sizeof(Sample) / sizeof(Real);
@@ -326,7 +327,7 @@ class OverlapAdd : public CpuFilters {
 
     Bank bank_;
     index_t length_;
-    index_t step_samples_;  ///< samples of the signal in each segment
+    index_t segment_samples_;  ///< samples of the signal in each segment
     index_t steps_;
 };
 
