@@ -38,8 +38,6 @@ struct CpuFilterTimes {
     /// Factors of time for lengths that are no power of 2: with prime factors up to 7, and with
     /// larger ones.
     double smooth_length = 1.2, other_length = 4;
-
-    friend bool operator==(const CpuFilterTimes&, const CpuFilterTimes&) = default;
 };
 
 /// Times of filter banks on a GPU, fitted to measurements on an H200. A "processor" is a
@@ -79,8 +77,6 @@ struct GpuFilterTimes {
     /// Share of the shorter of computing and moving data that is not hidden.
     double sum_not_hidden = 0.6;
     double sum_launch_s = 4e-6;
-
-    friend bool operator==(const GpuFilterTimes&, const GpuFilterTimes&) = default;
 };
 
 struct MachineRates {
@@ -144,10 +140,6 @@ struct MachineRates {
     /// Bytes by which a part of a row seems longer when it travels: rows of 1 KiB reach 0.71 of the
     /// full rate.
     double gpu_row_overhead_bytes = 400;
-
-    // Filter banks
-    CpuFilterTimes cpu_filters;
-    GpuFilterTimes gpu_filters;
 
     /// Returns the seconds to read or write `bytes` in contiguous runs of `run_bytes`: parts of
     /// rows take longer than whole planes.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/engine.hpp"
 #include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
@@ -83,27 +84,19 @@ void for_each_run(const ConstImageView& view, index_t first, index_t count, int 
     });
 }
 
-index_t sample_bytes(const ConstImageView& view) {
-    return static_cast<index_t>(size_of(view.type));
-}
-
-index_t view_bytes(const ConstImageView& view) {
-    return element_count(view.shape) * sample_bytes(view);
-}
-
 // Whether a device can copy the view's rows without staging buffers.
 bool is_reachable(const ConstImageView& view) {
     const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
                                view.strides.z >= view.strides.y * view.shape.y;
     const index_t last =
         (view.shape.z - 1) * view.strides.z + (view.shape.y - 1) * view.strides.y + view.shape.x;
-    return rows_in_order && is_page_locked(view.data, last * sample_bytes(view));
+    return rows_in_order && is_page_locked(view.data, last * sample_bytes(view.type));
 }
 
 // Copies between a directly accessible view and contiguous device memory.
 void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cudaStream_t stream) {
     const auto size = [&](index_t samples) {
-        return static_cast<std::size_t>(samples * sample_bytes(view));
+        return static_cast<std::size_t>(samples * sample_bytes(view.type));
     };
     const auto copy = [&](index_t z, std::size_t width, std::size_t pitch, std::size_t height) {
         char* const host =
@@ -205,7 +198,7 @@ void Uploader::upload(const ConstImageView& source, char* target) {
     inject_transfer_fault();
     if (!is_reachable(source)) return upload_staged(source, target);
     const BusGate::Lock bus_lock = context_.gate->lock_bus();
-    context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source),
+    context_.timeline->phase(Phase::host_to_device, stream_, bytes_of(source.shape, source.type),
                              [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
     if (bus_lock) check(cudaStreamSynchronize(stream_), "copying to the GPU");
 }
@@ -232,7 +225,7 @@ void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
 }
 
 void Uploader::upload_staged(const ConstImageView& source, char* target) {
-    const index_t bytes = sample_bytes(source);
+    const index_t bytes = sample_bytes(source.type);
     const index_t count = element_count(source.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
@@ -245,7 +238,7 @@ void Uploader::upload_staged(const ConstImageView& source, char* target) {
 
 void Uploader::upload(const BoxReader& read, const Box3& box, PixelType type, char* target) {
     inject_transfer_fault();
-    const auto bytes = static_cast<index_t>(size_of(type));
+    const auto bytes = sample_bytes(type);
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
         const Shape3 shape = piece.shape();
         upload_filled(element_count(shape) * bytes, target + first * bytes, [&](char* buffer) {
@@ -274,15 +267,15 @@ void Downloader::download(const char* source, const ImageView& target) {
     inject_transfer_fault();
     if (!is_reachable(target)) return download_staged(source, target);
     const BusGate::Lock bus_lock = context_.gate->lock_bus();
-    context_.timeline->phase(Phase::device_to_host, stream_, view_bytes(target), [&] {
-        copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_);
-    });
+    context_.timeline->phase(
+        Phase::device_to_host, stream_, bytes_of(target.shape, target.type),
+        [&] { copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_); });
     if (bus_lock) check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }
 
 void Downloader::download_staged(const char* source, const ImageView& target) {
     start_drainers(1);
-    const index_t bytes = sample_bytes(target);
+    const index_t bytes = sample_bytes(target.type);
     const index_t count = element_count(target.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
@@ -297,7 +290,7 @@ void Downloader::download(const char* source, const BoxWriter& write, const Box3
                           PixelType type) {
     inject_transfer_fault();
     start_drainers(std::min(context_.host_threads, most_writers));
-    const auto bytes = static_cast<index_t>(size_of(type));
+    const auto bytes = sample_bytes(type);
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
         const Shape3 shape = piece.shape();
         stage(source + first * bytes, element_count(shape) * bytes,

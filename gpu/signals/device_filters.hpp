@@ -66,10 +66,10 @@ std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const
 
 /// Return the bytes of one sample of a filter, and of one stored result.
 inline index_t sample_bytes(const FilterSpec& spec) {
-    return static_cast<index_t>(size_of(spec.sample_type()));
+    return convolume::sample_bytes(spec.sample_type());
 }
 inline index_t result_bytes(const FilterSpec& spec) {
-    return static_cast<index_t>(size_of(spec.result_type()));
+    return convolume::sample_bytes(spec.result_type());
 }
 /// Return the neighbors before and after each sample that the caller's function reads.
 inline index_t halo_before(const FilterSpec& spec) {

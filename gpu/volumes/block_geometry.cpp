@@ -32,10 +32,6 @@ index_t aligned(index_t bytes) {
     return round_up(bytes, DeviceMemory::alignment);
 }
 
-index_t bytes_of(PixelType type) {
-    return static_cast<index_t>(size_of(type));
-}
-
 // Whether there are passes along `axis` (0 is z), for rows or columns of that length.
 bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
     const bool is_double = precision == Precision::float64;
@@ -184,8 +180,8 @@ PlaneBytes expected_plane_bytes(const Block& block) {
     const BlockAxis &y = block.axes[1], &x = block.axes[2];
     const index_t source =
         block.source_plane > 0 ? block.source_plane : checked_multiply(y.loaded, x.loaded);
-    return {checked_multiply(source, bytes_of(block.source_type)),
-            checked_multiply(checked_multiply(y.kept, x.kept), bytes_of(block.target_type))};
+    return {checked_multiply(source, sample_bytes(block.source_type)),
+            checked_multiply(checked_multiply(y.kept, x.kept), sample_bytes(block.target_type))};
 }
 
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
@@ -261,7 +257,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
     const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
-        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return bytes / rate *
                (block.whole_rows ? 1 : 1 + rates.machine.gpu_row_overhead_bytes / row_bytes);
     };
@@ -270,7 +266,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
                             double rate) {
         if (rate == 0) return 0.0;
-        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return rates.machine.file_seconds(planes * plane_bytes, rate,
                                           block.whole_rows ? plane_bytes : row_bytes);
     };

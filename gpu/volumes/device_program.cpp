@@ -87,8 +87,7 @@ class BlockProgram : public DeviceProgram {
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
                                                     : usable_device_bytes(spec.device);
         if (!spec.fold_sources[0].empty())  // room for the continued image
-            limit -= checked_multiply(element_count(spec.block.kept()),
-                                      static_cast<index_t>(size_of(spec.block.target_type)));
+            limit -= bytes_of(spec.block.kept(), spec.block.target_type);
         limit = std::max<index_t>(limit, 1);
         const index_t workspace_there = workspace.bytes();
         for (const bool keep : {true, false}) {
@@ -145,8 +144,7 @@ class BlockProgram : public DeviceProgram {
     }
 
     void prepare_kernel(const DeviceProgramSpec& spec) {
-        const auto bytes =
-            element_count(spec.taps.shape) * static_cast<index_t>(size_of(spec.taps.type));
+        const index_t bytes = bytes_of(spec.taps.shape, spec.taps.type);
         const DeviceMemory taps(device_, bytes);
         check(cudaMemcpy(taps.data(), spec.taps.data, static_cast<std::size_t>(bytes),
                          cudaMemcpyHostToDevice),
@@ -173,9 +171,7 @@ class BlockProgram : public DeviceProgram {
     }
 
     void prepare_fold() {
-        extended_ = DeviceMemory(
-            device_, checked_multiply(element_count(spec_.block.kept()),
-                                      static_cast<index_t>(size_of(spec_.block.target_type))));
+        extended_ = DeviceMemory(device_, bytes_of(spec_.block.kept(), spec_.block.target_type));
         std::vector<std::int64_t> lists;
         std::array<std::size_t, 3> begins{};
         for (std::size_t a = 0; a < 3; ++a) {
@@ -226,7 +222,7 @@ class BlockProgram : public DeviceProgram {
             } else {
                 RowSource source;
                 source.pixels = {const_cast<char*>(static_cast<const char*>(input)) +
-                                     first * plane_samples * static_cast<index_t>(size_of(type)),
+                                     first * plane_samples * sample_bytes(type),
                                  type, plane_samples, spec_.source.x};
                 source.planes = run;
                 source.loaded_y = spec_.block.axes[1].loaded;
@@ -247,9 +243,9 @@ class BlockProgram : public DeviceProgram {
         const PixelType type = spec_.block.target_type;
         for (index_t begin = 0; begin < z.kept; begin += geometry_.ring) {
             RowTarget target;
-            target.pixels = {static_cast<char*>(output) +
-                                 begin * y.kept * x.kept * static_cast<index_t>(size_of(type)),
-                             type, y.kept * x.kept, x.kept};
+            target.pixels = {
+                static_cast<char*>(output) + begin * y.kept * x.kept * sample_bytes(type), type,
+                y.kept * x.kept, x.kept};
             target.planes = std::min(geometry_.ring, z.kept - begin);
             target.kept_begin_y = y.kept_begin;
             target.kept_y = y.kept;

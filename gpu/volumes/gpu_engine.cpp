@@ -179,13 +179,11 @@ class GpuEngine : public Engine {
         // The workspace holds the compact taps, their factors and the part's taps. Taps that are
         // used once have separate memory, which is small.
         const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
-        const auto bytes_of = [](const ConstImageView& view) {
-            return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
-        };
+        const index_t taps_bytes = bytes_of(taps.shape, taps.type);
         const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
-        const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
-        const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
-                                     static_cast<index_t>(size_of(type));
+        const index_t folded_at = aligned(taps_bytes) + aligned(factors_bytes);
+        const index_t folded_bytes =
+            geometry.kernel_planes * taps.shape.y * taps.shape.x * sample_bytes(type);
         const bool fold_on_device =
             folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
         workspace =
@@ -195,8 +193,8 @@ class GpuEngine : public Engine {
         char* part_at = workspace.get();
         if (fold_on_device) {
             factors = plane_factors(block, part, taps, undivided_complex);
-            char* const factors_at = part_at + aligned(bytes_of(taps));
-            upload(part_at, taps.data, bytes_of(taps));
+            char* const factors_at = part_at + aligned(taps_bytes);
+            upload(part_at, taps.data, taps_bytes);
             upload(factors_at, factors.data(), factors_bytes);
             PartKernel folded;
             folded.taps = part_at;
@@ -237,10 +235,9 @@ class GpuEngine : public Engine {
             const auto start = std::chrono::steady_clock::now();
             const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
             const PlaneBytes pixels{
-                std::max<index_t>(1, gathers.y.extent() * gathers.x.extent() *
-                                         static_cast<index_t>(size_of(input.source.type))),
-                block.axes[1].kept * block.axes[2].kept *
-                    static_cast<index_t>(size_of(output.target.type))};
+                std::max<index_t>(
+                    1, gathers.y.extent() * gathers.x.extent() * sample_bytes(input.source.type)),
+                block.axes[1].kept * block.axes[2].kept * sample_bytes(output.target.type)};
             const BlockGeometry geometry = layout(block, pixels);
             const auto transform = make_block_transform(block, geometry, resources_.device);
             const DevicePool::BorrowedMemory workspace = [&] {
