@@ -51,6 +51,7 @@ struct DeviceProgramSpec {
     std::shared_ptr<DeviceWorkspace> workspace;
 };
 
+/// A convolution prepared for data in device memory.
 class DeviceProgram {
   public:
     virtual ~DeviceProgram() = default;
@@ -66,6 +67,7 @@ class DeviceProgram {
     virtual bool keeps_spectrum() const = 0;
 };
 
+/// A filter bank prepared for signals in device memory.
 class DeviceFilterProgram {
   public:
     virtual ~DeviceFilterProgram() = default;

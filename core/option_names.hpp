@@ -75,7 +75,7 @@ inline constexpr auto names_of<KernelNormalization> =
                                                     {"sum", KernelNormalization::sum},
                                                     {"peak", KernelNormalization::peak}});
 
-/// Without the one that stands for an index.
+/// The kind `explicit_` has no name: it is written as an index.
 template <>
 inline constexpr auto names_of<KernelCenter::Kind> =
     std::to_array<NamedValue<KernelCenter::Kind>>({{"middle", KernelCenter::Kind::middle},
@@ -105,7 +105,7 @@ inline constexpr auto names_of<FilterMethod> =
                                              {"overlap-add", FilterMethod::overlap_add},
                                              {"partitioned", FilterMethod::partitioned}});
 
-/// Without the one that stands for an index.
+/// The kind `explicit_` has no name: it is written as an index.
 template <>
 inline constexpr auto names_of<FilterOrigin::Kind> =
     std::to_array<NamedValue<FilterOrigin::Kind>>({{"center", FilterOrigin::Kind::center},

@@ -98,7 +98,7 @@ auto measure_until_stopped(const Make& make) {
 // Makes an FFTW plan: calls `make` with the lengths and FFTW's flags, with the planner locked and
 // wisdom loaded.
 template <class Real, class Make>
-auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
+auto plan_locked(const TransformBatch& transforms, PlanningEffort effort, Make make) {
     throw_if_stopped();
     const PlannerLock lock;
     throw_if_stopped();  // the wait for the lock may have been long
@@ -109,7 +109,7 @@ auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
                                                   transforms.out_distance};
 
     auto plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE | FFTW_WISDOM_ONLY);
-    if (!plan && effort == Effort::measured) {
+    if (!plan && effort == PlanningEffort::measured) {
         plan = measure_until_stopped<Real>(
             [&] { return make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE); });
         save_wisdom<Real>();
@@ -129,17 +129,18 @@ auto fftw_complex_of(std::complex<Real>* data) {
 }  // namespace
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
-                       Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Complex* out,
+                       FftDirection direction, PlanningEffort effort)
     : plan_(plan_locked<Real>(
           transforms, effort, [&](const auto* length, const auto* batch, unsigned flags) {
-              const int sign = direction == Direction::forward ? FFTW_FORWARD : FFTW_BACKWARD;
+              const int sign = direction == FftDirection::forward ? FFTW_FORWARD : FFTW_BACKWARD;
               return FftwApi<Real>::plan_dft(1, length, 1, batch, fftw_complex_of(in),
                                              fftw_complex_of(out), sign, flags);
           })) {}
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Real* in, Complex* out, Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
+                       PlanningEffort effort)
     : plan_(plan_locked<Real>(transforms, effort,
                               [&](const auto* length, const auto* batch, unsigned flags) {
                                   return FftwApi<Real>::plan_dft_r2c(1, length, 1, batch, in,
@@ -147,7 +148,8 @@ FftPlan<Real>::FftPlan(const Transforms& transforms, Real* in, Complex* out, Eff
                               })) {}
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Real* out, Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
+                       PlanningEffort effort)
     : plan_(plan_locked<Real>(transforms, effort,
                               [&](const auto* length, const auto* batch, unsigned flags) {
                                   return FftwApi<Real>::plan_dft_c2r(

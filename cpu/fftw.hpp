@@ -13,7 +13,7 @@ namespace convolume::cpu {
 
 /// A set of equal 1D transforms: `count` transforms, `distance` apart, of `length` samples that are
 /// `stride` apart.
-struct Transforms {
+struct TransformBatch {
     index_t length;
     index_t count;
     index_t in_stride;
@@ -22,11 +22,11 @@ struct Transforms {
     index_t out_distance;
 };
 
-enum class Direction { forward, inverse };
+enum class FftDirection { forward, inverse };
 
 /// How thoroughly FFTW plans. Measuring takes some 0.1 s per plan, whatever its size, and makes
 /// transforms faster by a quarter to a half.
-enum class Effort {
+enum class PlanningEffort {
     quick,    ///< an earlier measurement (wisdom) if there is one, or an estimate
     measured  ///< an earlier measurement, or a new one that is saved in the wisdom
 };
@@ -42,12 +42,12 @@ class FftPlan {
     using Complex = std::complex<Real>;
 
     FftPlan() = default;
-    FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
-            Effort effort);
-    FftPlan(const Transforms& transforms, Real* in, Complex* out,
-            Effort effort);  ///< forward, real to half-complex
-    FftPlan(const Transforms& transforms, Complex* in, Real* out,
-            Effort effort);  ///< inverse; destroys its input
+    FftPlan(const TransformBatch& transforms, Complex* in, Complex* out, FftDirection direction,
+            PlanningEffort effort);
+    FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
+            PlanningEffort effort);  ///< forward, real to half-complex
+    FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
+            PlanningEffort effort);  ///< inverse; destroys its input
     ~FftPlan();
     FftPlan(FftPlan&& other) noexcept;
     FftPlan& operator=(FftPlan&& other) noexcept;

@@ -26,6 +26,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
 /// Returns the memory limit of streaming: the caller's, or a quarter of the free memory.
 index_t stream_limit(const FilterOptions& options);
 
+/// Everything that streaming needs, except its source and sink.
 struct StreamJob {
     const FilterProblem& problem;  ///< problem whose method and segment are chosen
     const SignalShape& shape;

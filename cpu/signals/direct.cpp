@@ -42,15 +42,16 @@ class DirectSums : public CpuFilters {
 
     static index_t scratch_bytes(const FilterSpec& spec) {
         const index_t filtered = direct_chunk + function_halo(spec);
-        return round_up(planes * Scratch::room_for<Real>(padded(filtered + spec.taps - 1)) +
-                            planes * Scratch::room_for<Real>(padded(filtered)) +
-                            (planes - 1) * Scratch::room_for<Sample>(filtered + spec.taps - 1) +
-                            ResultWriter<Sample>::scratch_bytes(spec, direct_chunk),
-                        static_cast<index_t>(Buffer::alignment));
+        return round_up(
+            planes * ScratchArena::room_for<Real>(padded(filtered + spec.taps - 1)) +
+                planes * ScratchArena::room_for<Real>(padded(filtered)) +
+                (planes - 1) * ScratchArena::room_for<Sample>(filtered + spec.taps - 1) +
+                ResultWriter<Sample>::scratch_bytes(spec, direct_chunk),
+            static_cast<index_t>(Buffer::alignment));
     }
 
     void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
-                const Resources& resources) const override {
+                const ExecutionResources& resources) const override {
         const ResultWriter<Sample> writer(spec, result, signal.signals, direct_chunk);
         const index_t per_signal = writer.chunks().count();
         const index_t units = signal.signals * per_signal;
@@ -68,7 +69,7 @@ class DirectSums : public CpuFilters {
                 const SampleRange results = writer.chunks()[chunk].results;
                 const index_t count = results.count() + writer.before() + writer.after();
 
-                Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+                ScratchArena scratch(static_cast<char*>(memory.data()) + thread * bytes);
                 Real* rows[2];
                 Real* sums[2];
                 for (index_t p = 0; p < planes; ++p) {

@@ -12,13 +12,13 @@ namespace convolume::cpu {
 class CpuFilters : public PreparedFilters {
   public:
     /// Memory and threads for an execution.
-    struct Resources {
+    struct ExecutionResources {
         BufferPool& memory;
         int threads;
         const ExecutionContext& context;
     };
     virtual void filter(const FilterSpec& spec, const SignalView& signal,
-                        const FilterResult& result, const Resources& resources) const = 0;
+                        const FilterResult& result, const ExecutionResources& resources) const = 0;
 };
 
 /// Prepares a bank with `Method`, a class template over the type of samples.

@@ -32,10 +32,12 @@ class SegmentBank {
         Buffer segment(bytes_of<Complex>(length_), "a segment");
         Complex* const in = segment.as<Complex>();
         // Estimated FFTW plans of single transforms are as fast as measured ones.
-        const Transforms one{length_, 1, 1, length_, 1, length_};
+        const TransformBatch one{length_, 1, 1, length_, 1, length_};
         Buffer other(bytes_of<Complex>(length_), "a segment");
-        forward_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::forward, Effort::quick);
-        inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), Direction::inverse, Effort::quick);
+        forward_ = FftPlan<Real>(one, in, other.as<Complex>(), FftDirection::forward,
+                                 PlanningEffort::quick);
+        inverse_ = FftPlan<Real>(one, in, other.as<Complex>(), FftDirection::inverse,
+                                 PlanningEffort::quick);
         for (index_t f = 0; f < spec.filters; ++f) {
             throw_if_stopped();
             std::fill(in, in + length_, Complex{});
@@ -92,14 +94,14 @@ class OverlapSave : public CpuFilters {
         : bank_(spec, taps), aliased_(spec.taps - 1) {}
 
     static index_t scratch_bytes(const FilterSpec& spec) {
-        return round_up(3 * Scratch::room_for<Complex>(spec.segment) +
-                            per_transform * Scratch::room_for<Sample>(spec.segment) +
+        return round_up(3 * ScratchArena::room_for<Complex>(spec.segment) +
+                            per_transform * ScratchArena::room_for<Sample>(spec.segment) +
                             ResultWriter<Sample>::scratch_bytes(spec, overlap_save_useful(spec)),
                         static_cast<index_t>(Buffer::alignment));
     }
 
     void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
-                const Resources& resources) const override {
+                const ExecutionResources& resources) const override {
         const ResultWriter<Sample> writer(spec, result, signal.signals, overlap_save_useful(spec));
         const index_t chunks = signal.signals * writer.chunks().count();
         const index_t units = ceil_div(chunks, per_transform);
@@ -113,7 +115,7 @@ class OverlapSave : public CpuFilters {
         ParallelLoop(threads, resources.context)
             .run(units * groups, 0, 1, [&](index_t task, int thread) {
                 const index_t group = task % groups;
-                Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+                ScratchArena scratch(static_cast<char*>(memory.data()) + thread * bytes);
                 run(signal, writer, task / groups, chunks,
                     {group * spec.filters / groups, (group + 1) * spec.filters / groups}, scratch);
             });
@@ -124,7 +126,7 @@ class OverlapSave : public CpuFilters {
     // Filters the chunks of one unit, from chunk unit · per_transform on, through some of the
     // filters.
     void run(const SignalView& signal, const ResultWriter<Sample>& writer, index_t unit,
-             index_t chunks, const SampleRange& filters, Scratch scratch) const {
+             index_t chunks, const SampleRange& filters, ScratchArena scratch) const {
         const index_t length = bank_.length();
         Complex* const segment = scratch.take<Complex>(length);
         Complex* const spectrum = scratch.take<Complex>(length);
@@ -233,12 +235,12 @@ class OverlapAdd : public CpuFilters {
           steps_(std::max<index_t>(2, ceil_div(length_, segment_samples_))) {}
 
     static index_t scratch_bytes(const FilterSpec& spec) {
-        return 3 * Scratch::room_for<Complex>(spec.segment) +
-               2 * Scratch::room_for<Sample>(spec.segment);
+        return 3 * ScratchArena::room_for<Complex>(spec.segment) +
+               2 * ScratchArena::room_for<Sample>(spec.segment);
     }
 
     void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
-                const Resources& resources) const override {
+                const ExecutionResources& resources) const override {
         const index_t bytes = scratch_bytes(spec);
         const BufferPool::BorrowedBuffer memory =
             resources.memory.take(bytes * resources.threads, resources.threads, "segments");
@@ -259,7 +261,7 @@ class OverlapAdd : public CpuFilters {
                             run(signal, section, {step, task / groups * per_transform, in_step},
                                 {group * spec.filters / groups,
                                  (group + 1) * spec.filters / groups},
-                                Scratch(static_cast<char*>(memory.data()) + thread * bytes));
+                                ScratchArena(static_cast<char*>(memory.data()) + thread * bytes));
                         });
                 }
             });
@@ -274,7 +276,7 @@ class OverlapAdd : public CpuFilters {
     };
 
     void run(const SignalView& signal, const ResultSection<Sample>& section,
-             const StepSegments& segments, const SampleRange& filters, Scratch scratch) const {
+             const StepSegments& segments, const SampleRange& filters, ScratchArena scratch) const {
         Complex* const segment = scratch.take<Complex>(length_);
         Complex* const spectrum = scratch.take<Complex>(length_);
         Complex* const product = scratch.take<Complex>(length_);

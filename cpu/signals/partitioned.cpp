@@ -63,8 +63,8 @@ class Partitioned : public CpuFilters {
                                 bytes_of<Complex>(stride(spec.segment)));
     }
     static index_t scratch_bytes(const FilterSpec& spec) {
-        return Scratch::room_for<Sample>(spec.segment) +
-               outputs_at_a_time * Scratch::room_for<Complex>(stride(spec.segment));
+        return ScratchArena::room_for<Sample>(spec.segment) +
+               outputs_at_a_time * ScratchArena::room_for<Complex>(stride(spec.segment));
     }
     static index_t signal_bytes(const FilterSpec& spec, index_t results) {
         const index_t inputs =
@@ -74,14 +74,14 @@ class Partitioned : public CpuFilters {
     }
 
     void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
-                const Resources& resources) const override {
+                const ExecutionResources& resources) const override {
         const index_t bytes = scratch_bytes(spec);
         const BufferPool::BorrowedBuffer memory =
             resources.memory.take(bytes * resources.threads, resources.threads, "partitions");
         const BufferPool::BorrowedBuffer spectra = resources.memory.take(
             signal_bytes(spec, result.range.count()), resources.threads, "the signal's spectra");
         const auto scratch_of = [&](int thread) {
-            return Scratch(static_cast<char*>(memory.data()) + thread * bytes);
+            return ScratchArena(static_cast<char*>(memory.data()) + thread * bytes);
         };
         for_each_section<Sample>(
             spec, signal, result, section_length(spec), resources,
@@ -119,13 +119,15 @@ class Partitioned : public CpuFilters {
     }
 
     void plan(Sample* samples, Complex* spectrum) {
-        const Transforms forth{length_, 1, 1, length_, 1, length_};
+        const TransformBatch forth{length_, 1, 1, length_, 1, length_};
         if constexpr (is_complex_sample<Sample>) {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, Direction::forward, Effort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, Direction::inverse, Effort::quick);
+            forward_ = FftPlan<Real>(forth, samples, spectrum, FftDirection::forward,
+                                     PlanningEffort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, FftDirection::inverse,
+                                     PlanningEffort::quick);
         } else {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, Effort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, Effort::quick);
+            forward_ = FftPlan<Real>(forth, samples, spectrum, PlanningEffort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, PlanningEffort::quick);
         }
     }
 
@@ -156,7 +158,7 @@ class Partitioned : public CpuFilters {
         }
         Complex* spectrum(index_t input) const { return spectra + input * stride(bank.length_); }
 
-        void transform(index_t input, Scratch scratch) const {
+        void transform(index_t input, ScratchArena scratch) const {
             if (is_zero(input)) return;
             Sample* const samples = scratch.template take<Sample>(bank.length_);
             load_samples(signal, section.signal, first_sample(input), bank.length_, samples);
@@ -164,7 +166,7 @@ class Partitioned : public CpuFilters {
         }
 
         /// Computes `count` outputs from `first` on, through filter f.
-        void filter(index_t f, index_t first, index_t count, Scratch scratch) const {
+        void filter(index_t f, index_t first, index_t count, ScratchArena scratch) const {
             Sample* const samples = scratch.template take<Sample>(bank.length_);
             Complex* sums[outputs_at_a_time];
             for (Complex*& sum : sums) sum = scratch.template take<Complex>(stride(bank.length_));

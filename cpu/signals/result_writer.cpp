@@ -25,14 +25,14 @@ ResultWriter<Sample>::ResultWriter(const FilterSpec& spec, const FilterResult& r
 template <class Sample>
 index_t ResultWriter<Sample>::scratch_bytes(const FilterSpec& spec, index_t longest) {
     // Room for the values that a function or the power computes.
-    return spec.power || spec.function ? Scratch::room_for<char>(checked_multiply(
+    return spec.power || spec.function ? ScratchArena::room_for<char>(checked_multiply(
                                              longest, sample_bytes(spec.result_type())))
                                        : 0;
 }
 
 template <class Sample>
 void ResultWriter<Sample>::store(index_t signal, index_t filter, index_t chunk, const Sample* y,
-                                 Scratch scratch) const {
+                                 ScratchArena scratch) const {
     const ResultChunk at = chunks_[chunk];
     const index_t count = at.results.count();
     const PixelType type = spec_.result_type();

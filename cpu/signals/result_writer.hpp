@@ -42,7 +42,7 @@ class ResultWriter {
     /// Post-processes and stores a chunk. `y` points to the filtered sample of the chunk's first
     /// result; y[-before()] … can be read.
     void store(index_t signal, index_t filter, index_t chunk, const Sample* y,
-               Scratch scratch) const;
+               ScratchArena scratch) const;
 
     /// Combines the peaks of windows that were computed in several chunks.
     void finish() const;
@@ -102,7 +102,7 @@ index_t section_bytes(const FilterSpec& spec, index_t longest, index_t results, 
 /// one chunk.
 template <class Sample, class Compute>
 void for_each_section(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
-                      index_t longest, const CpuFilters::Resources& resources,
+                      index_t longest, const CpuFilters::ExecutionResources& resources,
                       const Compute& compute) {
     const ResultWriter<Sample> writer(spec, result, signal.signals, section_chunk);
     const index_t chunks = writer.chunks().count();
@@ -142,11 +142,11 @@ void for_each_section(const FilterSpec& spec, const SignalView& signal, const Fi
                     .run(spec.filters * (last - first), done, done, [&](index_t task, int thread) {
                         const index_t f = task / (last - first);
                         const index_t chunk = first + task % (last - first);
-                        writer.store(
-                            s, f, chunk,
-                            section.row(f) +
-                                (writer.chunks()[chunk].results.begin - section.range.begin),
-                            Scratch(static_cast<char*>(scratch.data()) + thread * scratch_bytes));
+                        writer.store(s, f, chunk,
+                                     section.row(f) + (writer.chunks()[chunk].results.begin -
+                                                       section.range.begin),
+                                     ScratchArena(static_cast<char*>(scratch.data()) +
+                                                  thread * scratch_bytes));
                     });
             first = last;
         }

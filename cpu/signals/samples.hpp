@@ -49,9 +49,10 @@ const Sample* samples_at(const SignalView& signal, index_t s, index_t from, inde
     return space;
 }
 
-class Scratch {
+/// Hands out arrays from the scratch memory of one thread.
+class ScratchArena {
   public:
-    explicit Scratch(void* memory) : next_(static_cast<char*>(memory)) {}
+    explicit ScratchArena(void* memory) : next_(static_cast<char*>(memory)) {}
 
     /// Returns room for `count` elements.
     template <class T>

@@ -55,7 +55,7 @@ class FftBlock {
 
     /// Plans the transforms of `grid`. Immutable afterwards; all other members may run
     /// concurrently.
-    FftBlock(const Shape3& grid, bool complex_data, Effort effort,
+    FftBlock(const Shape3& grid, bool complex_data, PlanningEffort effort,
              const PlanningMemory<Real>& memory)
         : layout_(grid, complex_data),
           complex_data_(complex_data),
@@ -67,15 +67,16 @@ class FftBlock {
         Complex* const spectrum = memory.plane;
 
         const auto rows_of = [&](index_t in_distance, index_t out_distance) {
-            return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
+            return TransformBatch{layout_.length_x, layout_.row_batch, 1, in_distance, 1,
+                                  out_distance};
         };
         if (complex_data) {
             const index_t distance = row_distance<Complex>(layout_.length_x);
             Complex* const rows = static_cast<Complex*>(memory.scratch);
-            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
-                             effort};
-            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
-                             effort};
+            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum,
+                             FftDirection::forward, effort};
+            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows,
+                             FftDirection::inverse, effort};
         } else {
             const index_t distance = row_distance<Real>(layout_.length_x);
             Real* const rows = static_cast<Real*>(memory.scratch);
@@ -224,7 +225,8 @@ class ImprovingFft {
           complex_data_(complex_data),
           measured_(expected_s >= worth_measuring_s && can_measure(grid)),
           current_(std::make_shared<FftBlock<Real>>(
-              grid, complex_data, measured_ ? Effort::measured : Effort::quick, memory)) {}
+              grid, complex_data, measured_ ? PlanningEffort::measured : PlanningEffort::quick,
+              memory)) {}
 
     std::shared_ptr<const FftBlock<Real>> current() const {
         const std::lock_guard lock(mutex_);
@@ -239,8 +241,8 @@ class ImprovingFft {
             if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
             measured_ = true;  // others go on with the plans they have
         }
-        auto better =
-            std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
+        auto better = std::make_shared<FftBlock<Real>>(grid_, complex_data_,
+                                                       PlanningEffort::measured, memory);
         const std::lock_guard lock(mutex_);
         current_ = std::move(better);
     }

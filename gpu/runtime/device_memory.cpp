@@ -43,11 +43,11 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     check(fault_due(InjectedFault::allocation) ? cudaErrorMemoryAllocation
                                                : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
           purpose);
-    data_ = std::unique_ptr<void, FreeAndCount>(data, FreeAndCount{bytes});
+    data_ = std::unique_ptr<void, CountingDeleter>(data, CountingDeleter{bytes});
     count(bytes);
 }
 
-void DeviceMemory::FreeAndCount::operator()(void* data) const {
+void DeviceMemory::CountingDeleter::operator()(void* data) const {
     static_cast<void>(cudaFree(data));  // fails on a lost device, where nothing needs to be freed
     count(-bytes);
 }
@@ -207,7 +207,7 @@ SpreadMemory::SpreadMemory(const std::vector<DeviceShare>& shares, const char* p
     }
 }
 
-void SpreadMemory::FreeSpread::operator()(void* data) const {
+void SpreadMemory::SpreadDeleter::operator()(void* data) const {
     static_cast<void>(cudaFree(data));
 }
 

@@ -40,13 +40,13 @@ class DeviceMemory {
     void clear() const;
 
   private:
-    struct FreeAndCount {
+    struct CountingDeleter {
         index_t bytes;
         void operator()(void* data) const;
     };
 
     int device_ = 0;
-    std::unique_ptr<void, FreeAndCount> data_;
+    std::unique_ptr<void, CountingDeleter> data_;
 };
 
 /// A pool of allocations on one device, kept between uses. Thread-safe.
@@ -98,10 +98,10 @@ class SpreadMemory {
     }
 
   private:
-    struct FreeSpread {
+    struct SpreadDeleter {
         void operator()(void* data) const;
     };
-    std::unique_ptr<void, FreeSpread> data_;
+    std::unique_ptr<void, SpreadDeleter> data_;
 };
 
 }  // namespace convolume::gpu

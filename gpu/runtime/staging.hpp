@@ -36,12 +36,12 @@ class StagingPool {
     StagingPool& operator=(const StagingPool&) = delete;
 
     /// Returns a borrowed staging buffer to its pool.
-    struct ReturnBuffer {
+    struct BufferReturner {
         StagingPool* pool = nullptr;
         index_t bytes = 0;
         void operator()(char* data) const { pool->put_back({data, bytes}); }
     };
-    using StagingBuffer = std::unique_ptr<char, ReturnBuffer>;
+    using StagingBuffer = std::unique_ptr<char, BufferReturner>;
 
     /// Returns a staging buffer of at least `bytes`, which must not exceed buffer_bytes. Waits
     /// until one is free.

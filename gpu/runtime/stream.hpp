@@ -54,10 +54,10 @@ class CudaEvent {
     void wait() const { check(cudaEventSynchronize(*this), "working on the GPU"); }
 
   private:
-    struct Destroy {
+    struct EventDeleter {
         void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
     };
-    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy> event_;
+    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EventDeleter> event_;
 };
 
 /// Keeps uses of shared memory in order on the device, across CUDA streams and host threads.
@@ -113,11 +113,11 @@ struct TaskStreams : DeviceStreams {
 class TaskStreamsPool {
   public:
     /// Returns borrowed streams to their pool.
-    struct ReturnStreams {
+    struct StreamsReturner {
         TaskStreamsPool* pool;
         void operator()(TaskStreams* streams) const { pool->put_back(streams); }
     };
-    using BorrowedStreams = std::unique_ptr<TaskStreams, ReturnStreams>;
+    using BorrowedStreams = std::unique_ptr<TaskStreams, StreamsReturner>;
 
     /// Returns streams of the current device, which must always be the same.
     BorrowedStreams take() {

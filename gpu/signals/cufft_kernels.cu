@@ -19,8 +19,8 @@ __device__ Target as(Real value) {
 }
 template <class Target, class Real>
 __device__ Target as(Complex<Real> value) {
-    using Part = decltype(Target{}.re);
-    return {static_cast<Part>(value.re), static_cast<Part>(value.im)};
+    using Component = decltype(Target{}.re);
+    return {static_cast<Component>(value.re), static_cast<Component>(value.im)};
 }
 
 template <class Source, class Target>

@@ -50,9 +50,9 @@ struct TaskGathers {
 };
 
 /// A kernel on the device: its spectra, or the taps of its part if it is used once.
-class GpuKernel : public EngineKernel {
+class GpuEngineKernel : public EngineKernel {
   public:
-    GpuKernel(DevicePool::BorrowedMemory memory, const DeviceTaps& taps, bool transformed)
+    GpuEngineKernel(DevicePool::BorrowedMemory memory, const DeviceTaps& taps, bool transformed)
         : memory_(std::move(memory)), taps_(taps), transformed_(transformed) {}
     /// Returns null if the taps are not transformed yet.
     char* spectra() const { return transformed_ ? memory_.get() : nullptr; }
@@ -85,7 +85,7 @@ struct BlockTask {
     const TaskGathers& gathers;
     const BlockInput& input;
     const BlockOutput& output;
-    const GpuKernel& kernel;
+    const GpuEngineKernel& kernel;
     char* workspace;
     int number;
 };

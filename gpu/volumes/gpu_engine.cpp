@@ -136,7 +136,7 @@ class GpuEngine : public Engine {
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
             if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
             const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
-            return std::make_shared<GpuKernel>(
+            return std::make_shared<GpuEngineKernel>(
                 direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
         });
     }
@@ -144,7 +144,7 @@ class GpuEngine : public Engine {
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override {
-        const auto* const prepared = dynamic_cast<const GpuKernel*>(&kernel);
+        const auto* const prepared = dynamic_cast<const GpuEngineKernel*>(&kernel);
         if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
         throw_if_stopped(context);
         if (block.algorithm == Algorithm::direct)
@@ -220,16 +220,16 @@ class GpuEngine : public Engine {
         device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
         if (once) {
             streams.compute.wait();
-            return std::make_shared<GpuKernel>(workspace, device_taps, false);
+            return std::make_shared<GpuEngineKernel>(workspace, device_taps, false);
         }
         spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
         // cuFFT's work area may overlap the taps, because it is used after they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
-        return std::make_shared<GpuKernel>(spectra, device_taps, true);
+        return std::make_shared<GpuEngineKernel>(spectra, device_taps, true);
     }
 
-    ExecutionReport run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
+    ExecutionReport run(const Block& block, const GpuEngineKernel& kernel, const BlockInput& input,
                         const BlockOutput& output, int task, const ExecutionContext& context) {
         return with_device([&] {
             const auto start = std::chrono::steady_clock::now();
