@@ -98,7 +98,7 @@ struct Block {
     /// columns.
     index_t source_plane = 0;
     bool whole_rows =
-        true;  ///< the block covers whole rows of the images: parts of rows travel slower
+        true;  ///< the block covers whole rows of the images: partial rows travel slower
     /// Expected type of inputs: decides transfer times.
     PixelType source_type = PixelType::float32;
     PixelType target_type = PixelType::float32;  ///< expected type of outputs

@@ -88,9 +88,9 @@ double fft_cost_per_sample(index_t n) {
                     " has a prime factor above 7: take a length from good_fft_size"));
     if (n <= table_end) return table_cost(n);
     // With equal radices the cost per sample grows with log n.
-    const index_t known = largest_table_divisor(n);
-    return table_cost(known) * std::log(static_cast<double>(n)) /
-           std::log(static_cast<double>(known));
+    const index_t table_length = largest_table_divisor(n);
+    return table_cost(table_length) * std::log(static_cast<double>(n)) /
+           std::log(static_cast<double>(table_length));
 }
 
 index_t good_fft_size(index_t n, index_t step) {

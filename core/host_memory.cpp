@@ -118,8 +118,8 @@ std::optional<GroupMount> find_mount(const fs::path& root, const GroupHierarchy&
     return {};
 }
 
-// Returns the path of a group below its mount point. In a container, a part of the hierarchy may be
-// mounted as if it were the whole.
+// Returns the path of a group below its mount point. In a container, a subtree of the hierarchy may
+// be mounted as if it were the whole.
 fs::path below_mount(const std::string& group, const std::string& mounted) {
     if (mounted == "/") return fs::path(group).relative_path();
     const bool inside = group.starts_with(mounted) &&
@@ -145,7 +145,7 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
     fs::path folder = mount->point;
     apply(folder);
     for (const fs::path& step : below_mount(*group, mount->root)) {
-        if (step == "..") return;  // the group is outside the mounted part
+        if (step == "..") return;  // the group is outside the mounted subtree
         folder /= step;
         apply(folder);
     }

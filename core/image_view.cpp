@@ -112,9 +112,9 @@ ByteRange byte_range(const ConstImageView& view) {
 
 bool overlap(const ConstImageView& a, const ConstImageView& b) {
     if (element_count(a.shape) == 0 || element_count(b.shape) == 0) return false;
-    const ByteRange bytes_of_a = byte_range(a);
-    const ByteRange bytes_of_b = byte_range(b);
-    return bytes_of_a.begin < bytes_of_b.end && bytes_of_b.begin < bytes_of_a.end;
+    const ByteRange range_a = byte_range(a);
+    const ByteRange range_b = byte_range(b);
+    return range_a.begin < range_b.end && range_b.begin < range_a.end;
 }
 
 namespace {

@@ -22,10 +22,10 @@ struct CpuFilterTimes {
     double sum_s = 0.1e-9;  ///< a float added to a result
     /// A real sample of a real transform that is made from a complex one.
     double join_s = 0.2e-9;
-    double store_s = 0.3e-9;               ///< a float copied from a segment to memory
-    double load_s = 0.2e-9;                ///< a float copied from memory to a segment
-    double far_byte_s = 0.2e-9;            ///< a byte of spectra beyond a core's cache
-    double near_bytes = 0.75 * (1 << 20);  ///< bytes of spectra that a core's cache holds
+    double store_s = 0.3e-9;                 ///< a float copied from a segment to memory
+    double load_s = 0.2e-9;                  ///< a float copied from memory to a segment
+    double uncached_byte_s = 0.2e-9;         ///< a byte of spectra beyond a core's cache
+    double cached_bytes = 0.75 * (1 << 20);  ///< bytes of spectra that a core's cache holds
     double memory_byte_s = 0.02e-9;  ///< a byte read or written in memory, all threads together
     double step_s = 0.1e-6;          ///< overhead for each segment and filter
     double task_s = 0.3e-6;
@@ -88,7 +88,7 @@ struct MachineRates {
     double column_fft_s = 0.7e-9;  ///< a sample in a column that lies in cache, for any length
     double strided_s = 0.5e-9;     ///< a sample loaded from or stored to a column in memory
     double row_s = 0.25e-9;        ///< a sample loaded from or stored to an image row
-    double planning_s = 3e-3;      ///< FFTW's estimated plans for rows
+    double planning_s = 3e-3;      ///< time to make FFTW's estimated plans for rows
     double passes_s = 15e-6;       ///< distributing the rows and columns of a block over threads
 
     // Direct sums on the CPU, one thread
@@ -137,12 +137,12 @@ struct MachineRates {
     double gpu_direct_not_hidden = 0.3, gpu_device_taps_factor = 1.25;
     /// Rate of transfers through staging buffers, relative to page-locked memory.
     double gpu_staged_share = 0.7;
-    /// Bytes by which a part of a row seems longer when it travels: rows of 1 KiB reach 0.71 of the
+    /// Bytes by which a partial row seems longer when it travels: rows of 1 KiB reach 0.71 of the
     /// full rate.
     double gpu_row_overhead_bytes = 400;
 
-    /// Returns the seconds to read or write `bytes` in contiguous runs of `run_bytes`: parts of
-    /// rows take longer than whole planes.
+    /// Returns the seconds to read or write `bytes` in contiguous runs of `run_bytes`: partial rows
+    /// take longer than whole planes.
     double file_seconds(double bytes, double bytes_per_s, double run_bytes) const {
         return bytes / bytes_per_s + bytes / run_bytes * file_run_s;
     }

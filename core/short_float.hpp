@@ -34,7 +34,7 @@ class ShortFormat {
     /// be as large as their sum, which can be represented with one or two significant bits less.
     /// For at most 2^12 samples, whose errors do not cancel so well, these bits are kept and the
     /// largest value is √count times the mean.
-    static ShortFormat of_mean(index_t count, float mean) {
+    static ShortFormat for_mean(index_t count, float mean) {
         const int log2_root = log2_of_root(count);
         return log2_root <= 6 ? ShortFormat(count, mean)
                               : with_largest(exponent_of(mean) + 2 * log2_root + 1, 5);

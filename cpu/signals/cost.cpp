@@ -59,7 +59,7 @@ double memory_bytes(const FilterSpec& spec, index_t signals, index_t outputs) {
 double fetch_s(const FilterSpec& spec) {
     const double spectrum = static_cast<double>(spec.segment) * 8 * size_factor(spec);
     const double met = spectrum * (static_cast<double>(spec.filters) + 4);
-    return spectrum * times.far_byte_s * std::clamp(met / times.near_bytes - 1, 0.0, 1.0);
+    return spectrum * times.uncached_byte_s * std::clamp(met / times.cached_bytes - 1, 0.0, 1.0);
 }
 
 std::optional<FilterCost> direct_cost(const FilterSpec& spec, index_t signals, index_t outputs,

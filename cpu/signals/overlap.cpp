@@ -23,7 +23,7 @@ class SegmentBank {
   public:
     using Real = real_of<Sample>;
     using Complex = std::complex<Real>;
-    /// Segments of signals in one transform.
+    /// Number of segments in one transform.
     static constexpr index_t per_transform = is_complex_sample<Sample> ? 1 : 2;
 
     /// `taps` holds filters × taps samples.

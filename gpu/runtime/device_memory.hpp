@@ -56,7 +56,7 @@ class DevicePool {
     /// lifetime.
     using BorrowedMemory = std::shared_ptr<char>;
 
-    /// `limit_bytes`: 0 for no limit.
+    /// Makes an empty pool; `limit_bytes` 0: no limit.
     DevicePool(int device, index_t limit_bytes);
     ~DevicePool();
 

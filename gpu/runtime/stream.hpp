@@ -67,8 +67,8 @@ class StreamOrder {
     template <class Work>
     void run(cudaStream_t stream, const Work& work) {
         const std::lock_guard lock(mutex_);
-        // The stream's number, not its handle: cudaStreamPerThread is another stream in each
-        // thread, and a new stream may have the handle of a destroyed one.
+        // The number of the CUDA stream, not its handle: cudaStreamPerThread is another CUDA stream
+        // in each thread, and a new one may have the handle of a destroyed one.
         unsigned long long id = 0;
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
         if (last_use_ && id != last_stream_id_) last_use_->hold_back(stream);
@@ -112,14 +112,14 @@ struct TaskStreams : DeviceStreams {
 /// A pool of task streams. Thread-safe.
 class TaskStreamsPool {
   public:
-    /// Returns borrowed streams to their pool.
+    /// Returns borrowed CUDA streams to their pool.
     struct StreamsReturner {
         TaskStreamsPool* pool;
         void operator()(TaskStreams* streams) const { pool->put_back(streams); }
     };
     using BorrowedStreams = std::unique_ptr<TaskStreams, StreamsReturner>;
 
-    /// Returns streams of the current device, which must always be the same.
+    /// Returns task streams of the current device, which must always be the same.
     BorrowedStreams take() {
         const std::lock_guard lock(mutex_);
         if (idle_.empty()) return BorrowedStreams(new TaskStreams, {this});
@@ -142,7 +142,7 @@ class TaskStreamsPool {
 /// their work uses can be reused.
 class WaitAtEnd {
   public:
-    /// Null streams are ignored.
+    /// Null CUDA streams are ignored.
     WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
     explicit WaitAtEnd(const DeviceStreams& streams)
         : WaitAtEnd{streams.up, streams.compute, streams.down} {}

@@ -96,8 +96,8 @@ __global__ void store_cuda_kernel(const Value* rows, RowResults results, void* t
     using Result = std::conditional_t<power, Real, Value>;
     const index_t length =
         results.window.kind == WindowPost::Kind::none ? 1 : results.window.length;
-    const index_t phase = results.before % length;
-    const index_t first = phase == 0 ? 0 : length - phase;
+    const index_t offset_in_window = results.before % length;
+    const index_t first = offset_in_window == 0 ? 0 : length - offset_in_window;
     auto* const stored = static_cast<Result*>(target) + (results.before + first) / length;
     for (index_t i = first_item(); first + i * length < results.count; i += item_step())
         stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);

@@ -161,7 +161,8 @@ class GpuEngine : public Engine {
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const PixelType type = block.sample_type();
-        // Declared before the wait for the streams, so that memory outlives the work that uses it.
+        // Declared before the wait for the CUDA streams, so that memory outlives the work that uses
+        // it.
         DevicePool::BorrowedMemory workspace, spectra;
         std::vector<double> factors;
         Volume folded_on_host;
