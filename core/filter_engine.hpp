@@ -69,7 +69,7 @@ struct FilterCost {
     double seconds = 0;       ///< predicted for all signals, transfers included
     index_t work_bytes = 0;   ///< bytes of the engine's memory, spectra included
     index_t host_bytes = 0;   ///< bytes of host memory through which a GPU's transfers pass
-    std::string description;  ///< "segments of 4096 in shared memory"
+    std::string description;  ///< such as "segments of 4096 in shared memory"
 };
 
 /// A bank of filters prepared by an engine. Immutable.

@@ -14,7 +14,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/column_fft.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included first
 #include <hwy/highway.h>
 
 #ifndef CONVOLUME_COLUMN_FFT_ARGUMENTS

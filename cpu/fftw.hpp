@@ -45,9 +45,9 @@ class FftPlan {
     FftPlan(const TransformBatch& transforms, Complex* in, Complex* out, FftDirection direction,
             PlanningEffort effort);
     FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
-            PlanningEffort effort);  ///< forward, real to half-complex
+            PlanningEffort effort);  ///< plans forward transforms, real to half-complex
     FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
-            PlanningEffort effort);  ///< inverse; destroys its input
+            PlanningEffort effort);  ///< plans inverse transforms, which destroy their input
     ~FftPlan();
     FftPlan(FftPlan&& other) noexcept;
     FftPlan& operator=(FftPlan&& other) noexcept;

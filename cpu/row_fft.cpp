@@ -16,7 +16,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/row_fft.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included first
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -163,7 +163,8 @@ index_t even_half(index_t length) {
     return length / 2;
 }
 
-// Returns the rows of scratch memory for a spectrum: half + 1, rounded up to an even number.
+// Returns the number of rows of scratch memory for a spectrum: half + 1, rounded up to an even
+// number.
 index_t transposed_rows(index_t half) {
     return round_up(half + 1, index_t{2});
 }

@@ -8,7 +8,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/vector_loops.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included first
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();

@@ -342,8 +342,8 @@ class FilterProgram : public DeviceFilterProgram {
         const auto cost = estimate_device_filters(spec, signals, outputs, rates);
         if (!cost)
             throw GpuUnavailable(
-                "no way of filtering on a GPU does this work: leave method and segment open, and "
-                "pick peaks from shorter windows");
+                "no filter method of a GPU can do this: leave method and segment open, and "
+                "choose shorter windows for peaks");
         cost_ = *cost;
         spec.method = cost->method;
         spec.segment = cost->segment;
