@@ -84,8 +84,8 @@ class DeviceTimeline {
 
 enum class BusDirection { to_device, to_host };
 
-/// Arbitrates transfers between host and devices. hold() covers all transfers of a task in one
-/// direction, and step() covers one transfer. The policy decides which of the two locks.
+/// Arbitrates transfers between host and devices. lock_link() covers all transfers of a task in one
+/// direction, and lock_bus() covers one transfer. The policy decides which of the two locks.
 class BusGate {
   public:
     using Lock = std::unique_lock<std::mutex>;

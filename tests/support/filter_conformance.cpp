@@ -84,7 +84,7 @@ Row random_row(Random& random, index_t count, bool complex) {
     return row;
 }
 
-FilterCase random_case(Random& random, const FilterWorkFilter& can) {
+FilterCase random_case(Random& random, const FilterSpecPredicate& can) {
     FilterCase c;
     do {
         c = {};
@@ -286,7 +286,7 @@ std::string run_case(FilterEngine& engine, const FilterCase& c) {
 }  // namespace
 
 void check_filter_engine(FilterEngine& engine, std::uint64_t seed, int cases,
-                         const FilterWorkFilter& can) {
+                         const FilterSpecPredicate& can) {
     int failures = 0;
     int done = 0;
     for (int n = 0; done < cases && n < 4 * cases && failures < 5; ++n) {
