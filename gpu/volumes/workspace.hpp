@@ -43,9 +43,9 @@ class Workspace : public DeviceWorkspace {
         return grown;
     }
 
-    /// Calls work(as_left), which enqueues work on `stream` that uses `bytes` of the workspace,
-    /// after the work of other users. `is_unchanged`: no other user has written to it since the
-    /// last use by `user`.
+    /// Calls work(is_unchanged), which enqueues work on `stream` that uses `bytes` of the
+    /// workspace, after the work of other users. `is_unchanged`: no other user has written to it
+    /// since the last use by `user`.
     template <class Work>
     void use(const void* user, index_t bytes, cudaStream_t stream, const Work& work) {
         order_.run(stream, [&] {
