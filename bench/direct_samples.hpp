@@ -13,11 +13,11 @@ template <class T, class Context>
 class StagedTiles {
   public:
     CONVOLUME_DEVICE StagedTiles(const Context& context, char* shared,
-                                 const DirectSamples<T>& samples, const DirectPlace& place,
+                                 const DirectSamples<T>& samples, const ThreadPosition& position,
                                  int planes, int rows, int packs)
         : context_(context),
           samples_(samples),
-          place_(place),
+          position_(position),
           tiles_(reinterpret_cast<Pack<T>*>(shared)),
           planes_(planes),
           rows_(rows),
@@ -28,7 +28,7 @@ class StagedTiles {
         context_.wait_copies();
         context_.sync();
         if (plane + 1 < planes_) stage(plane + 1);
-        at_ = tile(plane) + place_.warp * DirectTile::thread_rows * packs_ + place_.lane;
+        at_ = tile(plane) + position_.warp * DirectShape::thread_rows * packs_ + position_.lane;
     }
     CONVOLUME_DEVICE Pack<T> load(int row, int pack) const { return at_[row * packs_ + pack]; }
 
@@ -39,19 +39,20 @@ class StagedTiles {
   private:
     CONVOLUME_DEVICE Pack<T>* tile(int plane) const { return tiles_ + plane % 2 * rows_ * packs_; }
     CONVOLUME_DEVICE void stage(int plane) const {
-        const Pack<T>* const from = plane_of(samples_, place_.plane + plane);
-        for (int row = place_.warp; row < rows_; row += DirectTile::warps) {
+        const Pack<T>* const from = plane_of(samples_, position_.plane + plane);
+        for (int row = position_.warp; row < rows_; row += DirectShape::warps) {
             const Pack<T>* const line =
-                from + least(place_.tile_row + row, samples_.rows - 1) * samples_.row_packs;
-            for (int pack = place_.lane; pack < packs_; pack += DirectTile::lanes)
-                context_.copy_async(tile(plane) + row * packs_ + pack,
-                                    line + least(place_.tile_pack + pack, samples_.row_packs - 1));
+                from + least(position_.first_row + row, samples_.rows - 1) * samples_.row_packs;
+            for (int pack = position_.lane; pack < packs_; pack += DirectShape::lanes)
+                context_.copy_async(
+                    tile(plane) + row * packs_ + pack,
+                    line + least(position_.first_pack + pack, samples_.row_packs - 1));
         }
     }
 
     const Context& context_;
     const DirectSamples<T>& samples_;
-    DirectPlace place_;
+    ThreadPosition position_;
     Pack<T>* tiles_;
     int planes_, rows_, packs_;
     const Pack<T>* at_ = nullptr;
@@ -62,15 +63,15 @@ template <class T, class Context>
 class SharedSamples : public StagedTiles<T, Context> {
   public:
     static index_t bytes(const TapLayout& taps) {
-        return StagedTiles<T, Context>::bytes(DirectTile::rows + taps.reach_y(),
-                                              DirectTile::lanes + taps.template reach_packs<T>());
+        return StagedTiles<T, Context>::bytes(DirectShape::rows + taps.reach_y(),
+                                              DirectShape::lanes + taps.template reach_packs<T>());
     }
     CONVOLUME_DEVICE SharedSamples(const Context& context, char* shared,
-                                   const DirectSamples<T>& samples, const DirectPlace& place,
+                                   const DirectSamples<T>& samples, const ThreadPosition& position,
                                    int planes)
-        : StagedTiles<T, Context>(context, shared, samples, place, planes,
-                                  DirectTile::rows + samples.reach_rows,
-                                  DirectTile::lanes + samples.reach_packs) {}
+        : StagedTiles<T, Context>(context, shared, samples, position, planes,
+                                  DirectShape::rows + samples.reach_rows,
+                                  DirectShape::lanes + samples.reach_packs) {}
 };
 
 /// The tile's interior in shared memory, its halo through the caches, where the neighbors' loads
@@ -79,16 +80,16 @@ template <class T, class Context>
 class CachedHaloSamples : public StagedTiles<T, Context> {
   public:
     static index_t bytes(const TapLayout&) {
-        return StagedTiles<T, Context>::bytes(DirectTile::rows, DirectTile::lanes);
+        return StagedTiles<T, Context>::bytes(DirectShape::rows, DirectShape::lanes);
     }
     CONVOLUME_DEVICE CachedHaloSamples(const Context& context, char* shared,
-                                       const DirectSamples<T>& samples, const DirectPlace& place,
-                                       int planes)
-        : StagedTiles<T, Context>(context, shared, samples, place, planes, DirectTile::rows,
-                                  DirectTile::lanes),
-          cached_(context, shared, samples, place, planes),
-          rows_inside_(DirectTile::rows - place.warp * DirectTile::thread_rows),
-          packs_inside_(DirectTile::lanes - place.lane) {}
+                                       const DirectSamples<T>& samples,
+                                       const ThreadPosition& position, int planes)
+        : StagedTiles<T, Context>(context, shared, samples, position, planes, DirectShape::rows,
+                                  DirectShape::lanes),
+          cached_(context, shared, samples, position, planes),
+          rows_inside_(DirectShape::rows - position.warp * DirectShape::thread_rows),
+          packs_inside_(DirectShape::lanes - position.lane) {}
     CONVOLUME_DEVICE void enter(int plane) {
         StagedTiles<T, Context>::enter(plane);
         cached_.enter(plane);

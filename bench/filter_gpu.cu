@@ -130,34 +130,34 @@ double error_of(const Case& c, const Data& data) {
 
 // Milliseconds of one run, the median of several.
 nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index_t segment) {
-    FilterWork work;
-    work.filters = c.filters;
-    work.taps = c.taps;
-    work.complex_data = c.complex_data;
-    work.precision = c.double_precision ? Precision::float64 : Precision::float32;
-    work.power = c.post == "power";
-    work.method = method;
-    work.segment = segment;
+    FilterSpec spec;
+    spec.filters = c.filters;
+    spec.taps = c.taps;
+    spec.complex_data = c.complex_data;
+    spec.precision = c.double_precision ? Precision::float64 : Precision::float32;
+    spec.power = c.post == "power";
+    spec.method = method;
+    spec.segment = segment;
     if (c.post == "slope")
-        work.function = c.complex_data ? device_sample_function<gpu::Complex<float>>(Slope{}, 1, 1)
+        spec.function = c.complex_data ? device_sample_function<gpu::Complex<float>>(Slope{}, 1, 1)
                                        : device_sample_function<float>(Slope{}, 1, 1);
     if (c.post == "peak") {
-        work.window = {WindowPost::Kind::peak, 64};
-        work.power = c.complex_data;
+        spec.window = {WindowPost::Kind::peak, 64};
+        spec.power = c.complex_data;
     }
     const index_t values = c.taps * c.filters * (c.complex_data ? 2 : 1);
     const std::vector<double> taps(data.host_taps.begin(),
                                    data.host_taps.begin() + static_cast<std::ptrdiff_t>(values));
     const std::vector<float> float_taps(taps.begin(), taps.end());
     const auto program = gpu::make_device_filter_program(
-        0, work, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
+        0, spec, c.double_precision ? static_cast<const void*>(taps.data()) : float_taps.data(), 1,
         c.samples);
 
     const SignalView signal{data.signal(), 1, c.samples, 0, c.samples};
     FilterResult result;
     result.range = {(c.taps - 1) / 2, (c.taps - 1) / 2 + c.samples};
     result.data = data.results();
-    result.filter_stride = work.window.stored(c.samples);
+    result.filter_stride = spec.window.stored(c.samples);
     result.signal_stride = c.filters * result.filter_stride;
     cudaEvent_t begin, end;
     check(cudaEventCreate(&begin), "an event");

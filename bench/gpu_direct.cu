@@ -31,7 +31,7 @@ namespace {
 // Median of milliseconds between events around `work`.
 template <class Work>
 double median_ms(int repeats, const Work& work) {
-    const Event begin(true), end(true);
+    const CudaEvent begin(true), end(true);
     work();
     std::vector<double> times;
     for (int i = 0; i < repeats; ++i) {
@@ -66,12 +66,12 @@ __global__ void fill(Real* values, index_t count) {
 template <class T>
 class SumsBench {
   public:
-    using Real = real_part_t<T>;
+    using Real = real_type_t<T>;
 
     SumsBench(const Shape3& kept, const Shape3& kernel, int repeats)
         : kept_(kept), kernel_(kernel), repeats_(repeats), layout_(tap_layout<T>(kernel)) {
         samples_.row_packs = packs_of<T>(kept.x) + layout_.template reach_packs<T>();
-        samples_.rows = round_up(kept.y, index_t{DirectTile::thread_rows}) + layout_.reach_y();
+        samples_.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout_.reach_y();
         samples_.plane_packs = samples_.rows * samples_.row_packs;
         samples_.ring = kept.z + kernel.z - 1;
         const index_t packs = samples_.ring * samples_.plane_packs;
@@ -94,10 +94,11 @@ class SumsBench {
 
     /// As the library runs it.
     nlohmann::json library() {
-        const DirectKernel kernel = find_direct_kernel<T>(layout_);  // compiled here once more
+        const DirectCudaKernel cuda_kernel =
+            find_direct_cuda_kernel<T>(layout_);  // compiled here once more
         if (layout_.template are_constant<T>())
-            return time(kernel.kernel, kernel.shared_bytes, constant_job());
-        return time(kernel.kernel, kernel.shared_bytes, global_job());
+            return time(cuda_kernel.function, cuda_kernel.shared_bytes, constant_job());
+        return time(cuda_kernel.function, cuda_kernel.shared_bytes, global_job());
     }
 
     template <int Width, int Height, template <class, class> class Source>
@@ -105,12 +106,12 @@ class SumsBench {
         const index_t shared = Source<T, DirectBlock>::bytes(layout_);
         if (!constant)
             return time(reinterpret_cast<const void*>(
-                            direct_kernel<Width, Height, Source, T, GlobalTaps<T>>),
+                            direct_cuda_kernel<Width, Height, Source, T, GlobalTaps<T>>),
                         shared, global_job());
         if (!layout_.template are_constant<T>()) return "too many taps";
-        return time(
-            reinterpret_cast<const void*>(direct_kernel<Width, Height, Source, T, ConstantTaps<T>>),
-            shared, constant_job());
+        return time(reinterpret_cast<const void*>(
+                        direct_cuda_kernel<Width, Height, Source, T, ConstantTaps<T>>),
+                    shared, constant_job());
     }
 
     const TapLayout& layout() const { return layout_; }
@@ -146,7 +147,7 @@ class SumsBench {
 
     template <class Job>
     nlohmann::json time(const void* kernel, index_t shared, Job job) {
-        if (job.groups_per_sum > 0) shared += DirectTile::sums_bytes;
+        if (job.groups_per_sum > 0) shared += DirectShape::sums_bytes;
         check(cudaMemset(target_.data(), 0xff, static_cast<std::size_t>(target_.bytes())),
               "clearing");
         check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -154,8 +155,8 @@ class SumsBench {
               "shared memory");
         void* arguments[] = {&job};
         const double ms = median_ms(repeats_, [&] {
-            check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(tiles(job))),
-                                   dim3(DirectTile::threads), arguments,
+            check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(thread_blocks(job))),
+                                   dim3(DirectShape::threads), arguments,
                                    static_cast<std::size_t>(shared), nullptr),
                   "launching");
         });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Buffers kept between executions: their pages are touched once. Thread-safe.
+// A pool of host buffers that are kept between executions, so that their pages are touched only
+// once. Thread-safe.
 
 #include <algorithm>
 #include <mutex>
@@ -15,13 +16,13 @@ class BufferPool {
   public:
     explicit BufferPool(HostMemory memory = HostMemory::ordinary) : memory_(memory) {}
 
-    /// A buffer on loan; returns to the pool when destroyed.
-    class Lease {
+    /// A buffer borrowed from the pool; the destructor returns it.
+    class BorrowedBuffer {
       public:
-        Lease(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
-        ~Lease() { pool_.give_back(std::move(buffer_)); }
-        Lease(const Lease&) = delete;
-        Lease& operator=(const Lease&) = delete;
+        BorrowedBuffer(BufferPool& pool, Buffer buffer) : pool_(pool), buffer_(std::move(buffer)) {}
+        ~BorrowedBuffer() { pool_.give_back(std::move(buffer_)); }
+        BorrowedBuffer(const BorrowedBuffer&) = delete;
+        BorrowedBuffer& operator=(const BorrowedBuffer&) = delete;
         void* data() const { return buffer_.data(); }
 
       private:
@@ -29,23 +30,26 @@ class BufferPool {
         Buffer buffer_;
     };
 
-    /// A buffer of at least `bytes`, new ones touched by `threads` threads. Idle buffers too small
-    /// to serve are freed first, so that the pool never holds more than the blocks in flight took.
-    Lease take(index_t bytes, int threads, const char* purpose) {
+    /// Returns a buffer of at least `bytes`. `threads` threads touch the pages of a new one. Idle
+    /// buffers that are too small are freed first, so that the pool never holds more than the
+    /// blocks in flight took.
+    BorrowedBuffer take(index_t bytes, int threads, const char* purpose) {
         {
             const std::lock_guard lock(mutex_);
-            // The smallest that serves.
-            auto best = idle_.end();
-            for (auto candidate = idle_.begin(); candidate != idle_.end(); ++candidate)
+            // The smallest idle buffer that is large enough.
+            auto smallest = idle_buffers_.end();
+            for (auto candidate = idle_buffers_.begin(); candidate != idle_buffers_.end();
+                 ++candidate)
                 if (candidate->bytes() >= bytes &&
-                    (best == idle_.end() || candidate->bytes() < best->bytes()))
-                    best = candidate;
-            if (best != idle_.end()) {
-                Buffer buffer = std::move(*best);
-                idle_.erase(best);
+                    (smallest == idle_buffers_.end() || candidate->bytes() < smallest->bytes()))
+                    smallest = candidate;
+            if (smallest != idle_buffers_.end()) {
+                Buffer buffer = std::move(*smallest);
+                idle_buffers_.erase(smallest);
                 return {*this, std::move(buffer)};
             }
-            std::erase_if(idle_, [&](const Buffer& buffer) { return buffer.bytes() < bytes; });
+            std::erase_if(idle_buffers_,
+                          [&](const Buffer& buffer) { return buffer.bytes() < bytes; });
         }
         Buffer buffer(bytes, purpose);
         buffer.touch(threads);
@@ -53,25 +57,26 @@ class BufferPool {
         return {*this, std::move(buffer)};
     }
 
-    /// Frees what is idle.
+    /// Frees the idle buffers.
     void release() {
         const std::lock_guard lock(mutex_);
-        idle_.clear();
+        idle_buffers_.clear();
     }
 
   private:
-    /// Without memory for the list, the buffer is freed.
+    /// Keeps the buffer for reuse. If there is no memory to extend the list, the buffer is freed
+    /// instead.
     void give_back(Buffer buffer) noexcept {
         const std::lock_guard lock(mutex_);
         try {
-            idle_.push_back(std::move(buffer));
+            idle_buffers_.push_back(std::move(buffer));
         } catch (const std::bad_alloc&) {
         }
     }
 
     HostMemory memory_;
     std::mutex mutex_;
-    std::vector<Buffer> idle_;
+    std::vector<Buffer> idle_buffers_;
 };
 
 }  // namespace convolume

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The folder for files that make later runs faster.
+// The cache folder: files in it make later runs faster.
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 namespace convolume {
 
-/// $XDG_CACHE_HOME/convolume or ~/.cache/convolume; nothing where neither variable is set. It need
-/// not exist.
+/// Returns $XDG_CACHE_HOME/convolume or ~/.cache/convolume, or nothing if neither variable is set.
+/// The folder need not exist.
 inline std::optional<std::filesystem::path> cache_folder() {
     namespace fs = std::filesystem;
     if (const char* cache = std::getenv("XDG_CACHE_HOME"); cache && *cache)

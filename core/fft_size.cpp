@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured cost of 7-smooth lengths: time a sample of a batch of 16 forward complex float
-// transforms held in cache, relative to length 1024 (1.27 ns a sample on one core of an AMD EPYC of
-// family 26, FFTW 3.3.10, FFTW_MEASURE). Powers of four dominate the differences, which hold across
-// machines well enough to choose a length; bench/fft_lengths prints the table anew.
+// Measured cost of 7-smooth lengths: time per sample of a batch of 16 forward complex float
+// transforms in cache, relative to length 1024. That length took 1.27 ns per sample on one core of
+// an AMD EPYC of family 26 (FFTW 3.3.10, FFTW_MEASURE). Powers of four cause most of the
+// differences, which are similar enough on other machines to choose a length. bench/fft_lengths
+// prints the table anew.
 
 #include "core/fft_size.hpp"
 
@@ -50,10 +51,11 @@ inline constexpr FftCost fft_costs[] = {
 
 namespace {
 
-constexpr index_t max_length = index_t{1} << 58;  // times 2 * 2 * 7 still fits 64 bits
+constexpr index_t max_length = index_t{1} << 58;  // 2 * 2 * 7 times this still fits 64 bits
 constexpr index_t table_end = std::end(fft_costs)[-1].length;
 
-// Cost of a sample besides one axis' transform (the other axes, memory), in the table's unit.
+// Cost of a sample apart from the transform along one axis (other axes, memory), in the unit of the
+// table.
 constexpr double other_cost_per_sample = 2.0;
 
 double table_cost(index_t n) {
@@ -63,7 +65,7 @@ double table_cost(index_t n) {
         ->per_sample;
 }
 
-// The largest divisor of the 7-smooth n that the table holds.
+// Returns the largest divisor of the 7-smooth n that is in the table.
 index_t largest_table_divisor(index_t n) {
     for (index_t divisor = std::min(n, table_end); divisor > 1; --divisor)
         if (n % divisor == 0) return divisor;
@@ -85,17 +87,17 @@ double fft_cost_per_sample(index_t n) {
             message("a transform of length ", n,
                     " has a prime factor above 7: take a length from good_fft_size"));
     if (n <= table_end) return table_cost(n);
-    // Work grows with log n at equal radices.
-    const index_t known = largest_table_divisor(n);
-    return table_cost(known) * std::log(static_cast<double>(n)) /
-           std::log(static_cast<double>(known));
+    // With equal radices the cost per sample grows with log n.
+    const index_t table_length = largest_table_divisor(n);
+    return table_cost(table_length) * std::log(static_cast<double>(n)) /
+           std::log(static_cast<double>(table_length));
 }
 
 index_t good_fft_size(index_t n, index_t step) {
     if (n < 1 || n > max_length || step < 1 || step > max_length || !is_7_smooth(step))
         throw InvalidArgument(message("no transform length of at least ", n, " in steps of ", step,
                                       ": lengths are 1 … 2^58, steps 7-smooth"));
-    // Lengths are step * 2^a 3^b 5^c 7^d; beyond twice the need none can pay.
+    // Candidate lengths are step * 2^a 3^b 5^c 7^d. A length above twice the least one never pays.
     const index_t limit = 2 * round_up(n, step);
     index_t best = 0;
     double best_cost = std::numeric_limits<double>::infinity();
@@ -105,7 +107,7 @@ index_t good_fft_size(index_t n, index_t step) {
                 for (index_t length = p3; length <= limit; length *= 2) {
                     if (length >= n) {
                         const auto samples = static_cast<double>(length);
-                        // A bound without the transform's own cost spares most look-ups.
+                        // This lower bound, without the transform itself, avoids most look-ups.
                         if (samples * other_cost_per_sample < best_cost) {
                             const double cost =
                                 samples * (fft_cost_per_sample(length) + other_cost_per_sample);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A filter engine runs a bank of filters over chunks of signals on one device. FilterBank asks
-// it for seconds, prepares the bank once, and hands it chunks.
+// A filter engine applies a bank of filters to chunks of signals on one device. FilterBank asks
+// engines for seconds, prepares the bank once, and passes chunks.
 
 #include <memory>
 #include <optional>
@@ -12,22 +12,26 @@
 
 namespace convolume {
 
-/// Everything that decides an engine's way and time, but the data. Filters have a common length:
-/// full[n] = sum_k h[k] x[n - k] with k = 0 … taps-1.
-struct FilterWork {
+/// Everything but the data that decides how an engine filters and how long it takes. All filters
+/// have one length:
+///     full[n] = Σ_k h[k] x[n - k],  k = 0 … taps-1
+struct FilterSpec {
     index_t filters = 1;
     index_t taps = 1;
-    bool complex_data = false;  ///< signals, filters and results; else all three are real
+    /// Signals, filters and results are complex; otherwise all are real.
+    bool complex_data = false;
     Precision precision = Precision::float32;
-    bool power = false;                              ///< |y|² takes the place of y (real)
-    std::shared_ptr<const SampleFunction> function;  ///< instead of `power`
-    WindowPost window{};                             ///< of what the above leaves
+    bool power = false;  ///< the result is |y|² (real) instead of y
+    /// The caller's function, applied instead of `power`.
+    std::shared_ptr<const SampleFunction> function;
+    WindowPost window{};  ///< selection among results after `power` or `function`
     FilterMethod method = FilterMethod::automatic;
-    index_t segment = 0;  ///< 0: the engine's choice
+    index_t segment = 0;  ///< length of the transforms; 0: the engine chooses
 
-    /// Type of signals and filters.
+    /// Returns the type of signals and filters.
     PixelType sample_type() const { return convolume::sample_type(precision, complex_data); }
-    /// Type of what is stored: real after `power`, the function's after a function.
+    /// Returns the type of stored results: real after `power`, the function's type after a
+    /// function.
     PixelType result_type() const {
         if (function) return function->result_type;
         if (power) return convolume::sample_type(precision, false);
@@ -35,38 +39,40 @@ struct FilterWork {
     }
 };
 
-/// Samples first … first+count-1 of each signal, in FilterWork::sample_type(); zero elsewhere.
+/// Samples first … first+count-1 of each signal, of type FilterSpec::sample_type(). All other
+/// samples are zero.
 struct SignalView {
-    const void* data = nullptr;  ///< sample `first` of the first signal
+    const void* data = nullptr;  ///< address of sample `first` of the first signal
     index_t signals = 1;
-    index_t stride = 0;  ///< samples from one signal to the next
+    index_t stride = 0;  ///< distance in samples between consecutive signals
     index_t first = 0;
     index_t count = 0;
 };
 
-/// Target of the windows of results [range.begin, range.end) (each sample is a window of its own
-/// where there are none): range.begin starts a window. Window w of filter f of signal s at
-/// s·signal_stride + f·filter_stride + w.
+/// Target of the windows of results [range.begin, range.end). Without windows, each result is its
+/// own window. A window starts at range.begin. Window w of filter f of signal s is stored at
+///     s·signal_stride + f·filter_stride + w
 struct FilterResult {
-    SampleRange range;     ///< may reach beyond the full result, where filtered samples are 0
-    void* data = nullptr;  ///< FilterWork::result_type()
-    /// For peaks: the index n in the full result of each, likewise; may be null.
+    SampleRange range;     ///< may extend beyond the full result, where filtered samples are 0
+    void* data = nullptr;  ///< results of type FilterSpec::result_type()
+    /// Target of the positions of peaks, laid out like `data`: the index n in the full result. May
+    /// be null.
     index_t* peak_positions = nullptr;
     index_t signal_stride = 0;
     index_t filter_stride = 0;
 };
 
-/// How an engine would do some work.
+/// How an engine would filter, and the predicted cost.
 struct FilterCost {
     FilterMethod method = FilterMethod::overlap_save;
     index_t segment = 0;      ///< transform length; 0 for direct
-    double seconds = 0;       ///< predicted for the whole, transfers included
-    index_t work_bytes = 0;   ///< of the engine's memory, spectra included
-    index_t host_bytes = 0;   ///< of host memory that a GPU's transfers pass through
-    std::string description;  ///< "segments of 4096 in shared memory"
+    double seconds = 0;       ///< predicted for all signals, transfers included
+    index_t work_bytes = 0;   ///< bytes of the engine's memory, spectra included
+    index_t host_bytes = 0;   ///< bytes of host memory through which a GPU's transfers pass
+    std::string description;  ///< such as "segments of 4096 in shared memory"
 };
 
-/// A bank of filters as an engine keeps it. Immutable.
+/// A bank of filters prepared by an engine. Immutable.
 class PreparedFilters {
   public:
     virtual ~PreparedFilters() = default;
@@ -77,19 +83,20 @@ class FilterEngine {
     virtual ~FilterEngine() = default;
     virtual const EngineInfo& info() const = 0;
 
-    /// For `signals` signals of which `outputs` samples each are wanted; nothing when the engine
-    /// has no such method or segment. Arithmetic only.
-    virtual std::optional<FilterCost> estimate(const FilterWork& work, index_t signals,
+    /// Predicts the cost of `outputs` results of each of `signals` signals, or returns nothing if
+    /// the engine lacks the method or segment. Pure arithmetic.
+    virtual std::optional<FilterCost> estimate(const FilterSpec& spec, index_t signals,
                                                index_t outputs) const = 0;
 
-    /// `taps`: filters × taps, contiguous, of work.sample_type(). `work` names method and segment
-    /// of an estimate.
-    virtual std::shared_ptr<const PreparedFilters> prepare(const FilterWork& work,
+    /// Prepares a bank. `taps` holds filters × taps contiguous samples of spec.sample_type().
+    /// `spec` has the method and segment of an estimate.
+    virtual std::shared_ptr<const PreparedFilters> prepare(const FilterSpec& spec,
                                                            const void* taps) = 0;
 
-    /// Returns when the result is written. Throws Cancelled, OutOfMemory, DeviceFailure. Safe to
-    /// call from several threads. `context.progress` gets fractions of this call.
-    virtual void filter(const FilterWork& work, const PreparedFilters& filters,
+    /// Filters signals; returns when the result is written. Throws Cancelled, OutOfMemory,
+    /// DeviceFailure. Safe to call from several threads. `context.progress` receives fractions of
+    /// this call.
+    virtual void filter(const FilterSpec& spec, const PreparedFilters& filters,
                         const SignalView& signal, const FilterResult& result,
                         const ExecutionContext& context) = 0;
 };

@@ -2,7 +2,7 @@
 #include "core/gpu_backend.hpp"
 
 #if CONVOLUME_HAVE_CUDA
-// Weak: null where the linker has left the CUDA part out.
+// A weak reference: null if the linker left the CUDA part out.
 extern "C" [[gnu::weak]] const convolume::GpuBackend convolume_cuda_backend;
 #endif
 

@@ -16,16 +16,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's only number; nothing where it is absent or says "max".
-std::optional<index_t> number_in(const fs::path& path) {
+// Returns the only number in a file; nothing if the file is absent or says "max".
+std::optional<index_t> number_in_file(const fs::path& path) {
     std::ifstream file(path);
     index_t number = 0;
     if (file >> number) return number;
     return {};
 }
 
-// The number behind `key` at the begin of a line.
-std::optional<index_t> number_behind(const fs::path& path, std::string_view key) {
+// Returns the number after `key` at the start of a line.
+std::optional<index_t> number_after(const fs::path& path, std::string_view key) {
     std::ifstream file(path);
     for (std::string line; std::getline(file, line);) {
         if (!line.starts_with(key)) continue;
@@ -42,24 +42,24 @@ void take_smaller(HostMemoryLimit& limit, index_t available, const std::string& 
     if (available < limit.available_bytes) limit = {available, rule};
 }
 
-// What ulimit sets: a soft limit, and what counts against it, in KiB, in /proc/self/status.
+// Applies a soft limit set by ulimit. What counts against it is in /proc/self/status, in KiB.
 void apply_process_limit(const fs::path& root, const char* name, const char* used, const char* rule,
                          HostMemoryLimit& limit) {
-    const auto most = number_behind(root / "proc/self/limits", name);
-    const auto used_kib = number_behind(root / "proc/self/status", used);
-    if (most && used_kib) take_smaller(limit, *most - *used_kib * 1024, rule);
+    const auto limit_bytes = number_after(root / "proc/self/limits", name);
+    const auto used_kib = number_after(root / "proc/self/status", used);
+    if (limit_bytes && used_kib) take_smaller(limit, *limit_bytes - *used_kib * 1024, rule);
 }
 
-// A mounted hierarchy of control groups, and the names of the files in its folders.
+// A version of control groups, and the names of the files in its folders.
 struct GroupHierarchy {
-    std::string_view controller;  // in /proc/self/cgroup, and an option of the mount
-    std::string_view type;        // of the file system
+    std::string_view controller;  // name in /proc/self/cgroup, and option of the mount
+    std::string_view type;        // type of the file system
     std::vector<const char*> limits;
     const char* usage;
-    const char* reclaimable;  // in memory.stat
+    const char* reclaimable;  // key in memory.stat
 };
 
-const GroupHierarchy& version1() {
+const GroupHierarchy& cgroup_version1() {
     static const GroupHierarchy hierarchy{"memory",
                                           "cgroup",
                                           {"memory.limit_in_bytes"},
@@ -67,40 +67,40 @@ const GroupHierarchy& version1() {
                                           "total_inactive_file "};
     return hierarchy;
 }
-const GroupHierarchy& version2() {
+const GroupHierarchy& cgroup_version2() {
     static const GroupHierarchy hierarchy{
         "", "cgroup2", {"memory.max", "memory.high"}, "memory.current", "inactive_file "};
     return hierarchy;
 }
 
-bool lists(const std::string& words, std::string_view word) {
+bool has_word(const std::string& words, std::string_view word) {
     std::istringstream list(words);
     for (std::string one; std::getline(list, one, ',');)
         if (one == word) return true;
     return word.empty() && words.empty();
 }
 
-// The group of this process within the hierarchy: lines are "number:controllers:/path".
+// Returns the group of this process. Lines are "number:controllers:/path".
 std::optional<std::string> own_group(const fs::path& root, const GroupHierarchy& hierarchy) {
     std::ifstream file(root / "proc/self/cgroup");
     for (std::string line; std::getline(file, line);) {
         const auto first = line.find(':');
         const auto second = line.find(':', first + 1);
         if (first == std::string::npos || second == std::string::npos) continue;
-        if (lists(line.substr(first + 1, second - first - 1), hierarchy.controller))
+        if (has_word(line.substr(first + 1, second - first - 1), hierarchy.controller))
             return line.substr(second + 1);
     }
     return {};
 }
 
-struct Mount {
-    std::string root;  // the group that is mounted
+struct GroupMount {
+    std::string root;  // control group whose hierarchy is mounted
     fs::path point;
 };
 
-// Lines of mountinfo: six words, of which the fourth is the root and the fifth the mount point,
-// more words, "-", type, device, options.
-std::optional<Mount> mount_of(const fs::path& root, const GroupHierarchy& hierarchy) {
+// Returns the mount of the hierarchy. A line of mountinfo has six words (the fourth is the root,
+// the fifth the mount point), more words, "-", type, device, options.
+std::optional<GroupMount> find_mount(const fs::path& root, const GroupHierarchy& hierarchy) {
     std::ifstream file(root / "proc/self/mountinfo");
     for (std::string line; std::getline(file, line);) {
         const auto dash = line.find(" - ");
@@ -109,16 +109,17 @@ std::optional<Mount> mount_of(const fs::path& root, const GroupHierarchy& hierar
         std::string type, device, options;
         tail >> type >> device >> options;
         if (type != hierarchy.type) continue;
-        if (!hierarchy.controller.empty() && !lists(options, hierarchy.controller)) continue;
+        if (!hierarchy.controller.empty() && !has_word(options, hierarchy.controller)) continue;
         std::istringstream head(line);
         std::string skipped, group, point;
         head >> skipped >> skipped >> skipped >> group >> point;
-        return Mount{group, point};
+        return GroupMount{group, point};
     }
     return {};
 }
 
-// A container may see only a part of the hierarchy, mounted as if it were the whole.
+// Returns the path of a group below its mount point. In a container, a subtree of the hierarchy may
+// be mounted as if it were the whole.
 fs::path below_mount(const std::string& group, const std::string& mounted) {
     if (mounted == "/") return fs::path(group).relative_path();
     const bool inside = group.starts_with(mounted) &&
@@ -129,23 +130,22 @@ fs::path below_mount(const std::string& group, const std::string& mounted) {
 void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
                         HostMemoryLimit& limit) {
     const auto group = own_group(root, hierarchy);
-    const auto mount = mount_of(root, hierarchy);
+    const auto mount = find_mount(root, hierarchy);
     if (!group || !mount) return;
     const auto apply = [&](const fs::path& folder) {
         const fs::path here = root / folder.relative_path();
-        const auto used = number_in(here / hierarchy.usage);
+        const auto used = number_in_file(here / hierarchy.usage);
         if (!used) return;
-        const index_t cache =
-            number_behind(here / "memory.stat", hierarchy.reclaimable).value_or(0);
+        const index_t cache = number_after(here / "memory.stat", hierarchy.reclaimable).value_or(0);
         for (const char* const name : hierarchy.limits)
-            if (const auto most = number_in(here / name))
-                take_smaller(limit, *most - std::max<index_t>(0, *used - cache),
+            if (const auto limit_bytes = number_in_file(here / name))
+                take_smaller(limit, *limit_bytes - std::max<index_t>(0, *used - cache),
                              std::string(name) + " of " + folder.string());
     };
     fs::path folder = mount->point;
     apply(folder);
     for (const fs::path& step : below_mount(*group, mount->root)) {
-        if (step == "..") return;  // a group outside of what is mounted
+        if (step == "..") return;  // the group is outside the mounted subtree
         folder /= step;
         apply(folder);
     }
@@ -154,29 +154,29 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
 }  // namespace
 
 HostMemoryLimit host_memory_limit(const fs::path& root) {
-    // An unknown system: a common desktop's half.
+    // On an unknown system, half the memory of a common desktop.
     HostMemoryLimit limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
-    if (const auto kib = number_behind(root / "proc/meminfo", "MemAvailable:"))
+    if (const auto kib = number_after(root / "proc/meminfo", "MemAvailable:"))
         limit = {*kib * 1024, "the system's available memory"};
     apply_process_limit(root, "Max address space", "VmSize:", "RLIMIT_AS (ulimit -v)", limit);
     apply_process_limit(root, "Max data size", "VmData:", "RLIMIT_DATA (ulimit -d)", limit);
-    apply_group_limits(root, version1(), limit);
-    apply_group_limits(root, version2(), limit);
+    apply_group_limits(root, cgroup_version1(), limit);
+    apply_group_limits(root, cgroup_version2(), limit);
     return limit;
 }
 
 index_t available_host_bytes() {
-    // Reading some twenty files takes as long as planning a small convolution. In this time nobody
-    // can fill more than some 100 MB.
-    constexpr auto valid = std::chrono::milliseconds(20);
+    // Reading some twenty files takes as long as planning a small convolution. Within 20 ms a
+    // program can fill only some 100 MB.
+    constexpr auto max_age = std::chrono::milliseconds(20);
     using Clock = std::chrono::steady_clock;
     static std::mutex mutex;
-    static std::optional<Clock::time_point> asked;
+    static std::optional<Clock::time_point> read_at;
     static index_t bytes = 0;
     const std::lock_guard lock(mutex);
-    if (!asked || Clock::now() - *asked > valid) {
+    if (!read_at || Clock::now() - *read_at > max_age) {
         bytes = host_memory_limit().available_bytes;
-        asked = Clock::now();
+        read_at = Clock::now();
     }
     return bytes;
 }

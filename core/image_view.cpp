@@ -14,11 +14,11 @@
 namespace convolume {
 
 namespace {
-struct Entry {
+struct PixelTypeName {
     PixelType type;
     const char* name;
 };
-constexpr Entry entries[] = {
+constexpr PixelTypeName pixel_type_names[] = {
     {PixelType::uint8, "uint8"},         {PixelType::int8, "int8"},
     {PixelType::uint16, "uint16"},       {PixelType::int16, "int16"},
     {PixelType::uint32, "uint32"},       {PixelType::int32, "int32"},
@@ -32,14 +32,14 @@ std::size_t size_of(PixelType type) {
 }
 
 const char* to_string(PixelType type) {
-    for (const Entry& entry : entries)
+    for (const PixelTypeName& entry : pixel_type_names)
         if (entry.type == type) return entry.name;
     throw InternalError("a pixel type outside its enumeration");
 }
 
 PixelType parse_pixel_type(std::string_view name) {
     std::string names;
-    for (const Entry& entry : entries) {
+    for (const PixelTypeName& entry : pixel_type_names) {
         if (entry.name == name) return entry.type;
         names += names.empty() ? "" : ", ";
         names += entry.name;
@@ -89,7 +89,7 @@ bool is_contiguous(const ConstImageView& view) {
 
 namespace {
 
-// Addresses of the first byte of an image and of the one behind its last.
+// The addresses of an image's first byte and of the byte after its last.
 struct ByteRange {
     std::uintptr_t begin;
     std::uintptr_t end;
@@ -112,9 +112,9 @@ ByteRange byte_range(const ConstImageView& view) {
 
 bool overlap(const ConstImageView& a, const ConstImageView& b) {
     if (element_count(a.shape) == 0 || element_count(b.shape) == 0) return false;
-    const ByteRange of_a = byte_range(a);
-    const ByteRange of_b = byte_range(b);
-    return of_a.begin < of_b.end && of_b.begin < of_a.end;
+    const ByteRange range_a = byte_range(a);
+    const ByteRange range_b = byte_range(b);
+    return range_a.begin < range_b.end && range_b.begin < range_a.end;
 }
 
 namespace {
@@ -134,7 +134,7 @@ NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::st
 
 namespace {
 
-// float64 holds every real type but loses nothing of it; complex128 likewise.
+// Converts through T. float64 holds every real type exactly, and complex128 every complex type.
 template <class T>
 ClampCount convert(const ConstImageView& from, const ImageView& to, int threads) {
     const Shape3& shape = from.shape;
@@ -152,7 +152,8 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     return sum.clamped();
 }
 
-// Rows are converted one by one: in place where every element is as large and where it was.
+// Whether `a` and `b` hold elements of one size at the same addresses. Such views may be converted
+// in place, row by row.
 bool same_elements(const ConstImageView& a, const ConstImageView& b) {
     return a.data == b.data && a.strides == b.strides && size_of(a.type) == size_of(b.type);
 }

@@ -34,11 +34,11 @@ constexpr MeasurableRate measurable[] = {
     {"gpu_start_s", "start of the GPU", false, &MachineRates::gpu_start_s},
 };
 
-// No machine is this much faster or slower than the one of the built-in rates.
-constexpr double plausible = 200;
+// No machine is faster or slower than the machine of the built-in rates by more than this factor.
+constexpr double plausible_factor = 200;
 
-// Larger files are none of ours.
-constexpr std::uintmax_t most_bytes = 1 << 16;
+// Largest size of a file that this program can have written.
+constexpr std::uintmax_t largest_file_bytes = 1 << 16;
 
 }  // namespace
 
@@ -68,7 +68,7 @@ fs::path rates_file() {
 std::optional<MachineRates> read_rates(const fs::path& file, const std::string& key) {
     std::error_code failed;
     const auto bytes = fs::file_size(file, failed);
-    if (failed || bytes > most_bytes) return {};
+    if (failed || bytes > largest_file_bytes) return {};
     std::ifstream stream(file);
     const auto json = nlohmann::json::parse(stream, nullptr, false);
     if (!json.is_object() || !json.contains("machine") || json["machine"] != key ||
@@ -77,11 +77,11 @@ std::optional<MachineRates> read_rates(const fs::path& file, const std::string& 
     MachineRates rates;
     for (const MeasurableRate& rate : measurable) {
         const auto found = json["rates"].find(rate.name);
-        if (found == json["rates"].end()) continue;  // not measured: no GPU, perhaps
+        if (found == json["rates"].end()) continue;  // not measured, for example without a GPU
         if (!found->is_number()) return {};
         const auto value = found->get<double>();
         const double ratio = value / rates.*rate.value;
-        if (!(ratio > 1 / plausible && ratio < plausible)) return {};
+        if (!(ratio > 1 / plausible_factor && ratio < plausible_factor)) return {};
         rates.*rate.value = value;
     }
     return rates;
@@ -113,7 +113,8 @@ void write_rates(const fs::path& file, const std::string& key, const MachineRate
 const MachineRates& machine_rates() {
     static const MachineRates rates = [] {
         const fs::path file = rates_file();
-        // Most machines have none: what the key takes to find is spared.
+        // Most machines have no such file. Without it the key, which takes time to determine, is
+        // not needed.
         std::error_code failed;
         if (file.empty() || !fs::exists(file, failed)) return MachineRates{};
         return read_rates(file, machine_key()).value_or(MachineRates{});

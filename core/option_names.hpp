@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The names of all values of options: what commands, JSON, Python and messages write and read. Each
+// The names of all values of options, as commands, JSON, Python and messages use them. Each
 // enumeration has one list, in the order in which help and messages show it.
 
 #include <array>
@@ -22,10 +22,10 @@ template <class Value>
 struct NamedValue {
     const char* name;
     Value value;
-    const char* help = "";  ///< some words
+    const char* help = "";  ///< short description
 };
 
-/// The named values of an enumeration: specializations are arrays of NamedValue.
+/// The named values of an enumeration. Specializations are arrays of NamedValue.
 template <class Value>
 inline constexpr auto names_of = nullptr;
 
@@ -75,7 +75,7 @@ inline constexpr auto names_of<KernelNormalization> =
                                                     {"sum", KernelNormalization::sum},
                                                     {"peak", KernelNormalization::peak}});
 
-/// Without the one that stands for an index.
+/// The kind `explicit_` has no name: it is written as an index.
 template <>
 inline constexpr auto names_of<KernelCenter::Kind> =
     std::to_array<NamedValue<KernelCenter::Kind>>({{"middle", KernelCenter::Kind::middle},
@@ -105,7 +105,7 @@ inline constexpr auto names_of<FilterMethod> =
                                              {"overlap-add", FilterMethod::overlap_add},
                                              {"partitioned", FilterMethod::partitioned}});
 
-/// Without the one that stands for an index.
+/// The kind `explicit_` has no name: it is written as an index.
 template <>
 inline constexpr auto names_of<FilterOrigin::Kind> =
     std::to_array<NamedValue<FilterOrigin::Kind>>({{"center", FilterOrigin::Kind::center},
@@ -164,25 +164,25 @@ constexpr std::optional<Value> value_named(std::string_view name) {
     return {};
 }
 
-/// "full, same or valid" with `last` " or ".
+/// Returns a list such as "full, same or valid", for which `last_separator` is " or ".
 template <Named Value>
-std::string list_of_names(const char* between = ", ", const char* last = ", ") {
+std::string list_of_names(const char* separator = ", ", const char* last_separator = ", ") {
     constexpr auto& names = names_of<Value>;
     std::string list;
     for (const NamedValue<Value>& one : names) {
-        if (&one != &names.front()) list += &one == &names.back() ? last : between;
+        if (&one != &names.front()) list += &one == &names.back() ? last_separator : separator;
         list += one.name;
     }
     return list;
 }
 
-/// The value of that name. Throws InvalidArgument: "phantoms are " (`subject`), the names with
-/// `last` before the last one, and that `name` is none of them.
+/// Returns the value with that name. The InvalidArgument for other names reads "phantoms are"
+/// (`subject`), the names with `last_separator` before the last one, and "not" `name`.
 template <Named Value>
-Value parse_name(std::string_view name, const char* subject, const char* last = " or ") {
+Value parse_name(std::string_view name, const char* subject, const char* last_separator = " or ") {
     if (const auto value = value_named<Value>(name)) return *value;
-    throw InvalidArgument(message(subject, list_of_names<Value>(", ", last), ", not \"", name,
-                                  "\"; choose one of these"));
+    throw InvalidArgument(message(subject, list_of_names<Value>(", ", last_separator), ", not \"",
+                                  name, "\"; choose one of these"));
 }
 
 }  // namespace convolume

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How options are described: each struct of options has a table (core/option_tables.hpp), from
-// which the options of commands, --help, JSON and the keywords of Python follow.
+// The description of options. Each struct of options has a table (core/option_tables.hpp), from
+// which the options of commands, --help, JSON and the keywords of Python are made.
 
 #include <charconv>
 #include <concepts>
@@ -12,30 +12,33 @@
 
 namespace convolume {
 
-/// The quantity that a number counts or measures.
+/// The quantity that a number stands for.
 enum class Quantity { number, bytes, length_um, wavelength_um };
 
-/// Details that few options have; empty if there are none.
+/// Rare details of an option; empty if the option does not have them.
 struct OptionNotes {
-    const char* keyword = "";     ///< in Python, unless it is the name; null: not there
-    const char* range = "";       ///< "0 to 1"
-    const char* unit = "";        ///< "electrons"
-    const char* if_unset = "";    ///< in help, instead of a default that is no value: "never"
-    const char* remark = "";      ///< in help, after the default
-    const char* unset_name = "";  ///< the word for no value: "auto"
-    bool hides_default = false;   ///< callers must give it, or another option is the default
+    /// Keyword in Python, if it differs from the name; null: no keyword.
+    const char* keyword = "";
+    const char* range = "";  ///< allowed values, such as "0 to 1"
+    const char* unit = "";   ///< unit, such as "electrons"
+    /// Shown by --help if the default is not a value, such as "never".
+    const char* if_unset = "";
+    const char* remark = "";      ///< shown by --help after the default
+    const char* unset_name = "";  ///< word for no value, such as "auto"
+    bool hides_default = false;   ///< the option is required, or another option is its default
     Quantity quantity = Quantity::number;
 };
 
-/// An option in words.
+/// Names, type and help of an option.
 struct OptionText {
-    const char* name;   ///< of the member; a key in JSON
-    const char* flags;  ///< of commands: "--operation,--op"; empty: not their option
-    const char* type;   ///< in help: "N"; empty: the names of the values
-    const char* help;   ///< a sentence without a period
+    const char* name;  ///< name of the member, and key in JSON
+    /// Flags of commands, such as "--operation,--op"; empty: no command has the option.
+    const char* flags;
+    const char* type;  ///< type shown by --help, such as "N"; empty: the names of the values
+    const char* help;  ///< sentence for --help, without a period
     OptionNotes notes = {};
 
-    /// Whether a text is the word for no value; an empty one never is.
+    /// Whether a text is the word for no value. An empty text never is.
     bool is_unset_name(std::string_view text) const {
         return !text.empty() && text == notes.unset_name;
     }
@@ -52,7 +55,7 @@ struct OptionField {
     OptionText text;
     Value (*get)(const Struct&);
     void (*set)(Struct&, Value);
-    Value (*parse)(std::string_view) = nullptr;  ///< of values that have names
+    Value (*parse)(std::string_view) = nullptr;  ///< parser of values that have names
 };
 
 namespace detail {
@@ -69,7 +72,7 @@ inline constexpr bool is_optional<std::optional<Value>> = true;
 
 }  // namespace detail
 
-/// The option that a member holds. Values that have names are parsed by `parse`.
+/// Describes the option in a member of a struct. Named values are parsed by `parse`.
 template <auto member>
 constexpr auto option(const char* name, const char* flags, const char* type, const char* help,
                       const OptionNotes& notes = {},
@@ -83,7 +86,7 @@ constexpr auto option(const char* name, const char* flags, const char* type, con
         parse};
 }
 
-/// The option that a member of a member holds.
+/// Describes the option in a member of a member.
 template <auto outer, auto member>
 constexpr auto nested_option(const char* name, const char* flags, const char* type,
                              const char* help, const OptionNotes& notes = {}) {
@@ -95,7 +98,7 @@ constexpr auto nested_option(const char* name, const char* flags, const char* ty
         [](Struct& options, Value value) { options.*outer.*member = value; }};
 }
 
-/// The table of a struct: specializations are tuples of OptionField.
+/// The table of options of a struct. Specializations are tuples of OptionField.
 template <class Struct>
 inline constexpr auto option_table = nullptr;
 
@@ -105,7 +108,7 @@ void for_each_option(const Use& use) {
     std::apply([&](const auto&... field) { (use(field), ...); }, option_table<Struct>);
 }
 
-/// Calls `use(field)` for the option of that name, which there must be.
+/// Calls `use(field)` for the option named `name`. Throws InternalError if there is none.
 template <class Struct, class Use>
 void with_option(std::string_view name, const Use& use) {
     bool found = false;
@@ -117,13 +120,14 @@ void with_option(std::string_view name, const Use& use) {
     if (!found) throw InternalError(message("no option is called ", name));
 }
 
-/// When iterations end: never before their number, by held-out photons, or by a fraction.
+/// When iterations stop: after their full number, by held-out photons, or at a relative change
+/// below `fraction`.
 struct StopRule {
     bool hold_out = false;
     std::optional<double> fraction;
 };
 
-// A value in the words of --help; empty if it is none.
+// Returns a value as --help shows it; empty if it has no text.
 
 inline std::string option_value_text(bool value) {
     return value ? "true" : "false";
@@ -153,7 +157,7 @@ inline std::string option_value_text(const FilterOrigin& origin) {
     const bool given = origin.kind == FilterOrigin::Kind::explicit_;
     return given ? option_value_text(origin.index) : name_of(origin.kind);
 }
-// Without a default that could be shown.
+// Types whose defaults --help does not show.
 inline std::string option_value_text(const SampleRange&) {
     return "";
 }
@@ -201,8 +205,8 @@ std::string option_type(const Field& field) {
         throw InternalError(message("the option ", field.text.name, " has no type"));
 }
 
-/// The names of a value with their help: "Richardson-Lucy (rl, the default), … or least squares
-/// (wiener)".
+/// Returns the names of an option's values with their help, such as "Richardson-Lucy (rl, the
+/// default), … or least squares (wiener)".
 template <Named Value>
 std::string help_of_names(Value preset) {
     std::string text;
@@ -213,7 +217,7 @@ std::string help_of_names(Value preset) {
     return text;
 }
 
-/// The line of help, with the default that `options` have.
+/// Returns the line of --help, with the default in `options`.
 template <class Field>
 std::string option_help(const Field& field, const typename Field::Struct& options) {
     const OptionText& text = field.text;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The options of the library, apart from those of deconvolution (deconvolve/option_table.hpp): one
-// entry each, with the command's option, what help shows for a value, and a line of help. Defaults
-// are those of the structs.
+// The tables of the library's options, except those of deconvolution (deconvolve/option_table.hpp).
+// An entry has the flags of commands, the type that --help shows, and a line of help. Defaults are
+// in the structs.
 
 #include "convolume/camera.hpp"
 #include "core/option_table.hpp"
@@ -15,20 +15,20 @@ inline constexpr auto option_table<Options> = std::tuple{
     option<&Options::boundary>(
         "boundary", "--boundary", "zero|constant:V|nearest|reflect|mirror|wrap",
         "How the image continues beyond its edges; names as in scipy.ndimage", {}, parse_boundary),
-    option<&Options::operation>("operation", "--operation,--op", "", "What is computed", {},
+    option<&Options::operation>("operation", "--operation,--op", "",
+                                "Whether to convolve, to correlate, or to apply the adjoint", {},
                                 parse_operation),
     option<&Options::center>(
         "center", "--kernel-center", "middle|scipy|peak|centroid|corner|Z,Y,X",
         "The kernel's center: k/2 (middle), (k-1)/2 (scipy), its largest sample, its center of "
         "mass, sample 0 of a kernel in FFT order (corner), or an index",
         {.keyword = "origin"}, parse_kernel_center),
-    option<&Options::normalization>(
-        "normalization", "--kernel-normalize,--psf-normalize", "",
-        "Divide the kernel by its sum or its peak, or leave it as it is", {.keyword = "normalize"},
-        parse_kernel_normalization),
-    option<&Options::nan>("nan", "--nan", "", "What to do with NaN and infinities in the image", {},
+    option<&Options::normalization>("normalization", "--kernel-normalize,--psf-normalize", "",
+                                    "Whether to divide the kernel by its sum or its peak",
+                                    {.keyword = "normalize"}, parse_kernel_normalization),
+    option<&Options::nan>("nan", "--nan", "", "Treatment of NaN and infinities in the image", {},
                           parse_nan_policy),
-    option<&Options::method>("method", "--method", "", "How it is computed",
+    option<&Options::method>("method", "--method", "", "Method of computation",
                              {.remark = ": the fastest predicted method that fits in memory"},
                              parse_method),
     option<&Options::parts>("parts", "--parts", "auto|1|2|4|8|16", "Number of parts of method dif",
@@ -37,19 +37,21 @@ inline constexpr auto option_table<Options> = std::tuple{
                                 parse_precision),
     option<&Options::max_host_bytes>(
         "max_host_bytes", "--max-host-mem", "SIZE",
-        "Memory limit of image, result, scratch and CPU engines together",
+        "Limit of host memory for image, result, scratch and CPU engines together",
         {.keyword = "max_host_mem",
          .if_unset = "three quarters of free memory",
          .quantity = Quantity::bytes}),
     option<&Options::expected_executions>(
         "expected_executions", "", "N", "Number of images that will be convolved",
-        {.keyword = "executions", .if_unset = "so many that preparing the kernel does not count"}),
+        {.keyword = "executions",
+         .if_unset = "so large that preparing the kernel does not matter"}),
 };
 
 template <>
 inline constexpr auto option_table<EngineChoice> = std::tuple{
-    option<&EngineChoice::device>("device", "", "", "Where to compute", {}, parse_device),
-    option<&EngineChoice::gpus>("gpus", "", "N,…", "Numbers of GPUs", {.if_unset = "all"}),
+    option<&EngineChoice::device>("device", "", "", "Devices that compute", {}, parse_device),
+    option<&EngineChoice::gpus>("gpus", "", "N,…", "Numbers of the GPUs to use",
+                                {.if_unset = "all"}),
     option<&EngineChoice::cpu_engines>("cpu_engines", "--engines", "N",
                                        "CPU engines that share the threads",
                                        {.keyword = nullptr, .range = "from 1"}),
@@ -81,21 +83,20 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
                                       return parse_sample_range(text);
                                   }),
     option<&FilterOptions::origin>("origin", "--origin", "center|causal|anticausal|N",
-                                   "Index of the tap aligned with the result's sample",
+                                   "Index of the tap that is aligned with the result's sample",
                                    {.remark = ": (M-1)/2"}, parse_filter_origin),
     option<&FilterOptions::post>(
         "post", "--post", "",
-        "Applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
+        "Function applied to each sample of the result: power is |y|², derivative is (y[n+1] - "
         "y[n-1]) / 2",
         {}, parse_point_post),
     option<&FilterOptions::window>(
         "window", "--window", "none|decimate:W|peak:W",
         "Store one of every W samples: the first (decimate) or the largest (peak)",
         {.remark = ": all"}, parse_window_post),
-    option<&FilterOptions::nan>("nan", "--nan", "",
-                                "What to do with NaN and infinities in the signal", {},
-                                parse_nan_policy),
-    option<&FilterOptions::method>("method", "--method", "", "How it is computed",
+    option<&FilterOptions::nan>("nan", "--nan", "", "Treatment of NaN and infinities in the signal",
+                                {}, parse_nan_policy),
+    option<&FilterOptions::method>("method", "--method", "", "Method of computation",
                                    {.remark = ": the fastest predicted method"},
                                    parse_filter_method),
     option<&FilterOptions::segment>("segment", "--segment", "N", "Length of the transforms",
@@ -109,11 +110,11 @@ inline constexpr auto option_table<FilterOptions> = std::tuple{
          .if_unset = "chosen automatically; 65536 from standard input, or four times the taps"}),
     option<&FilterOptions::max_host_bytes>(
         "max_host_bytes", "--max-host-mem", "SIZE",
-        "Memory for buffers that read, filter and write",
+        "Limit of host memory for buffers that read, filter and write",
         {.keyword = nullptr, .if_unset = "a quarter of free memory", .quantity = Quantity::bytes}),
 };
 
-/// In the order of files that hold the parameters of a PSF; names are their keys.
+/// Entries are in the order of files with PSF parameters; their names are the keys of those files.
 template <>
 inline constexpr auto option_table<PsfOptions> = std::tuple{
     option<&PsfOptions::model>("model", "--model", "", "PSF model", {}, parse_psf_model),
@@ -141,7 +142,7 @@ inline constexpr auto option_table<PsfOptions> = std::tuple{
         {.keyword = "disc_pinhole", .quantity = Quantity::length_um}),
     option<&PsfOptions::disc_spacing_um>(
         "disc_spacing_um", "--disc-spacing", "LENGTH",
-        "Distance of their centers on the disc, e.g. 250um (spinning-disc)",
+        "Distance between the centers of pinholes on the disc, e.g. 250um (spinning-disc)",
         {.keyword = "disc_spacing", .quantity = Quantity::length_um}),
     option<&PsfOptions::disc_magnification>(
         "disc_magnification", "--disc-magnification", "M",
@@ -178,18 +179,20 @@ inline constexpr auto option_table<PsfOptions> = std::tuple{
         "voxel_um", "--voxel",
         "Z,Y,X", "Edges of a voxel, e.g. 200,65,65nm",
         {.keyword = "spacing", .if_unset = "those of --like", .hides_default = true}),
-    option<&PsfOptions::size>("size", "", "Z,Y,X", "Voxels, odd along every axis",
+    option<&PsfOptions::size>("size", "", "Z,Y,X", "Number of voxels along each axis, odd",
                               {.keyword = "shape"}),
-    option<&PsfOptions::oversampling>("oversampling", "--oversampling", "N",
-                                      "Points along each axis of a voxel that are averaged",
-                                      {.range = "from 1"}),
+    option<&PsfOptions::oversampling>(
+        "oversampling", "--oversampling", "N",
+        "Points along each axis of a voxel whose intensities are averaged", {.range = "from 1"}),
     option<&PsfOptions::threads>("threads", "--threads", "N", "CPU threads",
                                  {.keyword = "workers", .range = "from 1", .if_unset = "all"}),
     option<&PsfOptions::center_z_um>(
         "focus_um", "", "LENGTH",
-        "z of the middle plane: how much farther from the cover glass than designed the "
-        "objective is",
-        {.keyword = "center_z", .if_unset = "the brightest", .quantity = Quantity::length_um}),
+        "z of the middle plane: distance by which the objective is farther from the cover glass "
+        "than designed",
+        {.keyword = "center_z",
+         .if_unset = "the brightest plane",
+         .quantity = Quantity::length_um}),
 };
 
 template <>
@@ -227,7 +230,7 @@ template <>
 inline constexpr auto option_table<PhantomOptions> = std::tuple{
     option<&PhantomOptions::kind>("kind", "--kind", "", "Kind of objects",
                                   {.remark = ": some of each"}, parse_phantom_kind),
-    option<&PhantomOptions::shape>("shape", "--size", "Z,Y,X", "Voxels"),
+    option<&PhantomOptions::shape>("shape", "--size", "Z,Y,X", "Number of voxels along each axis"),
     option<&PhantomOptions::voxel>("voxel", "--voxel", "Z,Y,X", "Edges of a voxel with their unit",
                                    {.keyword = "spacing"}),
     option<&PhantomOptions::seed>("seed", "--seed", "N", "Seed of the random specimen"),
@@ -243,7 +246,7 @@ inline constexpr auto option_table<PhantomOptions> = std::tuple{
                                         "Brightness of voxels inside objects"),
     option<&PhantomOptions::brightness_spread>(
         "brightness_spread", "--brightness-spread", "S",
-        "Largest relative difference of an object's brightness from it", {.range = "0 to 1"}),
+        "Largest relative deviation of an object's brightness", {.range = "0 to 1"}),
     option<&PhantomOptions::background>("background", "--background", "B",
                                         "Background of every voxel"),
 };

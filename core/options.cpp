@@ -10,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// Other libraries' words.
+// Names that other libraries use.
 constexpr NamedValue<BoundaryKind> boundary_aliases[] = {{"dirichlet", BoundaryKind::zero},
                                                          {"neumann", BoundaryKind::nearest},
                                                          {"edge", BoundaryKind::nearest},
@@ -63,7 +63,7 @@ const char* to_string(KernelNormalization value) {
 
 std::string to_string(const Boundary& boundary) {
     if (boundary.kind != BoundaryKind::constant) return to_string(boundary.kind);
-    char digits[32];  // the shortest that read back as the same number
+    char digits[32];  // shortest digits that are read back as the same number
     const auto end = std::to_chars(std::begin(digits), std::end(digits), boundary.value).ptr;
     return "constant:" + std::string(digits, end);
 }

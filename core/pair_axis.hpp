@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One axis of a convolution from an object to an image and of its adjoint, and which samples of the
-// one need which of the other. Object sample o stands at position o of a transform, image sample i
-// at position i + shift, modulo its length.
+// One axis of a convolution from an object to an image and of its adjoint: which samples depend on
+// which. Object sample o is at position o of a transform. Image sample i is at position i + shift,
+// modulo the length of the transform.
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace convolume {
 
-/// Samples begin … end-1 of an axis.
+/// The samples begin … end-1 of an axis.
 struct IndexRange {
     index_t begin = 0, end = 0;
 
@@ -23,40 +23,40 @@ struct IndexRange {
     }
 };
 
-/// Which positions 0 … length-1 of a transform are stored, and where. Position p is element
-/// i = (p - begin) mod length; it is stored when i < count, in slot (first + i) mod ring, and reads
-/// as zero (or is not written) otherwise.
+/// Where the positions 0 … length-1 of a transform are stored. Position p is element i = (p -
+/// begin) mod length. It is stored in slot (first + i) mod ring if i < count. Otherwise it is read
+/// as zero and not written.
 struct PositionMap {
     index_t begin = 0;
     index_t count = 0;
     index_t first = 0;
-    index_t ring = 1;  ///< slots; count <= ring
+    index_t ring = 1;  ///< number of slots; count <= ring
 };
 
-/// Image sample i is sample i + shift of the object's full convolution with the taps; the object is
-/// 0 outside.
+/// Sizes of object, image and kernel along one axis. Image sample i is sample i + shift of the
+/// object's full convolution with the taps. The object is 0 outside its extent.
 struct PairAxis {
     index_t object = 1, image = 1, taps = 1, shift = 0, grid = 1;
 
     IndexRange whole_object() const { return {0, object}; }
     IndexRange whole_image() const { return {0, image}; }
-    /// Object samples whose light meets samples of the image.
+    /// Returns the object samples whose light reaches samples of the image.
     IndexRange seen_by(const IndexRange& of_image) const {
         return IndexRange{of_image.begin + shift - (taps - 1), of_image.end + shift}.within(
             whole_object());
     }
-    /// Image samples that light of object samples meets.
+    /// Returns the image samples that light of object samples reaches.
     IndexRange lit_by(const IndexRange& of_object) const {
         return IndexRange{of_object.begin - shift, of_object.end - shift + taps - 1}.within(
             whole_image());
     }
-    /// Taps through which light of any object sample meets the image.
+    /// Returns the taps through which light of any object sample reaches the image.
     IndexRange used_taps() const {
         return IndexRange{shift - (object - 1), shift + image}.within({0, taps});
     }
 
-    /// A transform of so many samples makes image samples from those that they see, and the object
-    /// samples back from those that they light, so that none meets the other end.
+    /// Returns the least length of a transform without wrap-around. It computes image samples from
+    /// the object samples that they see, and object samples from the image samples that they light.
     index_t least_grid(const IndexRange& of_image, const IndexRange& of_object) const {
         const IndexRange from = seen_by(of_image);
         const IndexRange light = lit_by(of_object);
@@ -65,10 +65,11 @@ struct PairAxis {
                          light.end + shift - of_object.begin,
                          of_object.end - (light.begin + shift) + taps - 1});
     }
-    /// Of everything at once.
+    /// Returns the least length for the whole image and object.
     index_t least_grid() const { return least_grid(whole_image(), whole_object()); }
 
-    /// Where samples of a range lie, the first of them in `slot` of `ring` slots.
+    /// Returns where the samples of an object range are stored; the first is in `slot` of `ring`
+    /// slots.
     PositionMap object_map(const IndexRange& range, index_t slot, index_t ring) const {
         return {wrap(range.begin, grid), range.count(), wrap(slot, ring), ring};
     }
@@ -82,10 +83,10 @@ struct PairAxis {
 
 using PairAxes = std::array<PairAxis, 3>;  // z, y, x
 
-/// Planes first to last of an array are alike and stored once, as plane first.
-struct AlikePlanes {
+/// Planes first … last of an array are equal and stored once, as plane first.
+struct EqualPlanes {
     index_t first = 0, last = 0;
-    /// Returns the place of a plane.
+    /// Returns the stored plane that holds plane z.
     CONVOLUME_DEVICE index_t stored(index_t z) const {
         return z <= first ? z : z < last ? first : z - (last - first);
     }

@@ -30,7 +30,7 @@ double product_without(const Factors& factors, const Index3& at, int axis) {
     return product;
 }
 
-// The lines through the sample of largest magnitude.
+// Returns the lines through the sample of largest magnitude.
 std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
     double peak = 0;
     Index3 peak_at;
@@ -57,7 +57,7 @@ std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
     return factors;
 }
 
-// Replaces one factor by the least-squares one for the other two.
+// Replaces one factor by the least-squares solution for the other two.
 void improve(const ConstImageView& kernel, Factors& factors, int axis) {
     std::vector<double> numerator(static_cast<std::size_t>(kernel.shape[axis]), 0.0);
     for_each_value(kernel, [&](double value, const Index3& at) {
@@ -89,7 +89,7 @@ double relative_distance(const ConstImageView& kernel, const Factors& factors) {
 
 std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision) {
     std::optional<Factors> factors = lines_through_peak(kernel);
-    // A first look spares the sweeps for the many kernels that are nowhere near.
+    // This check avoids the sweeps for the many kernels that are far from rank 1.
     if (!factors || relative_distance(kernel, *factors) > 1e-5) return {};
     for (int sweep = 0; sweep < 2; ++sweep)
         for (int axis = 0; axis < 3; ++axis) improve(kernel, *factors, axis);

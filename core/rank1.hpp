@@ -11,15 +11,16 @@
 
 namespace convolume {
 
-/// h(z, y, x) = factors[0][z] · factors[1][y] · factors[2][x]
+/// Factors of a kernel of rank 1:
+///     h(z, y, x) = factors[0][z] · factors[1][y] · factors[2][x]
 struct RankOne {
     std::array<std::vector<double>, 3> factors;
 };
 
-/// The factors of a real kernel, when their product is the kernel to within the rounding of
-/// `precision`: relative L2 distance below 1e-7 (float32) or 1e-15 (float64). Alternating least
-/// squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J. Matrix Anal. Appl.
-/// 21, 2000, the rank-1 case).
+/// Returns the factors of a real kernel if their product equals the kernel within the rounding of
+/// `precision`: relative L2 distance below 1e-7 (float32) or 1e-15 (float64). The method is
+/// alternating least squares from the kernel's peak (De Lathauwer, De Moor, Vandewalle, SIAM J.
+/// Matrix Anal. Appl. 21, 2000, the rank-1 case).
 std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision);
 
 }  // namespace convolume

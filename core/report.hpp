@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Reports of executions: counts, added up over tasks that run side by side, and seconds.
+// Reports of executions: counts, summed over concurrent tasks, and seconds.
 
 #include <atomic>
 #include <chrono>
@@ -10,7 +10,7 @@
 
 namespace convolume {
 
-/// Counts of all tasks, without their seconds. Thread-safe.
+/// Sums of the counts of all tasks, without seconds. Thread-safe.
 class ReportSum {
   public:
     void add(const ExecutionReport& report) {
@@ -33,7 +33,7 @@ class ReportSum {
     std::atomic<index_t> low_{0}, high_{0}, nonfinite_{0};
 };
 
-/// The report of `run()`, with the seconds that it took.
+/// Returns the report of `run()`, with the seconds that run() took.
 template <class Run>
 ExecutionReport timed(const Run& run) {
     const auto start = std::chrono::steady_clock::now();

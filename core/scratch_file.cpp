@@ -22,18 +22,19 @@ std::string temporary_directory() {
     return failed ? "/tmp" : path.string();
 }
 
-// A file that no one else sees, or -1.
+// Opens a file without a name; returns its descriptor, or -1.
 int open_nameless(const std::string& directory) {
     const int descriptor = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (descriptor >= 0) return descriptor;
-    // File systems without it: named for a moment.
+    // Some file systems lack O_TMPFILE: there the file has a name until it is open.
     std::string name = directory + "/.convolume-scratch-XXXXXX";
     const int named = ::mkostemp(name.data(), O_CLOEXEC);
     if (named >= 0) ::unlink(name.c_str());
     return named;
 }
 
-// `move(at, bytes)` reads or writes at most `bytes` from `at` on, and returns how many.
+// Moves all bytes. `move(at, bytes)` reads or writes at most `bytes` at offset `at`, and returns
+// how many bytes it moved.
 template <class Move>
 void move_all(const std::string& directory, const char* doing, index_t bytes, const Move& move) {
     for (index_t done = 0; done < bytes;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A file for the time of an execution.
+// Temporary files of an execution.
 
 #include <string>
 
@@ -8,12 +8,12 @@
 
 namespace convolume {
 
-/// A file without a name: the system frees its space when it is closed, however the process ends.
-/// Its whole size is set aside when it is made, so that the disk is never full later.
+/// A file without a name. The system frees its space when the file is closed, however the process
+/// ends. The whole size is allocated at once, so that the disk cannot fill up later.
 class ScratchFile {
   public:
-    /// In `directory`; empty: the system's directory for temporary files. Throws IoError or
-    /// CannotCreate.
+    /// Makes a file in `directory`; empty: the system's directory for temporary files. Throws
+    /// IoError or CannotCreate.
     ScratchFile(const std::string& directory, index_t bytes);
     ~ScratchFile();
     ScratchFile(const ScratchFile&) = delete;
@@ -21,7 +21,7 @@ class ScratchFile {
 
     void read(index_t offset, void* target, index_t bytes) const;
     void write(index_t offset, const void* source, index_t bytes);
-    void sync();  ///< returns when all is on disk
+    void sync();  ///< returns when all data are on disk
 
   private:
     std::string directory_;

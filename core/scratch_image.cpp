@@ -3,18 +3,15 @@
 
 #include <vector>
 
+#include "core/engine.hpp"
 #include "core/scratch_file.hpp"
 
 namespace convolume {
 
 namespace {
 
-index_t bytes_each(const StackFormat& format) {
-    return static_cast<index_t>(size_of(format.type));
-}
-
-// Calls `use(offset in the volume, z, y, rows)` for rows of the box that follow each other in the
-// volume and in `view`.
+// Calls `use(offset in the volume, z, y, rows)` for groups of rows of the box that are contiguous
+// both in the volume and in `view`.
 template <class Use>
 void for_each_run(const StackFormat& format, const Box3& box, const ConstImageView& view,
                   const Use& use) {
@@ -28,7 +25,7 @@ void for_each_run(const StackFormat& format, const Box3& box, const ConstImageVi
         for (index_t y = 0; y < shape.y; y += rows) {
             const index_t first = (box.begin.z + z) * strides.z + (box.begin.y + y) * strides.y +
                                   box.begin.x * strides.x;
-            use(first * bytes_each(format), z, y, rows);
+            use(first * sample_bytes(format.type), z, y, rows);
         }
 }
 
@@ -46,7 +43,7 @@ ScratchImage::ScratchImage(const StackFormat& format, Place place, const std::st
 ScratchImage::~ScratchImage() = default;
 
 index_t ScratchImage::volume_bytes() const {
-    return checked_multiply(element_count(format_.shape), bytes_each(format_));
+    return bytes_of(format_.shape, format_.type);
 }
 
 index_t ScratchImage::offset(index_t t, index_t c) const {
@@ -69,7 +66,7 @@ void ScratchImage::read_box(index_t t, index_t c, const Box3& box, const ImageVi
     const Shape3 shape = box.shape();
     std::vector<char> row;
     for_each_run(format_, box, target, [&](index_t from, index_t z, index_t y, index_t rows) {
-        const index_t bytes = rows * shape.x * bytes_each(format_);
+        const index_t bytes = rows * shape.x * sample_bytes(format_.type);
         if (target.strides.x == 1)
             return file_->read(offset(t, c) + from, target.at(z, y, 0), bytes);
         row.resize(static_cast<std::size_t>(bytes));
@@ -90,7 +87,7 @@ void ScratchImage::write_box(index_t t, index_t c, const Box3& box, const ConstI
     const Shape3 shape = box.shape();
     std::vector<char> row;
     for_each_run(format_, box, source, [&](index_t to, index_t z, index_t y, index_t rows) {
-        const index_t bytes = rows * shape.x * bytes_each(format_);
+        const index_t bytes = rows * shape.x * sample_bytes(format_.type);
         if (source.strides.x == 1)
             return file_->write(offset(t, c) + to, source.at(z, y, 0), bytes);
         row.resize(static_cast<std::size_t>(bytes));

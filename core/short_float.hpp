@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Samples in 16 bits each, for what enters sums of products only.
+// Floating-point numbers of 16 bits, for samples that enter only sums of products.
 
 #include <cmath>
 #include <cstdint>
@@ -11,35 +11,39 @@
 
 namespace convolume {
 
-/// A sign, then an exponent and a fraction as a ShortFormat says.
+/// A number of 16 bits: a sign, then an exponent and a fraction whose lengths are set by
+/// ShortFormat.
 struct ShortFloat {
     std::uint16_t bits;
 };
 
-/// Of n samples none is larger than √n times their root mean square. Few samples need few exponents
-/// and have more significant bits, where many have errors that cancel in their sum.
+/// Format of ShortFloat. None of n samples is larger than √n times their root mean square. A few
+/// samples need few exponents and get more significant bits. The errors of many samples cancel in
+/// their sum.
 class ShortFormat {
   public:
     ShortFormat() = default;
-    /// For `count` samples of about this root mean square, above 0. Up to √count times that is
-    /// held; what is larger becomes the largest. Steps between the smallest are 2^-9 of it or less,
-    /// of 2^32 samples or fewer.
+    /// Makes a format for `count` samples with about this root mean square, above 0. Values up to
+    /// √count times it can be represented; larger ones become the largest. Steps between the
+    /// smallest values are at most 2^-9 of it for up to 2^32 samples.
     ShortFormat(index_t count, float root_mean_square) {
-        const int root = bits_of_root(count);
-        *this = up_to(exponent_of(root_mean_square) + root + 1, root <= 8 ? 3 : 4);
+        const int log2_root = log2_of_root(count);
+        *this = with_largest(exponent_of(root_mean_square) + log2_root + 1, log2_root <= 8 ? 3 : 4);
     }
-    /// For samples of which only the mean magnitude is known, above 0. Of many, one may be all that
-    /// there is: as much as their sum is held, with one or two significant bits less. The errors of
-    /// few do not cancel so well: of 2^12 or fewer these bits are kept, and √count times the mean
-    /// is held.
-    static ShortFormat of_mean(index_t count, float mean) {
-        const int root = bits_of_root(count);
-        return root <= 6 ? ShortFormat(count, mean) : up_to(exponent_of(mean) + 2 * root + 1, 5);
+    /// Makes a format for samples whose mean magnitude is known, above 0. One of many samples may
+    /// be as large as their sum, which can be represented with one or two significant bits less.
+    /// For at most 2^12 samples, whose errors do not cancel so well, these bits are kept and the
+    /// largest value is √count times the mean.
+    static ShortFormat for_mean(index_t count, float mean) {
+        const int log2_root = log2_of_root(count);
+        return log2_root <= 6 ? ShortFormat(count, mean)
+                              : with_largest(exponent_of(mean) + 2 * log2_root + 1, 5);
     }
 
-    /// To the nearest, ties to even.
+    /// Rounds to the nearest number, ties to even.
     CONVOLUME_DEVICE ShortFloat shortened(float value) const {
-        const std::uint32_t whole = bits_of(product(value * to_, 7.88860905e-31F));  // 2^-100
+        const std::uint32_t whole =
+            bits_of(product(value * encode_scale_, 7.88860905e-31F));  // 2^-100
         std::uint32_t bits = whole & 0x7fffffffU;
         bits = (bits + (1U << (shift_ - 1)) - 1 + (bits >> shift_ & 1U)) >> shift_;
         bits = bits > 0x7fffU ? 0x7fffU : bits;
@@ -47,26 +51,26 @@ class ShortFormat {
     }
     CONVOLUME_DEVICE float lengthened(ShortFloat value) const {
         const std::uint32_t magnitude = (value.bits & 0x7fffU) << shift_;
-        const float held = product(float_of(magnitude), 1.26765060e30F) * from_;  // 2^100
+        const float held = product(float_of(magnitude), 1.26765060e30F) * decode_scale_;  // 2^100
         return (value.bits & 0x8000U) != 0 ? -held : held;
     }
 
   private:
-    /// The largest sample is 2^largest, and has the exponent 2^exponent_bits - 1 of a float32,
-    /// which is subnormal below 1.
-    static ShortFormat up_to(int largest, int exponent_bits) {
+    /// Makes a format whose largest sample is 2^largest. It has the exponent 2^exponent_bits - 1 of
+    /// a float32, which is subnormal below 1.
+    static ShortFormat with_largest(int largest, int exponent_bits) {
         const int scale = (largest < 128 ? largest : 128) + 26 - (1 << exponent_bits);
         ShortFormat format;
         format.shift_ = 23 - (15 - exponent_bits);
-        format.from_ = std::ldexp(1.0F, scale);
-        format.to_ = std::ldexp(1.0F, -scale);
+        format.decode_scale_ = std::ldexp(1.0F, scale);
+        format.encode_scale_ = std::ldexp(1.0F, -scale);
         return format;
     }
-    /// The least n with √count <= 2^n.
-    static int bits_of_root(index_t count) {
-        int root = 0;
-        while (root < 31 && (index_t{1} << (2 * root)) < count) ++root;
-        return root;
+    /// Returns the least n with √count <= 2^n.
+    static int log2_of_root(index_t count) {
+        int log2_root = 0;
+        while (log2_root < 31 && (index_t{1} << (2 * log2_root)) < count) ++log2_root;
+        return log2_root;
     }
     static int exponent_of(float value) {
         int exponent = 0;
@@ -74,7 +78,7 @@ class ShortFormat {
         return exponent < -90 ? -90 : exponent > 90 ? 90 : exponent;
     }
 
-    /// Subnormal numbers stay what they are, whatever the compiler is told of others.
+    /// Multiplies without flushing subnormal numbers to zero, whatever the compiler options.
     CONVOLUME_DEVICE static float product(float a, float b) {
 #ifdef __CUDA_ARCH__
         float c = 0;
@@ -103,7 +107,7 @@ class ShortFormat {
 #endif
     }
 
-    float from_ = 1, to_ = 1;
+    float decode_scale_ = 1, encode_scale_ = 1;
     int shift_ = 11;
 };
 

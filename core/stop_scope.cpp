@@ -34,13 +34,13 @@ void throw_if_stopped() {
 }
 
 AdoptedStopScope::AdoptedStopScope(const StopScope* scope) noexcept
-    : before_(std::exchange(current, scope)) {}
+    : previous_(std::exchange(current, scope)) {}
 
 AdoptedStopScope::~AdoptedStopScope() {
-    current = before_;
+    current = previous_;
 }
 
-OnStop::OnStop(const std::function<void()>& react) {
+StopCallbacks::StopCallbacks(const std::function<void()>& react) {
     for (const StopScope* scope = current; scope != nullptr; scope = scope->outer_)
         callbacks_.emplace_back(scope->stop_, react);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The StopScope that this thread is in, which threads that work for it adopt.
+// The StopScope of the current thread, which threads that work for it adopt.
 
 #include <functional>
 #include <list>
@@ -10,14 +10,15 @@
 
 namespace convolume {
 
-/// The innermost one; null where there is none.
+/// Returns the innermost scope; null if there is none.
 const StopScope* current_stop_scope() noexcept;
 
-/// Throws Cancelled where a stop was requested in the current scope. For long loops that are not
-/// shared by threads: parallel_for() and parallel_ranges() look between ranges.
+/// Throws Cancelled if a stop was requested in the current scope. For long loops on one thread;
+/// parallel_for() and parallel_ranges() check between ranges.
 void throw_if_stopped();
 
-/// Makes another thread's scope, which may be null, the current one while it lives.
+/// Makes another thread's scope, which may be null, the current scope of this thread during its own
+/// lifetime.
 class AdoptedStopScope {
   public:
     explicit AdoptedStopScope(const StopScope* scope) noexcept;
@@ -26,17 +27,17 @@ class AdoptedStopScope {
     AdoptedStopScope& operator=(const AdoptedStopScope&) = delete;
 
   private:
-    const StopScope* before_;
+    const StopScope* previous_;
 };
 
-/// Calls `react`, from the thread that asks for the stop, when one is requested in the current
-/// scope while this lives; at once where it was requested before. For what can only be stopped from
-/// outside.
-class OnStop {
+/// Calls `react` when a stop is requested in the current scope, from the requesting thread, or at
+/// once if a stop was requested before. Ends with the object's lifetime. For work that can only be
+/// stopped from outside.
+class StopCallbacks {
   public:
-    explicit OnStop(const std::function<void()>& react);
-    OnStop(const OnStop&) = delete;
-    OnStop& operator=(const OnStop&) = delete;
+    explicit StopCallbacks(const std::function<void()>& react);
+    StopCallbacks(const StopCallbacks&) = delete;
+    StopCallbacks& operator=(const StopCallbacks&) = delete;
 
   private:
     std::list<std::stop_callback<std::function<void()>>> callbacks_;

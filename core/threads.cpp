@@ -22,7 +22,7 @@ namespace convolume {
 
 namespace {
 
-// Batch systems and users set this variable for all programs. Malformed values are ignored.
+// Batch systems and users set OMP_NUM_THREADS for all programs. Malformed values are ignored.
 int threads_of_environment() {
     const char* const text = std::getenv("OMP_NUM_THREADS");
     if (!text) return 0;
@@ -35,7 +35,7 @@ int threads_of_environment() {
 int available_processors() {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
-    // More processors than the set can name.
+    // The machine has more processors than the set can represent.
     return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 1, most_threads);
 }
 
@@ -51,32 +51,33 @@ int thread_count(int threads) {
     check_threads(threads);
     if (threads > 0) return threads;
     static const int all = [] {
-        const int asked = threads_of_environment();
-        return asked > 0 ? asked : available_processors();
+        const int requested = threads_of_environment();
+        return requested > 0 ? requested : available_processors();
     }();
     return all;
 }
 
-// The team: threads that sleep until some caller has work to share.
+// The team: threads that sleep until a caller has work to share.
 //
-// The machine may be busy with other programs, so no thread waits for another to *begin*: the
-// caller works at once, team threads join when they wake up, and the caller waits in the end only
-// for those that are in the middle of a range. Waiting threads sleep after a short spin.
+// The machine may be busy with other programs, so no thread waits for another to *begin*. The
+// caller works at once, and team threads join when they wake up. At the end the caller waits only
+// for threads that are in the middle of a range. Waiting threads spin for a short time and then
+// sleep.
 //
-// Waking a thread and having it join takes as long as some 10 µs of work. So a loop of many items
-// begins alone, and the caller invites as many threads as the rest of the work is worth.
+// Waking a thread that then joins takes as long as some 10 µs of work. So the caller begins a loop
+// of many items alone, and invites as many threads as the rest of the work justifies.
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Longer than the caller needs between two loops, shorter than what would disturb others.
+// Longer than the caller needs between two loops, and too short to disturb other programs.
 constexpr std::chrono::microseconds spin_time{30};
 
-// The caller works alone for so long before it judges how many threads the rest is worth.
+// Time that the caller works alone before it decides how many threads the rest justifies.
 constexpr std::chrono::microseconds trial_time{3};
-constexpr std::chrono::duration<double, std::micro> worth_a_thread{10};
-constexpr int few_threads = 4;  // so few are woken at once
+constexpr std::chrono::duration<double, std::micro> work_per_thread{10};
+constexpr int few_threads = 4;  // up to this number, all threads are woken at once
 
 void pause_core() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -86,7 +87,7 @@ void pause_core() {
 #endif
 }
 
-/// Waits a short time for `condition`, and returns it.
+/// Waits a short time for `condition`; returns whether it holds.
 template <class Condition>
 bool spin_for(const Condition& condition) {
     const auto end = Clock::now() + spin_time;
@@ -99,36 +100,36 @@ bool spin_for(const Condition& condition) {
     return condition();
 }
 
-/// One call of run_shared(). It lives on the caller's stack.
-class Job {
+/// One call of run_shared(). The object is on the caller's stack.
+class SharedLoop {
   public:
-    Job(index_t count, int threads, detail::RangeFunction function, const void* work)
+    SharedLoop(index_t count, int threads, detail::RangeFunction function, const void* work)
         : count_(count), threads_(threads), function_(function), work_(work) {}
 
-    /// Works as thread number `thread` until no range is left.
+    /// Computes ranges as thread number `thread` until none is left.
     void run(int thread) {
         index_t begin = 0, end = 0;
         while (take(begin, end)) run_range(begin, end, thread);
     }
 
-    /// The caller's work, as thread number 0. Calls invite(threads) when the rest turns out to be
-    /// worth more threads than before, at once where items are few, since each may be long, or
-    /// threads are.
+    /// Computes ranges as the caller, thread number 0. Calls invite(threads) whenever the rest
+    /// justifies more threads than before. Invites all threads at once if items are few, since each
+    /// may take long, or if threads are few.
     template <class Invite>
     void run_as_caller(const Invite& invite) {
-        int worth = 1;
+        int threads_worth = 1;
         if (threads_ <= few_threads || count_ < index_t{2} * threads_) {
-            invite(worth = threads_);
+            invite(threads_worth = threads_);
         } else {
-            worth = begin_alone();
-            if (worth > 1) invite(worth);
+            threads_worth = begin_as_single_thread();
+            if (threads_worth > 1) invite(threads_worth);
         }
         index_t begin = 0, end = 0;
-        while (worth < threads_ && take(begin, end)) {
+        while (threads_worth < threads_ && take(begin, end)) {
             const Clock::time_point start = Clock::now();
             run_range(begin, end, 0);
-            const int now_worth = worth_of_rest(end - begin, Clock::now() - start);
-            if (now_worth > worth) invite(worth = now_worth);
+            const int now_worth = threads_worth_of_rest(end - begin, Clock::now() - start);
+            if (now_worth > threads_worth) invite(threads_worth = now_worth);
         }
         run(0);
     }
@@ -138,36 +139,38 @@ class Job {
         if (error_) std::rethrow_exception(error_);
     }
 
-    std::atomic<int> inside{0};  ///< team threads at work on it
+    std::atomic<int> inside{0};  ///< team threads that compute ranges of this loop
 
-    // Guarded by the team's mutex.
-    int places() const { return invited_ - taken_; }  ///< for threads that may still join
-    int invited() const { return invited_; }          ///< with the caller
+    // The following members are guarded by the team's mutex.
+    int open_places() const {
+        return invited_ - joined_;
+    }                                         ///< number of threads that may still join
+    int invited() const { return invited_; }  ///< number of invited threads, including the caller
     void set_invited(int threads) { invited_ = threads; }
-    int take_place() { return taken_++; }
-    void close() { taken_ = invited_; }
+    int take_place() { return joined_++; }
+    void close() { joined_ = invited_; }
 
   private:
-    /// A few items by the caller alone; returns how many threads the rest is worth.
-    int begin_alone() {
+    /// Computes a few items on the caller alone; returns how many threads the rest justifies.
+    int begin_as_single_thread() {
         const Clock::time_point start = Clock::now();
         index_t done = 0;
         for (index_t step = 1; has_ranges(); step = std::min(2 * step, count_)) {
-            const index_t end = done + std::min(step, share(done));
+            const index_t end = done + std::min(step, next_range_items(done));
             next_.store(end);
             run_range(done, end, 0);
             done = end;
             const Clock::duration spent = Clock::now() - start;
-            if (spent >= trial_time) return worth_of_rest(done, spent);
+            if (spent >= trial_time) return threads_worth_of_rest(done, spent);
         }
         return 1;
     }
 
-    /// For how many threads there is work left, if the rest takes as long as `items` in `spent`.
-    int worth_of_rest(index_t items, Clock::duration spent) const {
+    /// Returns how many threads the rest justifies, if `items` took `spent`.
+    int threads_worth_of_rest(index_t items, Clock::duration spent) const {
         const index_t rest = count_ - std::min(count_, next_.load(std::memory_order_relaxed));
         const double threads = static_cast<double>(rest) / static_cast<double>(items) *
-                               (std::chrono::duration<double, std::micro>(spent) / worth_a_thread);
+                               (std::chrono::duration<double, std::micro>(spent) / work_per_thread);
         return threads < threads_ - 1 ? 1 + static_cast<int>(threads) : threads_;
     }
 
@@ -183,7 +186,7 @@ class Job {
     }
 
     // Ranges become smaller towards the end, so that all threads finish at about the same time.
-    index_t share(index_t begin) const {
+    index_t next_range_items(index_t begin) const {
         return std::max<index_t>(1, (count_ - begin) / (index_t{4} * threads_));
     }
 
@@ -191,7 +194,7 @@ class Job {
         begin = next_.load(std::memory_order_relaxed);
         do {
             if (begin >= count_) return false;
-            end = begin + share(begin);
+            end = begin + next_range_items(begin);
         } while (!next_.compare_exchange_weak(begin, end));
         return true;
     }
@@ -204,46 +207,46 @@ class Job {
     std::atomic<index_t> next_{0};
     std::atomic<bool> failed_{false};
     std::exception_ptr error_;
-    int invited_ = 1, taken_ = 1;  // the caller
+    int invited_ = 1, joined_ = 1;  // the caller counts as invited and joined
 };
 
 class ThreadTeam {
   public:
     void run(index_t count, int threads, detail::RangeFunction function, const void* work) {
-        Job job(count, threads, function, work);
+        SharedLoop loop(count, threads, function, work);
         const bool nested = working_;
         bool announced = false;
         working_ = true;
-        job.run_as_caller([&](int invited) {
-            invite(job, invited, !announced && !nested);
+        loop.run_as_caller([&](int invited) {
+            invite(loop, invited, !announced && !nested);
             announced = true;
         });
         working_ = nested;
         if (announced) {
-            withdraw(job, !nested);
-            await_threads(job);
+            withdraw(loop, !nested);
+            await_threads(loop);
         }
-        job.rethrow();
+        loop.rethrow();
     }
 
   private:
-    void invite(Job& job, int threads, bool starts) {
+    void invite(SharedLoop& loop, int threads, bool starts) {
         bool wake = false;
         {
             const std::lock_guard lock(mutex_);
-            if (job.invited() == 1) jobs_.push_back(&job);
-            places_ += threads - job.invited();
-            job.set_invited(threads);
+            if (loop.invited() == 1) loops_.push_back(&loop);
+            open_places_ += threads - loop.invited();
+            loop.set_invited(threads);
             active_ += starts;
             count_wanted();
-            grow();
+            start_threads();
             wake = sleeping_ > 0 && wants_more();
         }
         if (wake) wake_two();
     }
 
-    void await_threads(const Job& job) {
-        const auto finished = [&job] { return job.inside.load() == 0; };
+    void await_threads(const SharedLoop& loop) {
+        const auto finished = [&loop] { return loop.inside.load() == 0; };
         if (spin_for(finished)) return;
         std::unique_lock lock(mutex_);
         ++waiting_callers_;
@@ -251,67 +254,68 @@ class ThreadTeam {
         --waiting_callers_;
     }
 
-    void withdraw(Job& job, bool ends) {
+    void withdraw(SharedLoop& loop, bool ends) {
         bool wake = false;
         {
             const std::lock_guard lock(mutex_);
-            places_ -= job.places();
+            open_places_ -= loop.open_places();
             active_ -= ends;
-            jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+            loops_.erase(std::find(loops_.begin(), loops_.end(), &loop));
             count_wanted();
             wake = sleeping_ > 0 && wants_more();
         }
         if (wake) wake_two();
     }
 
-    // As many threads at work as all present callers ask for, but not more than the machine has
-    // processors, unless one caller asks for more.
+    // Sets the number of threads that should compute: as many as all present callers ask for. The
+    // limit is the number of processors, unless one caller asks for more.
     void count_wanted() {
         static const int processors = thread_count(0);
         int largest = processors, all = 0;
-        for (const Job* const job : jobs_) {
-            largest = std::max(largest, job->invited());
-            all += job->invited();
+        for (const SharedLoop* const loop : loops_) {
+            largest = std::max(largest, loop->invited());
+            all += loop->invited();
         }
         wanted_ = std::min(all, largest);
     }
 
     bool wants_more() const {
-        return places_.load(std::memory_order_relaxed) > 0 &&
+        return open_places_.load(std::memory_order_relaxed) > 0 &&
                active_.load(std::memory_order_relaxed) < wanted_.load(std::memory_order_relaxed);
     }
 
-    void grow() {
+    void start_threads() {
         for (; threads_ + 1 < wanted_; ++threads_) {
             try {
                 std::thread([this] { work(); }).detach();
             } catch (const std::system_error&) {
-                return;  // the system has no more threads: those that there are do the work
+                return;  // the system has no more threads: the existing ones do the work
             }
         }
     }
 
-    // The loop of a thread of the team, as long as the process lives.
+    // The loop of a team thread, until the process ends.
     void work() {
         working_ = true;
         while (true) {
             if (!spin_for([this] { return wants_more(); })) sleep();
             int thread = 0;
             bool wake = false;
-            Job* const job = join(thread, wake);
-            if (!job) continue;
+            SharedLoop* const loop = join(thread, wake);
+            if (!loop) continue;
             if (wake) wake_two();
-            job->run(thread);
+            loop->run(thread);
             --active_;
-            // The job may end with the caller's return as soon as no thread is inside.
-            if (job->inside.fetch_sub(1) == 1 && waiting_callers_.load() > 0) {
+            // The loop object may be destroyed as soon as no thread is inside.
+            if (loop->inside.fetch_sub(1) == 1 && waiting_callers_.load() > 0) {
                 const std::lock_guard lock(mutex_);
                 finished_.notify_all();
             }
         }
     }
 
-    // A thread that wakes up wakes others while there is work: the caller need not wake all.
+    // Each thread that wakes up wakes others while there is work, so that the caller need not wake
+    // all.
     void wake_two() {
         wake_.notify_one();
         wake_.notify_one();
@@ -324,40 +328,40 @@ class ThreadTeam {
         --sleeping_;
     }
 
-    Job* join(int& thread, bool& wake) {
+    SharedLoop* join(int& thread, bool& wake) {
         const std::lock_guard lock(mutex_);
-        for (Job* const job : jobs_) {
-            if (!job->has_ranges()) {
-                places_ -= job->places();
-                job->close();
+        for (SharedLoop* const loop : loops_) {
+            if (!loop->has_ranges()) {
+                open_places_ -= loop->open_places();
+                loop->close();
             }
-            if (job->places() == 0 || !wants_more()) continue;
-            thread = job->take_place();
-            ++job->inside;
-            --places_;
+            if (loop->open_places() == 0 || !wants_more()) continue;
+            thread = loop->take_place();
+            ++loop->inside;
+            --open_places_;
             ++active_;
             wake = sleeping_ > 0 && wants_more();
-            return job;
+            return loop;
         }
         return nullptr;
     }
 
     std::mutex mutex_;
     std::condition_variable wake_, finished_;
-    std::vector<Job*> jobs_;      // of present callers, oldest first
-    int threads_ = 0;             // of the team
-    int sleeping_ = 0;            // of these
-    std::atomic<int> wanted_{0};  // threads at work, callers included
-    std::atomic<int> active_{0};  // threads that are
-    std::atomic<int> places_{0};  // for threads that may join
+    std::vector<SharedLoop*> loops_;   // loops of present callers, oldest first
+    int threads_ = 0;                  // threads of the team
+    int sleeping_ = 0;                 // team threads that sleep
+    std::atomic<int> wanted_{0};       // threads that should compute, callers included
+    std::atomic<int> active_{0};       // threads that compute
+    std::atomic<int> open_places_{0};  // number of threads that may join a loop
     std::atomic<int> waiting_callers_{0};
-    static thread_local bool working_;  // this thread counts as active
+    static thread_local bool working_;  // whether this thread counts as active
 };
 
 thread_local bool ThreadTeam::working_ = false;
 
-// Its threads live until the process ends, so that it is never destroyed. A forked process has none
-// of them and begins with a new team.
+// The team is never destroyed, because its threads live until the process ends. A forked process
+// has none of these threads and starts a new team.
 std::atomic<ThreadTeam*> current_team{nullptr};
 
 ThreadTeam& team() {
@@ -370,7 +374,7 @@ ThreadTeam& team() {
     return *current_team;
 }
 
-// In pieces only if a stop may be requested between them.
+// Computes the whole range on this thread, in pieces only if a stop may be requested between them.
 void run_alone(index_t count, detail::RangeFunction function, const void* work) {
     constexpr index_t pieces = 64;
     const index_t step = current_stop_scope() == nullptr ? count : ceil_div(count, pieces);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Numbers of threads, and work that threads share. All of the library uses parallel_ranges() and
-// parallel_for(), and nothing else, to compute in parallel.
+// Numbers of threads, and loops that threads share. The whole library computes in parallel by
+// parallel_ranges() and parallel_for() only.
 
 #include <atomic>
 #include <functional>
@@ -12,14 +12,15 @@
 
 namespace convolume {
 
-/// More than any machine has.
+/// More threads than any machine has.
 inline constexpr int most_threads = 4096;
 
-/// Throws InvalidArgument for a number that is neither 0 (all) nor possible.
+/// Throws InvalidArgument for numbers that are neither 0 (all) nor possible.
 void check_threads(int threads);
 
-/// Threads for a number asked for; 0 means the first number in the environment variable
-/// OMP_NUM_THREADS, or else the processors that this process may run on. Throws like check_threads.
+/// Returns the number of threads for a requested number. For 0, returns the first number in the
+/// environment variable OMP_NUM_THREADS, or else the number of processors that this process may
+/// use. Throws like check_threads.
 int thread_count(int threads);
 
 namespace detail {
@@ -30,16 +31,16 @@ void run_shared(index_t count, int threads, RangeFunction function, const void* 
 }  // namespace detail
 
 /// Calls work(begin, end, thread) for ranges that together are [0, count), from the calling thread
-/// and up to `threads` - 1 others. Returns when all is done.
+/// and up to `threads` - 1 others. Returns when all ranges are done.
 ///
-/// `thread` is a number in [0, threads): calls of the same number never overlap, so that it can
-/// index scratch memory. The calling thread has number 0. Ranges are handed out in ascending order
-/// to whoever is free, large ones first. Which thread gets which range is not determined: results
-/// must not depend on it. Ranges must not wait for each other.
+/// `thread` is a number in [0, threads). Calls with the same number never overlap, so that it can
+/// index scratch memory. The calling thread has number 0. Free threads take ranges in ascending
+/// order, large ones first. The assignment of ranges to threads varies, and results must not depend
+/// on it. Ranges must not wait for each other.
 ///
 /// Calls may be nested, and several threads may call at the same time: they share the threads of
-/// the team. If `work` throws, ranges that have not begun are left out, and the first exception is
-/// thrown to the caller. Cancelled is thrown where a stop was requested in the caller's StopScope.
+/// the team. If `work` throws, ranges that have not begun are skipped, and the first exception is
+/// thrown to the caller. Throws Cancelled if a stop is requested in the caller's StopScope.
 template <class Work>
 void parallel_ranges(index_t count, int threads, const Work& work) {
     detail::run_shared(
@@ -50,7 +51,7 @@ void parallel_ranges(index_t count, int threads, const Work& work) {
         &work);
 }
 
-/// Calls item(i, thread) for every i in [0, count); otherwise like parallel_ranges().
+/// Calls item(i, thread) for every i in [0, count), under the conditions of parallel_ranges().
 template <class Item>
 void parallel_for(index_t count, int threads, const Item& item) {
     parallel_ranges(count, threads, [&item](index_t begin, index_t end, int thread) {

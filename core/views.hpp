@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Callers' arrays: null ones are rejected, and loops over samples of any type.
+// Checks of callers' arrays for null pointers, and loops over samples of any type.
 
 #include "convolume/image_view.hpp"
 #include "core/stop_scope.hpp"
 
 namespace convolume {
 
-/// Throws InvalidArgument where `view` has elements but no memory; `what` is "the kernel", say.
+/// Throws InvalidArgument if `view` has elements but no memory. `what` names it, for example "the
+/// kernel".
 inline void check_memory(const ConstImageView& view, const std::string& what) {
     if (view.data == nullptr && element_count(view.shape) > 0)
         throw InvalidArgument(
             message(what, " points to no memory (null): give the address of its first element"));
 }
 
-/// Throws InvalidArgument where one of the two is null; names are "input" and "output", say.
+/// Throws InvalidArgument if `from` or `to` is null. Their names are, for example, "input" and
+/// "output".
 inline void check_memory(const void* from, const char* from_name, const void* to,
                          const char* to_name) {
     if (from == nullptr || to == nullptr)
@@ -22,7 +24,8 @@ inline void check_memory(const void* from, const char* from_name, const void* to
                                       " points to no memory (null): allocate it first"));
 }
 
-/// Calls f(sample, {z, y, x}) for every sample, which is of the view's own type. Throws Cancelled.
+/// Calls f(sample, {z, y, x}) for every sample; `sample` has the view's pixel type. Throws
+/// Cancelled.
 template <class F>
 void for_each_sample(const ConstImageView& view, const F& f) {
     visit_pixel_type(view.type, [&](auto tag) {

@@ -43,11 +43,11 @@ void count(index_t bytes) {
     }
 }
 
-// Below this size a mapping of its own wastes more than huge pages win.
+// Below this size a separate mapping wastes more than huge pages gain.
 constexpr index_t mapped_from_bytes = index_t{4} << 20;
 constexpr index_t huge_page_bytes = index_t{2} << 20;
 
-// Regions of whole huge pages at an address that is a multiple of their size; null when refused.
+// Maps whole huge pages at an address that is a multiple of their size; returns null if refused.
 void* map_huge(index_t bytes) {
     const auto padded = static_cast<std::size_t>(bytes + huge_page_bytes);
     void* region =
@@ -61,7 +61,7 @@ void* map_huge(index_t bytes) {
     if (aligned + bytes < end)
         munmap(aligned + bytes, static_cast<std::size_t>(end - aligned - bytes));
     madvise(aligned, static_cast<std::size_t>(bytes),
-            MADV_HUGEPAGE);  // advice: refusal is no error
+            MADV_HUGEPAGE);  // a refused advice is no error
     return aligned;
 }
 }  // namespace

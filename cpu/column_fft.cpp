@@ -7,26 +7,26 @@
 
 #include "convolume/error.hpp"
 
-// Vectors are kept in arrays, which scalable ones cannot be; the targets left out lie between
+// Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
 // others and gain nothing here.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/column_fft.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included first
 #include <hwy/highway.h>
 
-#ifndef CONVOLUME_COLUMN_FFT_JOB
-#define CONVOLUME_COLUMN_FFT_JOB
+#ifndef CONVOLUME_COLUMN_FFT_ARGUMENTS
+#define CONVOLUME_COLUMN_FFT_ARGUMENTS
 namespace convolume::cpu::column_fft {
 
-/// Arguments of the passes. Strides are in real numbers.
+/// Arguments of a transform of columns. Strides are in real numbers.
 template <class Real>
-struct Job {
+struct ColumnFftArguments {
     index_t length;
     const int* radices;
-    index_t passes;
+    index_t stages;
     const Real* twiddles;
     const Real* source;
     index_t source_stride, source_first, source_count;
@@ -37,9 +37,10 @@ struct Job {
     bool inverse;
 };
 
-/// A pass: `s` results of earlier passes lie side by side, `m` is what remains after it.
+/// A radix stage: `s` results of earlier stages lie side by side, and length `m` remains after the
+/// stage.
 template <class Real>
-struct Pass {
+struct RadixStage {
     bool first, last;
     index_t s, m;
     const Real* twiddles;
@@ -54,34 +55,35 @@ HWY_BEFORE_NAMESPACE();
 namespace convolume::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-using column_fft::Job;
+using column_fft::ColumnFftArguments;
 
 template <class D>
-struct Value {
+struct ComplexVector {
     hn::Vec<D> re, im;
 };
 
 template <class D>
-HWY_INLINE Value<D> add(const Value<D>& a, const Value<D>& b) {
+HWY_INLINE ComplexVector<D> add(const ComplexVector<D>& a, const ComplexVector<D>& b) {
     return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
 }
 template <class D>
-HWY_INLINE Value<D> subtract(const Value<D>& a, const Value<D>& b) {
+HWY_INLINE ComplexVector<D> subtract(const ComplexVector<D>& a, const ComplexVector<D>& b) {
     return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
-/// -i · a
+/// Returns -i · a.
 template <class D>
-HWY_INLINE Value<D> times_minus_i(const Value<D>& a) {
+HWY_INLINE ComplexVector<D> times_minus_i(const ComplexVector<D>& a) {
     return {a.im, hn::Neg(a.re)};
 }
 template <class D>
-HWY_INLINE Value<D> multiply(D d, const Value<D>& a, hn::TFromD<D> cosine, hn::TFromD<D> sine) {
+HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a, hn::TFromD<D> cosine,
+                                     hn::TFromD<D> sine) {
     const auto re = hn::Set(d, cosine);
     const auto im = hn::Set(d, sine);
     return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
 }
 
-// cos and sin of 2πk/P for the odd radices.
+// The cosine and sine of 2πk/P for the odd radices.
 template <int P, class Real>
 constexpr Real cosine_of(int k) {
     constexpr double of3[] = {1, -0.5, -0.5};
@@ -111,9 +113,9 @@ constexpr Real sine_of(int k) {
     return static_cast<Real>(P == 3 ? of3[k % 3] : P == 5 ? of5[k % 5] : of7[k % 7]);
 }
 
-/// x[k] becomes Σ_n x[n] e^{-2πi nk/Radix}.
+/// Replaces x[k] by Σ_n x[n] e^{-2πi nk/Radix}.
 template <int Radix, class D>
-HWY_INLINE void dft(D d, Value<D>* x) {
+HWY_INLINE void dft(D d, ComplexVector<D>* x) {
     using Real = hn::TFromD<D>;
     if constexpr (Radix == 1) {
         return;
@@ -130,11 +132,11 @@ HWY_INLINE void dft(D d, Value<D>* x) {
         x[2] = subtract<D>(a, c);
         x[3] = subtract<D>(b, e);
     } else if constexpr (Radix == 8) {
-        Value<D> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
+        ComplexVector<D> even[4] = {x[0], x[2], x[4], x[6]}, odd[4] = {x[1], x[3], x[5], x[7]};
         dft<4>(d, even);
         dft<4>(d, odd);
-        constexpr Real h = static_cast<Real>(0.70710678118654752440);
-        const auto half = hn::Set(d, h);
+        constexpr Real half_root = static_cast<Real>(0.70710678118654752440);
+        const auto half = hn::Set(d, half_root);
         odd[1] = {hn::Mul(half, hn::Add(odd[1].re, odd[1].im)),
                   hn::Mul(half, hn::Sub(odd[1].im, odd[1].re))};
         odd[2] = times_minus_i<D>(odd[2]);
@@ -146,16 +148,16 @@ HWY_INLINE void dft(D d, Value<D>* x) {
         }
     } else {
         constexpr int half = (Radix - 1) / 2;
-        Value<D> sum[static_cast<unsigned>(half)], difference[static_cast<unsigned>(half)];
-        const Value<D> first = x[0];
+        ComplexVector<D> sum[static_cast<unsigned>(half)], difference[static_cast<unsigned>(half)];
+        const ComplexVector<D> first = x[0];
         for (int j = 0; j < half; ++j) {
             sum[j] = add<D>(x[j + 1], x[Radix - 1 - j]);
             difference[j] = subtract<D>(x[j + 1], x[Radix - 1 - j]);
             x[0] = add<D>(x[0], sum[j]);
         }
         for (int k = 0; k < half; ++k) {
-            Value<D> even = first;
-            Value<D> odd{hn::Zero(d), hn::Zero(d)};
+            ComplexVector<D> even = first;
+            ComplexVector<D> odd{hn::Zero(d), hn::Zero(d)};
             for (int j = 0; j < half; ++j) {
                 const auto c = hn::Set(d, cosine_of<Radix, Real>((j + 1) * (k + 1)));
                 const auto s = hn::Set(d, sine_of<Radix, Real>((j + 1) * (k + 1)));
@@ -169,21 +171,22 @@ HWY_INLINE void dft(D d, Value<D>* x) {
     }
 }
 
-/// A pass of a transform (see Pass). Samples are loaded from the job's source in the first pass,
-/// and stored to its target in the last; between them they lie in scratch, a row's real parts
-/// before its imaginary ones. Inverse transforms swap real and imaginary parts at both ends.
+/// Computes one radix stage (see RadixStage). The first stage loads samples from the input columns,
+/// and the last stage stores them to the output columns. In between they are in scratch memory,
+/// where a row's real parts precede its imaginary parts. Inverse transforms swap real and imaginary
+/// parts at both ends.
 template <int Radix, index_t width, bool First, bool Last, bool Inverse, class Real>
-HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
-                         const Real* HWY_RESTRICT twiddles, const Real* from, Real* to) {
+HWY_INLINE void run_radix_stage(const ColumnFftArguments<Real>& arguments, index_t s, index_t m,
+                                const Real* HWY_RESTRICT twiddles, const Real* from, Real* to) {
     const hn::CappedTag<Real, static_cast<std::size_t>(width)> d;
     using D = hn::CappedTag<Real, static_cast<std::size_t>(width)>;
     const auto lanes = static_cast<index_t>(hn::Lanes(d));
-    const auto load = [&](index_t row, index_t column) HWY_ATTR -> Value<D> {
-        Value<D> value;
+    const auto load = [&](index_t row, index_t column) HWY_ATTR -> ComplexVector<D> {
+        ComplexVector<D> value;
         if constexpr (First) {
-            row -= job.source_first;
-            if (row < 0 || row >= job.source_count) return {hn::Zero(d), hn::Zero(d)};
-            const Real* const at = job.source + row * job.source_stride + 2 * column;
+            row -= arguments.source_first;
+            if (row < 0 || row >= arguments.source_count) return {hn::Zero(d), hn::Zero(d)};
+            const Real* const at = arguments.source + row * arguments.source_stride + 2 * column;
             if constexpr (Inverse)
                 hn::LoadInterleaved2(d, at, value.im, value.re);
             else
@@ -195,11 +198,11 @@ HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
         }
         return value;
     };
-    const auto store = [&](index_t row, index_t column, const Value<D>& value) HWY_ATTR {
+    const auto store = [&](index_t row, index_t column, const ComplexVector<D>& value) HWY_ATTR {
         if constexpr (Last) {
-            row -= job.target_first;
-            if (row < 0 || row >= job.target_count) return;
-            Real* const at = job.target + row * job.target_stride + 2 * column;
+            row -= arguments.target_first;
+            if (row < 0 || row >= arguments.target_count) return;
+            Real* const at = arguments.target + row * arguments.target_stride + 2 * column;
             if constexpr (Inverse)
                 hn::StoreInterleaved2(value.im, value.re, d, at);
             else
@@ -213,7 +216,7 @@ HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
     for (index_t p = 0; p < m; ++p, twiddles += 2 * (Radix - 1)) {
         for (index_t q = 0; q < s; ++q) {
             for (index_t column = 0; column < width; column += lanes) {
-                Value<D> x[static_cast<unsigned>(Radix)];
+                ComplexVector<D> x[static_cast<unsigned>(Radix)];
                 for (int i = 0; i < Radix; ++i) x[i] = load(q + s * (p + m * i), column);
                 dft<Radix>(d, x);
                 store(q + s * Radix * p, column, x[0]);
@@ -228,50 +231,51 @@ HWY_INLINE void run_pass(const Job<Real>& job, index_t s, index_t m,
 }
 
 template <int Radix, index_t width, bool Inverse, class Real>
-void run_pass(const Job<Real>& job, const column_fft::Pass<Real>& pass) {
-    const auto& [first, last, s, m, twiddles, from, to] = pass;
+void run_radix_stage(const ColumnFftArguments<Real>& arguments,
+                     const column_fft::RadixStage<Real>& stage) {
+    const auto& [first, last, s, m, twiddles, from, to] = stage;
     if (first && last)
-        run_pass<Radix, width, true, true, Inverse>(job, s, m, twiddles, from, to);
+        run_radix_stage<Radix, width, true, true, Inverse>(arguments, s, m, twiddles, from, to);
     else if (first)
-        run_pass<Radix, width, true, false, Inverse>(job, s, m, twiddles, from, to);
+        run_radix_stage<Radix, width, true, false, Inverse>(arguments, s, m, twiddles, from, to);
     else if (last)
-        run_pass<Radix, width, false, true, Inverse>(job, s, m, twiddles, from, to);
+        run_radix_stage<Radix, width, false, true, Inverse>(arguments, s, m, twiddles, from, to);
     else
-        run_pass<Radix, width, false, false, false>(job, s, m, twiddles, from, to);
+        run_radix_stage<Radix, width, false, false, false>(arguments, s, m, twiddles, from, to);
 }
 
 template <index_t width, bool Inverse, class Real>
-void transform(const Job<Real>& job) {
-    Real* from = job.scratch;
-    Real* to = job.scratch + 2 * job.length * width;
-    const Real* twiddles = job.twiddles;
-    index_t s = 1, rest = job.length;
-    for (index_t pass = 0; pass < job.passes; ++pass) {
-        const int radix = job.radices[pass];
+void transform(const ColumnFftArguments<Real>& arguments) {
+    Real* from = arguments.scratch;
+    Real* to = arguments.scratch + 2 * arguments.length * width;
+    const Real* twiddles = arguments.twiddles;
+    index_t s = 1, rest = arguments.length;
+    for (index_t stage = 0; stage < arguments.stages; ++stage) {
+        const int radix = arguments.radices[stage];
         const index_t m = rest / radix;
-        const column_fft::Pass<Real> now{pass == 0, pass + 1 == job.passes, s, m, twiddles, from,
-                                         to};
+        const column_fft::RadixStage<Real> radix_stage{
+            stage == 0, stage + 1 == arguments.stages, s, m, twiddles, from, to};
         switch (radix) {
             case 1:
-                run_pass<1, width, Inverse>(job, now);
+                run_radix_stage<1, width, Inverse>(arguments, radix_stage);
                 break;
             case 2:
-                run_pass<2, width, Inverse>(job, now);
+                run_radix_stage<2, width, Inverse>(arguments, radix_stage);
                 break;
             case 3:
-                run_pass<3, width, Inverse>(job, now);
+                run_radix_stage<3, width, Inverse>(arguments, radix_stage);
                 break;
             case 4:
-                run_pass<4, width, Inverse>(job, now);
+                run_radix_stage<4, width, Inverse>(arguments, radix_stage);
                 break;
             case 5:
-                run_pass<5, width, Inverse>(job, now);
+                run_radix_stage<5, width, Inverse>(arguments, radix_stage);
                 break;
             case 7:
-                run_pass<7, width, Inverse>(job, now);
+                run_radix_stage<7, width, Inverse>(arguments, radix_stage);
                 break;
             default:
-                run_pass<8, width, Inverse>(job, now);
+                run_radix_stage<8, width, Inverse>(arguments, radix_stage);
         }
         twiddles += 2 * m * (radix - 1);
         s *= radix;
@@ -281,20 +285,20 @@ void transform(const Job<Real>& job) {
 }
 
 template <class Real>
-void transform(const Job<Real>& job) {
+void transform(const ColumnFftArguments<Real>& arguments) {
     constexpr index_t most = ColumnFft<Real>::most_columns,
                       least = ColumnFft<Real>::column_multiple;
-    if (job.columns == most)
-        job.inverse ? transform<most, true>(job) : transform<most, false>(job);
+    if (arguments.columns == most)
+        arguments.inverse ? transform<most, true>(arguments) : transform<most, false>(arguments);
     else
-        job.inverse ? transform<least, true>(job) : transform<least, false>(job);
+        arguments.inverse ? transform<least, true>(arguments) : transform<least, false>(arguments);
 }
 
-void transform_float(const Job<float>& job) {
-    transform(job);
+void transform_float(const ColumnFftArguments<float>& arguments) {
+    transform(arguments);
 }
-void transform_double(const Job<double>& job) {
-    transform(job);
+void transform_double(const ColumnFftArguments<double>& arguments) {
+    transform(arguments);
 }
 
 }  // namespace convolume::cpu::HWY_NAMESPACE
@@ -308,14 +312,14 @@ namespace {
 HWY_EXPORT(transform_float);
 HWY_EXPORT(transform_double);
 
-void dispatch(const column_fft::Job<float>& job) {
-    HWY_DYNAMIC_DISPATCH(transform_float)(job);
+void dispatch(const column_fft::ColumnFftArguments<float>& arguments) {
+    HWY_DYNAMIC_DISPATCH(transform_float)(arguments);
 }
-void dispatch(const column_fft::Job<double>& job) {
-    HWY_DYNAMIC_DISPATCH(transform_double)(job);
+void dispatch(const column_fft::ColumnFftArguments<double>& arguments) {
+    HWY_DYNAMIC_DISPATCH(transform_double)(arguments);
 }
 
-/// Factors of `length`; empty where a prime exceeds 7.
+/// Returns the radices whose product is `length`; empty if a prime factor exceeds 7.
 std::vector<int> radices_of(index_t length) {
     if (length == 1) return {1};
     std::vector<int> radices;
@@ -344,8 +348,8 @@ ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
         const index_t m = rest / radix;
         for (index_t p = 0; p < m; ++p) {
             for (int k = 1; k < radix; ++k) {
-                // p · k < rest: the angle stays within one turn, where cos and sin are exact to the
-                // last bit or so.
+                // The angle is below one turn, since p · k < rest. There cos and sin are exact to
+                // about the last bit.
                 const double angle =
                     -2 * std::numbers::pi * static_cast<double>(p * k) / static_cast<double>(rest);
                 twiddles_.push_back(static_cast<Real>(std::cos(angle)));
@@ -357,23 +361,24 @@ ColumnFft<Real>::ColumnFft(index_t length) : length_(length) {
 }
 
 template <class Real>
-void ColumnFft<Real>::forward(const Source& source, const Target& target, index_t columns,
-                              Complex* scratch) const {
+void ColumnFft<Real>::forward(const InputColumns& source, const OutputColumns& target,
+                              index_t columns, Complex* scratch) const {
     transform(false, source, target, columns, scratch);
 }
 
 template <class Real>
-void ColumnFft<Real>::inverse(const Source& source, const Target& target, index_t columns,
-                              Complex* scratch) const {
+void ColumnFft<Real>::inverse(const InputColumns& source, const OutputColumns& target,
+                              index_t columns, Complex* scratch) const {
     transform(true, source, target, columns, scratch);
 }
 
 template <class Real>
-void ColumnFft<Real>::transform(bool inverse, const Source& source, const Target& target,
-                                index_t columns, Complex* scratch) const {
+void ColumnFft<Real>::transform(bool inverse, const InputColumns& source,
+                                const OutputColumns& target, index_t columns,
+                                Complex* scratch) const {
     if (columns != most_columns && columns != column_multiple)
         throw InternalError(message("a transform of ", columns, " columns"));
-    dispatch(column_fft::Job<Real>{
+    dispatch(column_fft::ColumnFftArguments<Real>{
         length_, radices_.data(), static_cast<index_t>(radices_.size()), twiddles_.data(),
         reinterpret_cast<const Real*>(source.data), 2 * source.stride, source.first, source.count,
         reinterpret_cast<Real*>(target.data), 2 * target.stride, target.first, target.count,

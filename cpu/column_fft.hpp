@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fourier transforms of neighboring columns side by side, a column in each lane of the vectors.
-// They need no planning to be fast, and no copy of the columns: the first pass reads them where
-// they lie, the last one writes them where they go.
+// Fourier transforms of neighboring columns, one column in each lane of the vectors. They are fast
+// without planning and without a copy of the columns: the first radix stage reads from the source,
+// and the last one writes to the target.
 //
-// The passes are Stockham's: each reads one tile of scratch and writes another, and the results
-// come out in natural order (C. Van Loan, Computational Frameworks for the FFT, 1992, section 1.7).
+// The algorithm is Stockham's: each radix stage reads one half of scratch memory and writes the
+// other, and results are in natural order (C. Van Loan, Computational Frameworks for the FFT, 1992,
+// section 1.7).
 
 #include <complex>
 #include <vector>
@@ -19,47 +20,49 @@ class ColumnFft {
   public:
     using Complex = std::complex<Real>;
 
-    /// Columns of a transform, at most, and what their number must be a multiple of.
+    /// Largest number of columns of a transform, and the number that it must be a multiple of.
     static constexpr index_t most_columns = 16;
     static constexpr index_t column_multiple = 8;
 
-    /// Throws InvalidArgument where `length` is not positive or has a prime factor above 7.
+    /// Throws InvalidArgument if `length` is not positive or has a prime factor above 7.
     explicit ColumnFft(index_t length);
 
-    /// Complex samples of scratch memory that a transform needs, aligned as Buffer aligns.
+    /// Returns the complex samples of scratch memory that a transform needs, aligned like a Buffer.
     static index_t scratch_samples(index_t length) { return 2 * length * most_columns; }
 
-    /// Where the samples of columns lie: sample first + n of column c is data[n * stride + c],
-    /// n < count. All others count as zeros and are not read.
-    struct Source {
+    /// Columns to read: sample first + n of column c is data[n * stride + c], n < count. All other
+    /// samples count as zeros and are not read.
+    struct InputColumns {
         const Complex* data;
         index_t stride;
         index_t count;
         index_t first = 0;
     };
-    /// Where samples go: sample first + n of column c to data[n * stride + c], n < count.
-    struct Target {
+    /// Columns to write: sample first + n of column c is stored in data[n * stride + c], n < count.
+    /// No other samples are stored.
+    struct OutputColumns {
         Complex* data;
         index_t stride;
         index_t first;
         index_t count;
     };
 
-    /// X[k] = Σ_n x[n] e^{-2πi nk/length} of `columns` columns, 8 or 16. Source and target may be
-    /// the same.
-    void forward(const Source& source, const Target& target, index_t columns,
+    /// Transforms `columns` columns, 8 or 16. Source and target may be equal.
+    ///     X[k] = Σ_n x[n] e^{-2πi nk/length}
+    void forward(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
-    /// x[n] = Σ_k X[k] e^{+2πi nk/length}, not normalized.
-    void inverse(const Source& source, const Target& target, index_t columns,
+    /// Transforms back, without normalization.
+    ///     x[n] = Σ_k X[k] e^{+2πi nk/length}
+    void inverse(const InputColumns& source, const OutputColumns& target, index_t columns,
                  Complex* scratch) const;
 
   private:
-    void transform(bool inverse, const Source& source, const Target& target, index_t columns,
-                   Complex* scratch) const;
+    void transform(bool inverse, const InputColumns& source, const OutputColumns& target,
+                   index_t columns, Complex* scratch) const;
 
     index_t length_;
-    std::vector<int> radices_;    // of the passes
-    std::vector<Real> twiddles_;  // (cos, sin) of each pass, p and k, as the passes read them
+    std::vector<int> radices_;    // radices of the stages
+    std::vector<Real> twiddles_;  // (cos, sin) for each stage, p and k, in the order of use
 };
 
 }  // namespace convolume::cpu

@@ -11,8 +11,8 @@
 #include "core/cache_folder.hpp"
 #include "core/stop_scope.hpp"
 
-// Functions that FFTW 3.3.6 and later export for their library of threads; the header does not name
-// them. Libraries that offer FFTW's interface without them need no lock.
+// Functions that FFTW 3.3.6 and later export for their library of threads. The header does not
+// declare them. Libraries that offer FFTW's interface without these functions need no lock.
 extern "C" {
 void fftwf_set_planner_hooks(void (*before)(), void (*after)()) __attribute__((weak));
 void fftw_set_planner_hooks(void (*before)(), void (*after)()) __attribute__((weak));
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 std::mutex planner_mutex;
 thread_local bool planning_here = false;
 
-/// This thread plans, or uses the planner's wisdom.
+/// Holds the planner's mutex while this thread plans or uses the planner's wisdom.
 class PlannerLock {
   public:
     PlannerLock() : lock_(planner_mutex) { planning_here = true; }
@@ -40,9 +40,9 @@ class PlannerLock {
     std::lock_guard<std::mutex> lock_;
 };
 
-// FFTW has one planner for the whole process, which the caller may use as well. It calls these
-// before and after all planning, so that the caller's plans are locked, too. They are set when the
-// program starts: nobody plans yet.
+// FFTW has one planner for the whole process, which the caller may use as well. FFTW calls these
+// hooks before and after all planning, so that the caller's plans are locked, too. They are set
+// when the program starts, before any thread plans.
 [[maybe_unused]] const bool planner_is_locked = [] {
     const auto before = [] {
         if (!planning_here) planner_mutex.lock();
@@ -55,7 +55,7 @@ class PlannerLock {
     return true;
 }();
 
-// Wisdom is a convenience: a missing or read-only cache folder costs time, not an error.
+// Wisdom is optional: a missing or read-only cache folder costs time and is no error.
 template <class Real>
 void load_wisdom() {
     if (const auto folder = cache_folder())
@@ -76,14 +76,14 @@ void save_wisdom() {
         fs::remove(partial, ignored);
 }
 
-// Measuring long rows takes seconds. It ends when the time is over, of which there is none left
-// after a stop: FFTW looks now and then.
+// Makes an FFTW plan by measuring, which takes seconds for long rows. FFTW checks its time limit
+// now and then. A stop request sets the limit to zero.
 template <class Real, class Make>
 auto measure_until_stopped(const Make& make) {
-    constexpr double very_long_s = 1e9;  // without any limit FFTW does not look
+    constexpr double very_long_s = 1e9;  // without a limit FFTW does not check the time
     FftwApi<Real>::set_time_limit(very_long_s);
     auto plan = [&] {
-        const OnStop on_stop([] { FftwApi<Real>::set_time_limit(0); });
+        const StopCallbacks on_stop([] { FftwApi<Real>::set_time_limit(0); });
         return make();
     }();
     FftwApi<Real>::set_time_limit(FFTW_NO_TIMELIMIT);
@@ -95,12 +95,13 @@ auto measure_until_stopped(const Make& make) {
     return plan;
 }
 
-// Calls `make` with the lengths and FFTW's flags, the planner locked and wisdom loaded.
+// Makes an FFTW plan: calls `make` with the lengths and FFTW's flags, with the planner locked and
+// wisdom loaded.
 template <class Real, class Make>
-auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
+auto plan_locked(const TransformBatch& transforms, PlanningEffort effort, Make make) {
     throw_if_stopped();
     const PlannerLock lock;
-    throw_if_stopped();  // others may have planned for long
+    throw_if_stopped();  // checked again, since the wait for the lock may be long
     [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
     const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
                                                    transforms.out_stride};
@@ -108,7 +109,7 @@ auto plan_locked(const Transforms& transforms, Effort effort, Make make) {
                                                   transforms.out_distance};
 
     auto plan = make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE | FFTW_WISDOM_ONLY);
-    if (!plan && effort == Effort::measured) {
+    if (!plan && effort == PlanningEffort::measured) {
         plan = measure_until_stopped<Real>(
             [&] { return make(&length, &batch, FFTW_DESTROY_INPUT | FFTW_MEASURE); });
         save_wisdom<Real>();
@@ -128,17 +129,18 @@ auto fftw_complex_of(std::complex<Real>* data) {
 }  // namespace
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
-                       Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Complex* out,
+                       FftDirection direction, PlanningEffort effort)
     : plan_(plan_locked<Real>(
           transforms, effort, [&](const auto* length, const auto* batch, unsigned flags) {
-              const int sign = direction == Direction::forward ? FFTW_FORWARD : FFTW_BACKWARD;
+              const int sign = direction == FftDirection::forward ? FFTW_FORWARD : FFTW_BACKWARD;
               return FftwApi<Real>::plan_dft(1, length, 1, batch, fftw_complex_of(in),
                                              fftw_complex_of(out), sign, flags);
           })) {}
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Real* in, Complex* out, Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
+                       PlanningEffort effort)
     : plan_(plan_locked<Real>(transforms, effort,
                               [&](const auto* length, const auto* batch, unsigned flags) {
                                   return FftwApi<Real>::plan_dft_r2c(1, length, 1, batch, in,
@@ -146,7 +148,8 @@ FftPlan<Real>::FftPlan(const Transforms& transforms, Real* in, Complex* out, Eff
                               })) {}
 
 template <class Real>
-FftPlan<Real>::FftPlan(const Transforms& transforms, Complex* in, Real* out, Effort effort)
+FftPlan<Real>::FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
+                       PlanningEffort effort)
     : plan_(plan_locked<Real>(transforms, effort,
                               [&](const auto* length, const auto* batch, unsigned flags) {
                                   return FftwApi<Real>::plan_dft_c2r(

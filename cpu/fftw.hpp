@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// FFTW in both precisions behind one name, with its planner locked: only executing is thread-safe.
+// FFTW in both precisions under one name, with its planner locked. In FFTW only executing is
+// thread-safe.
 
 #include <fftw3.h>
 
@@ -10,8 +11,9 @@
 
 namespace convolume::cpu {
 
-/// A set of equal 1D transforms: `length` samples `stride` apart, `count` of them `distance` apart.
-struct Transforms {
+/// A set of equal 1D transforms: `count` transforms, `distance` apart, of `length` samples that are
+/// `stride` apart.
+struct TransformBatch {
     index_t length;
     index_t count;
     index_t in_stride;
@@ -20,32 +22,32 @@ struct Transforms {
     index_t out_distance;
 };
 
-enum class Direction { forward, inverse };
+enum class FftDirection { forward, inverse };
 
-/// Measuring takes FFTW some 0.1 s a plan whatever its size, and gains a quarter to a half of the
-/// time of the transforms.
-enum class Effort {
-    quick,    ///< measured before (wisdom), else estimated
-    measured  ///< measured now, unless it was before; remembered in the wisdom
+/// How thoroughly FFTW plans. Measuring takes some 0.1 s per plan, whatever its size, and makes
+/// transforms faster by a quarter to a half.
+enum class PlanningEffort {
+    quick,    ///< an earlier measurement (wisdom) if there is one, or an estimate
+    measured  ///< an earlier measurement, or a new one that is saved in the wisdom
 };
 
 template <class Real>
 struct FftwApi;
 
-/// An FFTW plan, executed on any arrays aligned to 16 bytes. Move-only. Constructors plan on the
-/// arrays given, whose content is lost; they throw InternalError when FFTW knows no plan.
+/// An FFTW plan for any arrays aligned to 16 bytes. Move-only. Constructors plan on the given
+/// arrays and overwrite them; they throw InternalError if FFTW knows no plan.
 template <class Real>
 class FftPlan {
   public:
     using Complex = std::complex<Real>;
 
     FftPlan() = default;
-    FftPlan(const Transforms& transforms, Complex* in, Complex* out, Direction direction,
-            Effort effort);
-    FftPlan(const Transforms& transforms, Real* in, Complex* out,
-            Effort effort);  ///< forward, real to half-complex
-    FftPlan(const Transforms& transforms, Complex* in, Real* out,
-            Effort effort);  ///< inverse; destroys its input
+    FftPlan(const TransformBatch& transforms, Complex* in, Complex* out, FftDirection direction,
+            PlanningEffort effort);
+    FftPlan(const TransformBatch& transforms, Real* in, Complex* out,
+            PlanningEffort effort);  ///< plans forward transforms, real to half-complex
+    FftPlan(const TransformBatch& transforms, Complex* in, Real* out,
+            PlanningEffort effort);  ///< plans inverse transforms, which destroy their input
     ~FftPlan();
     FftPlan(FftPlan&& other) noexcept;
     FftPlan& operator=(FftPlan&& other) noexcept;

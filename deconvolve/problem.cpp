@@ -166,8 +166,8 @@ bool has_passes(const Problem& problem) {
     return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
 }
 
-AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
-    AlikePlanes alike;
+EqualPlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+    EqualPlanes alike;
     if (!problem.compares_all()) return alike;
     const index_t last = own.count() - 1;
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);

@@ -48,7 +48,7 @@ double sum_of_taps(const Volume& psf);
 bool has_passes(const Problem& problem);
 /// Of the object planes `own`, from the first of them on: those whose light meets the image with
 /// all planes of the PSF, which are alike in their weights if all pixels are compared.
-AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own);
+EqualPlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own);
 
 /// Throws where an estimate cannot be begun with; one without data can.
 void check_start(const Problem& problem, const ConstImageView& start);

@@ -9,7 +9,7 @@ namespace convolume::gpu {
 EngineList make_engines(const GpuOptions& options = {});
 FilterEngineList make_filter_engines(const GpuOptions& options = {});
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec);
-std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterWork& work,
+std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterSpec& spec,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs);
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,

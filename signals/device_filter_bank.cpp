@@ -39,9 +39,9 @@ DeviceFilterBank::DeviceFilterBank(const SignalShape& shape,
     FilterProblem& problem = impl_->problem;
     problem = resolve_filters(shape, filters, options, device.signal_type);
     impl_->program = require_gpu_backend().make_device_filter_program(
-        device.device, problem.work, problem.taps.view().data, shape.signals,
+        device.device, problem.spec, problem.taps.view().data, shape.signals,
         problem.range.count());
-    problem.taps = {};  // the device has them now
+    problem.taps = {};  // the device has its own copy
 }
 
 DeviceFilterBank::~DeviceFilterBank() = default;
@@ -52,10 +52,10 @@ const SignalShape& DeviceFilterBank::signal_shape() const {
     return impl_->shape;
 }
 index_t DeviceFilterBank::filters() const {
-    return impl_->problem.work.filters;
+    return impl_->problem.spec.filters;
 }
 index_t DeviceFilterBank::taps() const {
-    return impl_->problem.frame;
+    return impl_->problem.frame_taps;
 }
 index_t DeviceFilterBank::origin() const {
     return impl_->problem.origin;
@@ -67,10 +67,10 @@ index_t DeviceFilterBank::result_samples() const {
     return impl_->problem.stored();
 }
 PixelType DeviceFilterBank::sample_type() const {
-    return impl_->problem.work.sample_type();
+    return impl_->problem.spec.sample_type();
 }
 PixelType DeviceFilterBank::result_type() const {
-    return impl_->problem.work.result_type();
+    return impl_->problem.spec.result_type();
 }
 index_t DeviceFilterBank::device_bytes() const {
     return impl_->program->bytes();
@@ -92,17 +92,17 @@ void DeviceFilterBank::execute(const void* signals, void* results, index_t* peak
                                       " point to no memory (null): allocate it first"));
     const FilterProblem& problem = impl_->problem;
     const SignalShape& shape = impl_->shape;
-    if (peak_positions && problem.work.window.kind != WindowPost::Kind::peak)
+    if (peak_positions && problem.spec.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("only peaks have positions");
-    // Result n of the caller is n + shift of the taps. For signals that begin `shift` earlier it is
-    // n again, and peaks are where the caller counts them.
+    // The caller's result n is the engine's result n + shift. For signals that begin `shift`
+    // earlier, both numbers agree, and peaks have the caller's positions.
     const SignalView view{signals, shape.signals, shape.samples, -problem.shift, shape.samples};
     FilterResult result;
     result.range = problem.range;
     result.data = results;
     result.peak_positions = peak_positions;
     result.filter_stride = problem.stored();
-    result.signal_stride = problem.work.filters * problem.stored();
+    result.signal_stride = problem.spec.filters * problem.stored();
     impl_->program->run(view, result, stream.get());
 }
 

@@ -43,13 +43,13 @@ struct FilterBank::Impl {
           options(opts),
           problem(resolve_filters(shape, filters, options, signal_type)),
           choice(select_method(problem, shape, options, engines)) {
-        problem.work.method = choice.cost.method;
-        problem.work.segment = choice.cost.segment;
+        problem.spec.method = choice.cost.method;
+        problem.spec.segment = choice.cost.segment;
         const StreamLayout layout = stream_layout(problem, shape, choice, stream_limit(options));
         plan = {choice.cost.method,  choice.cost.segment, choice.engine->info().name,
                 choice.cost.seconds, layout.chunk,        layout.bytes};
-        prepared = choice.engine->prepare(problem.work, problem.taps.view().data);
-        problem.taps = {};  // the engine has its own
+        prepared = choice.engine->prepare(problem.spec, problem.taps.view().data);
+        problem.taps = {};  // the engine has its own copy
     }
 
     void check(const ConstImageView& signals, const ImageView& results,
@@ -62,16 +62,16 @@ struct FilterBank::Impl {
         };
         expect("the signals", signals.shape, {1, shape.signals, shape.samples});
         expect("the results", results.shape,
-               {shape.signals, problem.work.filters, problem.stored()});
+               {shape.signals, problem.spec.filters, problem.stored()});
         check_memory(signals, results);
         check_type(signals.type);
-        if (results.type != problem.work.result_type())
-            throw InvalidArgument(message("results are ", to_string(problem.work.result_type()),
+        if (results.type != problem.spec.result_type())
+            throw InvalidArgument(message("results are ", to_string(problem.spec.result_type()),
                                           " here and cannot be stored as ",
                                           to_string(results.type)));
         if (results.shape.x > 1 && results.strides.x != 1)
             throw InvalidArgument("the samples of a result must follow each other in memory");
-        if (positions && problem.work.window.kind != WindowPost::Kind::peak)
+        if (positions && problem.spec.window.kind != WindowPost::Kind::peak)
             throw InvalidArgument("only peaks have positions");
     }
 
@@ -87,15 +87,15 @@ struct FilterBank::Impl {
     }
 
     void check_type(PixelType type) const {
-        if (is_complex(type) && !problem.work.complex_data)
+        if (is_complex(type) && !problem.spec.complex_data)
             throw InvalidArgument(
                 "the signals are complex, but this bank was planned for real ones: give the "
                 "complex type when planning");
     }
 
-    ExecutionReport in_memory(const ConstImageView& signals, const ImageView& results,
-                              index_t* positions, const ExecutionContext& context) const {
-        const FilterWork& work = problem.work;
+    ExecutionReport filter_in_memory(const ConstImageView& signals, const ImageView& results,
+                                     index_t* positions, const ExecutionContext& context) const {
+        const FilterSpec& spec = problem.spec;
         const SampleRange range = problem.engine_range();
         const SampleRange needed = problem.inputs(range, shape.samples);
         const ConstImageView used =
@@ -107,31 +107,32 @@ struct FilterBank::Impl {
 
         const FilterResult result{range, results.data, positions, results.strides.z,
                                   results.strides.y};
-        const bool as_they_are = signals.type == work.sample_type() &&
-                                 (signals.strides.x == 1 || signals.shape.x == 1) &&
-                                 report.nonfinite_inputs == 0;
-        if (as_they_are)
+        const bool is_native = signals.type == spec.sample_type() &&
+                               (signals.strides.x == 1 || signals.shape.x == 1) &&
+                               report.nonfinite_inputs == 0;
+        if (is_native)
             choice.engine->filter(
-                work, *prepared,
+                spec, *prepared,
                 {used.data, shape.signals, signals.strides.y, needed.begin, needed.count()}, result,
                 context);
         else
-            converted(signals, result, report.nonfinite_inputs > 0, context);
+            filter_converted(signals, result, report.nonfinite_inputs > 0, context);
         return report;
     }
 
-    // Chunks of the signals are converted as they are needed; results go to their place.
-    void converted(const ConstImageView& signals, const FilterResult& result, bool zero,
-                   const ExecutionContext& context) const {
-        const FilterWork& work = problem.work;
-        const auto sample = sample_bytes(work.sample_type());
-        const auto stored = sample_bytes(work.result_type());
+    // Filters signals of other types or layouts: converts them chunk by chunk and writes results in
+    // place.
+    void filter_converted(const ConstImageView& signals, const FilterResult& result,
+                          bool nonfinite_to_zero, const ExecutionContext& context) const {
+        const FilterSpec& spec = problem.spec;
+        const auto sample = sample_bytes(spec.sample_type());
+        const auto stored = sample_bytes(spec.result_type());
         constexpr index_t samples_at_a_time = index_t{1} << 23;
-        // Windows of peaks stay whole: their parts are not combined here.
+        // Windows of peaks are not divided, because this loop does not combine partial peaks.
         const index_t longest =
-            std::max({ceil_div(samples_at_a_time, shape.signals), 4 * work.taps,
-                      work.window.kind == WindowPost::Kind::peak ? work.window.length : 1});
-        const ResultChunks chunks(result.range, work.window, longest);
+            std::max({ceil_div(samples_at_a_time, shape.signals), 4 * spec.taps,
+                      spec.window.kind == WindowPost::Kind::peak ? spec.window.length : 1});
+        const ResultChunks chunks(result.range, spec.window, longest);
         Buffer buffer;
         for (index_t i = 0; i < chunks.count(); ++i) {
             throw_if_stopped(context);
@@ -140,28 +141,28 @@ struct FilterBank::Impl {
             const index_t bytes =
                 checked_multiply(checked_multiply(shape.signals, inputs.count()), sample);
             if (buffer.bytes() < bytes) buffer = Buffer(bytes, "converted signals");
-            convert(signals, inputs, zero, buffer.as<char>());
+            convert(signals, inputs, nonfinite_to_zero, buffer.as<char>());
 
-            FilterResult part = result;
-            part.range = chunk.results;
-            part.data = static_cast<char*>(result.data) + chunk.first_stored * stored;
-            if (part.peak_positions) part.peak_positions += chunk.first_stored;
-            ExecutionContext part_context = context;
+            FilterResult chunk_result = result;
+            chunk_result.range = chunk.results;
+            chunk_result.data = static_cast<char*>(result.data) + chunk.first_stored * stored;
+            if (chunk_result.peak_positions) chunk_result.peak_positions += chunk.first_stored;
+            ExecutionContext chunk_context = context;
             if (context.progress)
-                part_context.progress = [&](double done) {
+                chunk_context.progress = [&](double done) {
                     context.progress((static_cast<double>(i) + done) /
                                      static_cast<double>(chunks.count()));
                 };
             choice.engine->filter(
-                work, *prepared,
-                {buffer.data(), shape.signals, inputs.count(), inputs.begin, inputs.count()}, part,
-                part_context);
+                spec, *prepared,
+                {buffer.data(), shape.signals, inputs.count(), inputs.begin, inputs.count()},
+                chunk_result, chunk_context);
         }
     }
 
-    void convert(const ConstImageView& signals, const SampleRange& inputs, bool zero,
+    void convert(const ConstImageView& signals, const SampleRange& inputs, bool nonfinite_to_zero,
                  char* to) const {
-        const PixelType type = problem.work.sample_type();
+        const PixelType type = problem.spec.sample_type();
         const auto sample = sample_bytes(type);
         constexpr index_t chunk = index_t{1} << 16;
         const index_t chunks = ceil_div(inputs.count(), chunk);
@@ -170,7 +171,7 @@ struct FilterBank::Impl {
             const index_t s = task / chunks;
             const index_t begin = task % chunks * chunk;
             convert_row(signals, s, inputs.begin + begin, std::min(chunk, inputs.count() - begin),
-                        zero, type, to + (s * inputs.count() + begin) * sample);
+                        nonfinite_to_zero, type, to + (s * inputs.count() + begin) * sample);
         });
     }
 
@@ -179,15 +180,15 @@ struct FilterBank::Impl {
         const StopScope scope(context.stop);
         check(signals, results, positions);
         throw_if_stopped(context);
-        const index_t count = shape.signals * problem.work.filters * problem.stored();
+        const index_t count = shape.signals * problem.spec.filters * problem.stored();
         ExecutionReport report;
         if (positions && !is_contiguous(results)) {
-            // Positions lie as results do, for engines.
+            // Engines store positions with the strides of results, so results are contiguous, too.
             Volume dense(results.shape, results.type);
-            report = in_memory(signals, dense.view(), positions, context);
+            report = filter_in_memory(signals, dense.view(), positions, context);
             copy_rows(dense.view(), results);
         } else {
-            report = in_memory(signals, results, positions, context);
+            report = filter_in_memory(signals, results, positions, context);
         }
         if (positions && problem.shift != 0)
             std::for_each(positions, positions + count, [&](index_t& n) { n -= problem.shift; });
@@ -203,8 +204,8 @@ struct FilterBank::Impl {
             }
     }
 
-    ExecutionReport stream(SignalSource& source, ResultSink& sink,
-                           const ExecutionContext& context) const {
+    ExecutionReport filter_stream(SignalSource& source, ResultSink& sink,
+                                  const ExecutionContext& context) const {
         const StopScope scope(context.stop);
         check_type(source.type());
         const index_t limit = stream_limit(options);
@@ -234,10 +235,10 @@ const SignalShape& FilterBank::signal_shape() const {
     return impl_->shape;
 }
 index_t FilterBank::filters() const {
-    return impl_->problem.work.filters;
+    return impl_->problem.spec.filters;
 }
 index_t FilterBank::taps() const {
-    return impl_->problem.frame;
+    return impl_->problem.frame_taps;
 }
 index_t FilterBank::origin() const {
     return impl_->problem.origin;
@@ -249,7 +250,7 @@ index_t FilterBank::result_samples() const {
     return impl_->problem.stored();
 }
 PixelType FilterBank::result_type() const {
-    return impl_->problem.work.result_type();
+    return impl_->problem.spec.result_type();
 }
 FilterPlan FilterBank::plan() const {
     return impl_->plan;
@@ -263,7 +264,7 @@ ExecutionReport FilterBank::execute(const ConstImageView& signals, const ImageVi
 
 ExecutionReport FilterBank::execute(SignalSource& source, ResultSink& sink,
                                     const ExecutionContext& context) const {
-    return timed([&] { return impl_->stream(source, sink, context); });
+    return timed([&] { return impl_->filter_stream(source, sink, context); });
 }
 
 Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,

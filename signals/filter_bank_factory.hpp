@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Filter banks on engines made elsewhere, such as those of a test.
+// Filter banks on given engines, such as those of a test.
 
 #include "convolume/filter_bank.hpp"
 #include "core/filter_engine.hpp"
@@ -8,7 +8,7 @@
 namespace convolume {
 
 struct FilterBankFactory {
-    /// As FilterBank's constructor, with `engines` for its EngineChoice.
+    /// Makes a bank like FilterBank's constructor, with `engines` instead of an EngineChoice.
     static FilterBank make(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                            const FilterOptions& options, const FilterEngineList& engines,
                            PixelType signal_type = PixelType::float32);

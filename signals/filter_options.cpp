@@ -10,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// The whole of `text` as a whole number, or nothing.
+// Returns the integer that is all of `text`, or nothing.
 std::optional<index_t> whole_number(std::string_view text) {
     index_t value = 0;
     const char* const end = text.data() + text.size();

@@ -41,10 +41,11 @@ void check_finite(const std::vector<std::complex<double>>& taps, std::size_t fil
                                   " at tap ", k, ": replace it by a finite number"));
 }
 
-// Filters of any lengths and types brought to one frame: their origins meet at the same tap.
+// Filters of any length and type, padded to a common frame of taps in which their origins are at
+// one tap.
 class AlignedFilters {
   public:
-    /// Views as in FilterBank. Throws InvalidArgument (nothing in it), BadData (NaN).
+    /// `filters` are as in FilterBank. Throws InvalidArgument (no filters or taps), BadData (NaN).
     AlignedFilters(const std::vector<ConstImageView>& filters, const FilterOrigin& origin) {
         for (const ConstImageView& view : filters) {
             if (view.shape.z != 1)
@@ -55,53 +56,54 @@ class AlignedFilters {
                 throw InvalidArgument(message("the bank holds ", view.shape.y, " filters of ",
                                               view.shape.x,
                                               " taps: it needs at least 1 of at least 1"));
-            check_memory(view, message("filter ", rows_.size()));
+            check_memory(view, message("filter ", filters_.size()));
             complex_ = complex_ || is_complex(view.type);
             for (index_t y = 0; y < view.shape.y; ++y) {
-                Row row;
-                row.taps.resize(static_cast<std::size_t>(view.shape.x));
-                convert_row(view, y, 0, view.shape.x, false, row.taps.data());
-                check_finite(row.taps, rows_.size());
-                row.origin = origin_of(origin, view.shape.x);
-                rows_.push_back(std::move(row));
+                AlignedFilter filter;
+                filter.taps.resize(static_cast<std::size_t>(view.shape.x));
+                convert_row(view, y, 0, view.shape.x, false, filter.taps.data());
+                check_finite(filter.taps, filters_.size());
+                filter.origin = origin_of(origin, view.shape.x);
+                filters_.push_back(std::move(filter));
             }
         }
-        if (rows_.empty()) throw InvalidArgument("the bank holds no filters: it needs at least 1");
+        if (filters_.empty())
+            throw InvalidArgument("the bank holds no filters: it needs at least 1");
 
-        // The earliest tap of all is the frame's tap 0.
-        origin_ = rows_.front().origin;
-        for (const Row& row : rows_) origin_ = std::max(origin_, row.origin);
-        for (Row& row : rows_) {
-            row.begin = origin_ - row.origin;
-            taps_ = std::max(taps_, row.begin + static_cast<index_t>(row.taps.size()));
+        // The earliest tap of all filters is tap 0 of the frame.
+        origin_ = filters_.front().origin;
+        for (const AlignedFilter& filter : filters_) origin_ = std::max(origin_, filter.origin);
+        for (AlignedFilter& filter : filters_) {
+            filter.begin = origin_ - filter.origin;
+            taps_ = std::max(taps_, filter.begin + static_cast<index_t>(filter.taps.size()));
         }
     }
 
-    index_t filters() const { return static_cast<index_t>(rows_.size()); }
+    index_t filters() const { return static_cast<index_t>(filters_.size()); }
     index_t taps() const { return taps_; }
     index_t origin() const { return origin_; }
     bool complex_taps() const { return complex_; }
 
-    /// All filters, with `derivative` of two taps more: h * (1, 0, -1)/2. Throws BadData when
-    /// `type` cannot hold a tap.
+    /// Returns the taps of all filters. With `derivative`, they are h * (1, 0, -1)/2, which has two
+    /// taps more. Throws BadData if `type` cannot hold a tap.
     Volume make_taps(PixelType type, bool derivative) const {
         const index_t length = checked_add(taps_, derivative ? 2 : 0);
         Volume taps({1, filters(), length}, type);
         const bool single = type == PixelType::float32 || type == PixelType::complex64;
-        std::vector<std::complex<double>> frame(static_cast<std::size_t>(length));
+        std::vector<std::complex<double>> padded(static_cast<std::size_t>(length));
         for (index_t f = 0; f < filters(); ++f) {
-            const Row& row = rows_[static_cast<std::size_t>(f)];
-            std::fill(frame.begin(), frame.end(), 0.0);
-            for (std::size_t k = 0; k < row.taps.size(); ++k) {
-                const std::size_t at = static_cast<std::size_t>(row.begin) + k;
+            const AlignedFilter& filter = filters_[static_cast<std::size_t>(f)];
+            std::fill(padded.begin(), padded.end(), 0.0);
+            for (std::size_t k = 0; k < filter.taps.size(); ++k) {
+                const std::size_t at = static_cast<std::size_t>(filter.begin) + k;
                 if (derivative) {
-                    frame[at] += 0.5 * row.taps[k];
-                    frame[at + 2] -= 0.5 * row.taps[k];
+                    padded[at] += 0.5 * filter.taps[k];
+                    padded[at + 2] -= 0.5 * filter.taps[k];
                 } else {
-                    frame[at] = row.taps[k];
+                    padded[at] = filter.taps[k];
                 }
             }
-            for (const std::complex<double>& tap : frame)
+            for (const std::complex<double>& tap : padded)
                 if (single && std::max(std::abs(tap.real()), std::abs(tap.imag())) >
                                   static_cast<double>(std::numeric_limits<float>::max()))
                     throw BadData(message("filter ", f, " holds a tap of ", std::abs(tap),
@@ -112,11 +114,11 @@ class AlignedFilters {
                     throw InternalError("taps are floating-point numbers");
                 } else {
                     T* const out = taps.elements<T>() + f * length;
-                    for (const std::complex<double>& tap : frame) {
+                    for (const std::complex<double>& tap : padded) {
                         if constexpr (std::is_floating_point_v<T>)
-                            out[&tap - frame.data()] = static_cast<T>(tap.real());
+                            out[&tap - padded.data()] = static_cast<T>(tap.real());
                         else
-                            out[&tap - frame.data()] = T(tap);
+                            out[&tap - padded.data()] = T(tap);
                     }
                 }
             });
@@ -125,12 +127,12 @@ class AlignedFilters {
     }
 
   private:
-    struct Row {
+    struct AlignedFilter {
         std::vector<std::complex<double>> taps;
         index_t origin = 0;
-        index_t begin = 0;  ///< in the frame
+        index_t begin = 0;  ///< position of the filter's first tap in the frame
     };
-    std::vector<Row> rows_;
+    std::vector<AlignedFilter> filters_;
     index_t taps_ = 0;
     index_t origin_ = 0;
     bool complex_ = false;
@@ -160,35 +162,35 @@ void check_options(const SignalShape& shape, const FilterOptions& options) {
                                       " and a function were asked for: choose one"));
 }
 
-void check_function(const FilterWork& work) {
-    if (work.function) {
-        if (work.function->sample_type != work.sample_type())
+void check_function(const FilterSpec& spec) {
+    if (spec.function) {
+        if (spec.function->sample_type != spec.sample_type())
             throw InvalidArgument(
-                message("the function takes ", to_string(work.function->sample_type),
-                        ", but filtered samples are ", to_string(work.sample_type()), " here"));
-        if (work.function->before < 0 || work.function->after < 0)
+                message("the function takes ", to_string(spec.function->sample_type),
+                        ", but filtered samples are ", to_string(spec.sample_type()), " here"));
+        if (spec.function->before < 0 || spec.function->after < 0)
             throw InvalidArgument("the function looks at a negative number of samples");
-        if (is_integer(work.function->result_type))
+        if (is_integer(spec.function->result_type))
             throw InvalidArgument("the function returns whole numbers: return float or double");
     }
-    if (work.window.kind == WindowPost::Kind::peak && is_complex(work.result_type()))
+    if (spec.window.kind == WindowPost::Kind::peak && is_complex(spec.result_type()))
         throw InvalidArgument(
             "complex results have no largest one: ask for peaks of their power, or of a function "
             "with real values");
 }
 
-void check_segment(const FilterWork& work) {
+void check_segment(const FilterSpec& spec) {
     const bool partitions =
-        work.method == FilterMethod::partitioned || work.method == FilterMethod::direct;
-    if (work.segment == 0 || partitions || work.segment >= work.taps) return;
-    throw InvalidArgument(sentence("segments of ", work.segment, " samples are shorter than the ",
-                                   work.taps,
+        spec.method == FilterMethod::partitioned || spec.method == FilterMethod::direct;
+    if (spec.segment == 0 || partitions || spec.segment >= spec.taps) return;
+    throw InvalidArgument(sentence("segments of ", spec.segment, " samples are shorter than the ",
+                                   spec.taps,
                                    " taps of the filters: give at least as many samples as taps (",
                                    OptionName{"segment"}, "), or the method partitioned"));
 }
 
-// a + b, or a sentence about the results.
-index_t total(index_t a, index_t b) {
+// Returns a + b. Throws InvalidArgument if the full result has too many samples.
+index_t add_sample_counts(index_t a, index_t b) {
     if (a > std::numeric_limits<index_t>::max() - b)
         throw InvalidArgument(message("the full result of ", a, " samples and ", b,
                                       " taps has more samples than 64 bits count"));
@@ -198,9 +200,9 @@ index_t total(index_t a, index_t b) {
 }  // namespace
 
 SampleRange FilterProblem::range_of(index_t samples) const {
-    const index_t full = total(samples, frame) - 1;
-    if (asked) {
-        const SampleRange& wanted = *asked;
+    const index_t full = add_sample_counts(samples, frame_taps) - 1;
+    if (requested_range) {
+        const SampleRange& wanted = *requested_range;
         if (wanted.begin < 0 || wanted.end > full || wanted.begin >= wanted.end)
             throw InvalidArgument(message("the range ", wanted.begin, ":", wanted.end,
                                           wanted.begin >= wanted.end ? " is empty" : " is outside",
@@ -217,19 +219,19 @@ SampleRange FilterProblem::range_of(index_t samples) const {
                     message("the filters' origin ", origin, " is too far from their taps"));
             return {origin, origin + samples};
         case Mode::valid:
-            if (frame > samples)
+            if (frame_taps > samples)
                 throw InvalidArgument(message(
-                    "mode valid has no results: the filters' ", frame,
+                    "mode valid has no results: the filters' ", frame_taps,
                     " taps (from the first of any to the last) do not fit into the signal's ",
                     samples, " samples"));
-            return {frame - 1, samples};
+            return {frame_taps - 1, samples};
     }
     throw InternalError("a mode outside its enumeration");
 }
 
 SampleRange FilterProblem::inputs(const SampleRange& results, index_t samples) const {
-    const index_t before = work.taps - 1 + (work.function ? work.function->before : 0);
-    const index_t after = work.function ? work.function->after : 0;
+    const index_t before = spec.taps - 1 + (spec.function ? spec.function->before : 0);
+    const index_t after = spec.function ? spec.function->after : 0;
     SampleRange inputs;
     inputs.begin = std::clamp<index_t>(results.begin - before, 0, samples);
     inputs.end = std::clamp<index_t>(results.end + after, inputs.begin, samples);
@@ -239,51 +241,51 @@ SampleRange FilterProblem::inputs(const SampleRange& results, index_t samples) c
 FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                               const FilterOptions& options, PixelType signal_type) {
     check_options(shape, options);
-    const AlignedFilters frame(filters, options.origin);
+    const AlignedFilters aligned(filters, options.origin);
     const bool derivative = options.post == PointPost::derivative;
 
     FilterProblem problem;
-    problem.frame = frame.taps();
-    problem.origin = frame.origin();
+    problem.frame_taps = aligned.taps();
+    problem.origin = aligned.origin();
     problem.mode = options.mode;
-    problem.asked = options.range;
+    problem.requested_range = options.range;
     problem.range = problem.range_of(shape.samples);
-    // Results of a signal that arrives as it is recorded are not held back for long.
+    // Results in a chunk of a signal that arrives while it is recorded: they appear soon.
     constexpr index_t soon = index_t{1} << 16;
     problem.chunk = options.chunk;
     if (problem.chunk == 0 && shape.samples == unknown_samples)
-        problem.chunk = std::max(soon, 4 * std::min(frame.taps(), unknown_samples));
+        problem.chunk = std::max(soon, 4 * std::min(aligned.taps(), unknown_samples));
     // (y[n+1] - y[n-1]) / 2 is sample n+1 of the convolution with h * (1, 0, -1)/2.
     problem.shift = derivative ? 1 : 0;
 
-    FilterWork& work = problem.work;
-    work.filters = frame.filters();
-    work.taps = total(frame.taps(), derivative ? 2 : 0);
-    work.complex_data = frame.complex_taps() || is_complex(signal_type);
-    work.precision = options.precision;
-    work.power = options.post == PointPost::power;
-    work.function = options.function;
-    work.window = options.window;
-    // Longer windows than there are results are one, and would only invite overflow.
-    work.window.length = work.window.kind == WindowPost::Kind::none
+    FilterSpec& spec = problem.spec;
+    spec.filters = aligned.filters();
+    spec.taps = add_sample_counts(aligned.taps(), derivative ? 2 : 0);
+    spec.complex_data = aligned.complex_taps() || is_complex(signal_type);
+    spec.precision = options.precision;
+    spec.power = options.post == PointPost::power;
+    spec.function = options.function;
+    spec.window = options.window;
+    // A window longer than the results is one window. Clamping its length avoids overflow.
+    spec.window.length = spec.window.kind == WindowPost::Kind::none
                              ? 1
-                             : std::min(work.window.length, problem.range.count());
-    work.method = options.method;
-    work.segment = options.segment;
-    check_function(work);
-    check_segment(work);
+                             : std::min(spec.window.length, problem.range.count());
+    spec.method = options.method;
+    spec.segment = options.segment;
+    check_function(spec);
+    check_segment(spec);
 
     const index_t sample =
-        std::max<index_t>(sample_bytes(work.result_type()), static_cast<index_t>(sizeof(index_t)));
+        std::max<index_t>(sample_bytes(spec.result_type()), static_cast<index_t>(sizeof(index_t)));
     index_t bytes = sample;
-    for (const index_t factor : {shape.signals, work.filters, problem.stored()}) {
+    for (const index_t factor : {shape.signals, spec.filters, problem.stored()}) {
         if (factor > std::numeric_limits<index_t>::max() / bytes)
             throw InvalidArgument(message("the results, ", shape.signals, " signals × ",
-                                          work.filters, " filters × ", problem.stored(),
+                                          spec.filters, " filters × ", problem.stored(),
                                           " samples, are larger than 64 bits address"));
         bytes *= factor;
     }
-    problem.taps = frame.make_taps(work.sample_type(), derivative);
+    problem.taps = aligned.make_taps(spec.sample_type(), derivative);
     return problem;
 }
 
@@ -296,17 +298,17 @@ bool allows(const FilterOptions& options, FilterMethod method) {
     return options.method == FilterMethod::automatic || options.method == method;
 }
 
-[[noreturn]] void throw_no_choice(const FilterProblem& problem, const SignalShape& shape,
+[[noreturn]] void throw_no_method(const FilterProblem& problem, const SignalShape& shape,
                                   const FilterOptions& options, const FilterEngineList& engines) {
     std::string choices;
-    bool only_the_segment = false;  // is in the way
+    bool only_the_segment = false;  // whether only the requested segment rules methods out
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
-            FilterWork work = problem.work;
-            work.method = method;
-            work.segment = 0;
+            FilterSpec spec = problem.spec;
+            spec.method = method;
+            spec.segment = 0;
             const auto cost =
-                engine->estimate(work, shape.signals, problem.predicted_results(shape));
+                engine->estimate(spec, shape.signals, problem.predicted_results(shape));
             if (!cost) continue;
             only_the_segment |= options.segment > 0 && allows(options, method);
             choices +=
@@ -314,7 +316,7 @@ bool allows(const FilterOptions& options, FilterMethod method) {
             if (cost->segment > 0) choices += message(" (segments of ", cost->segment, ")");
         }
     const std::string text =
-        message("no engine filters with ", problem.work.taps, " taps by the method ",
+        message("no engine filters with ", problem.spec.taps, " taps by the method ",
                 to_string(options.method),
                 options.segment > 0 ? message(" in segments of ", options.segment) : std::string(),
                 ": ", choices.empty() ? "there is none" : "there is " + choices);
@@ -331,9 +333,9 @@ MethodSelection select_method(const FilterProblem& problem, const SignalShape& s
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
             if (!allows(options, method)) continue;
-            FilterWork work = problem.work;
-            work.method = method;
-            auto cost = engine->estimate(work, shape.signals, problem.predicted_results(shape));
+            FilterSpec spec = problem.spec;
+            spec.method = method;
+            auto cost = engine->estimate(spec, shape.signals, problem.predicted_results(shape));
             if (!cost) continue;
             const MethodSelection tried{engine, *std::move(cost)};
             const bool fits =
@@ -345,7 +347,7 @@ MethodSelection select_method(const FilterProblem& problem, const SignalShape& s
                 best_fits = fits;
             }
         }
-    if (!best.engine) throw_no_choice(problem, shape, options, engines);
+    if (!best.engine) throw_no_method(problem, shape, options, engines);
     return best;
 }
 

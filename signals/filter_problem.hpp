@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// From what a caller asks for to what engines do: filters of one frame, results as a range, and
-// the engine and method that are predicted to be fastest.
+// Translation of a caller's request into filters of one frame, a range of results, and the engine
+// and method that are predicted to be fastest.
 
 #include <algorithm>
 #include <optional>
@@ -13,41 +13,43 @@
 namespace convolume {
 
 struct FilterProblem {
-    FilterWork work;    ///< method and segment as the options have them
-    Volume taps;        ///< filters × work.taps, of work.sample_type()
-    index_t frame = 0;  ///< taps of the common frame, as the caller counts them
-    SampleRange range;  ///< of the full result, as the caller counts it
-    /// Result n of the caller is the engines' n + shift: a derivative is folded into the taps.
+    FilterSpec spec;         ///< method and segment are those of the options
+    Volume taps;             ///< filters × spec.taps samples of spec.sample_type()
+    index_t frame_taps = 0;  ///< taps of the common frame, without those added for a derivative
+    SampleRange range;       ///< range of the caller's full result
+    /// The caller's result n is result n + shift of engines: a derivative is folded into the taps.
     index_t shift = 0;
-    index_t origin = 0;  ///< of the frame
+    index_t origin = 0;  ///< the caller's origin in the frame
     Mode mode = Mode::same;
-    std::optional<SampleRange> asked;  ///< instead of the mode
-    index_t chunk = 0;                 ///< results computed at a time when streaming; 0: any number
+    std::optional<SampleRange> requested_range;  ///< requested range, which overrides the mode
+    index_t chunk = 0;  ///< results computed at a time when signals are streamed; 0: any number
 
     SampleRange engine_range() const { return {range.begin + shift, range.end + shift}; }
-    index_t stored() const { return work.window.stored(range.count()); }
-    /// Results of each filter and signal whose time is predicted: all, or of signals of unknown
-    /// length a chunk.
+    index_t stored() const { return spec.window.stored(range.count()); }
+    /// Returns how many results of each filter and signal have a predicted time: all, or one
+    /// chunk if the length of the signal is unknown.
     index_t predicted_results(const SignalShape& shape) const {
         return shape.samples == unknown_samples ? std::min(chunk, range.count()) : range.count();
     }
 
-    /// Samples beyond its inputs that tell whether a result of a signal of unknown length exists:
-    /// of a signal that is delayed, the last results are dropped.
+    /// Returns the number of samples beyond its inputs that are needed to know whether a result
+    /// exists. It is above 0 for a delayed signal of unknown length, whose last results are
+    /// dropped.
     index_t lookahead(const SignalShape& shape) const {
-        const bool dropped = shape.samples == unknown_samples && mode == Mode::same && !asked;
+        const bool dropped =
+            shape.samples == unknown_samples && mode == Mode::same && !requested_range;
         return dropped ? std::max<index_t>(0, -origin - shift) : 0;
     }
 
-    /// `range` for signals of that length. It always begins at the same sample. Throws
-    /// InvalidArgument where it is empty or outside the full result.
+    /// Returns `range` for signals of `samples` samples. It always begins at the same result.
+    /// Throws InvalidArgument if it is empty or outside the full result.
     SampleRange range_of(index_t samples) const;
 
-    /// The samples that results [begin, end) of the engines are made of, of a signal of `samples`.
+    /// Returns the samples that the engines need for `results`, of a signal of `samples` samples.
     SampleRange inputs(const SampleRange& results, index_t samples) const;
 };
 
-/// Throws InvalidArgument and BadData as FilterBank's constructor does.
+/// Translates a caller's request. Throws InvalidArgument and BadData like FilterBank's constructor.
 FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                               const FilterOptions& options, PixelType signal_type);
 
@@ -56,9 +58,9 @@ struct MethodSelection {
     FilterCost cost;
 };
 
-/// The least predicted seconds for signals of `shape` among engines and methods that the options
-/// leave; with a memory limit, among those that keep it on the host, if any does. Throws
-/// Unavailable where there are none, InvalidArgument where another segment would do.
+/// Selects the engine and method with the least predicted seconds for signals of `shape`, among
+/// those that the options allow. With a memory limit, it prefers those that keep the limit on the
+/// host. Throws Unavailable if there are none, InvalidArgument if another segment would help.
 MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
                               const FilterOptions& options, const FilterEngineList& engines);
 

@@ -20,26 +20,26 @@ namespace convolume {
 
 namespace {
 
-/// Two slots that one thread fills and another empties. Items are numbered 0, 1, …; item i travels
-/// in slot i % 2.
+/// Two slots of a ring buffer; one thread fills them and another empties them. Items are numbered
+/// 0, 1, …; item i is in slot i % 2.
 template <class Slot>
 class DoubleBuffer {
   public:
     Slot& slot(index_t item) { return slots_[static_cast<std::size_t>(item % 2)]; }
 
-    /// Waits until the slot of `item` may be filled; false after stop().
+    /// Waits until the slot of `item` may be filled; returns false after stop().
     bool await_empty(index_t item) {
         return await([&] { return item - emptied_ < 2; });
     }
     void filled() { advance(filled_); }
 
-    /// Waits until `item` is there.
+    /// Waits until `item` is filled; returns false after stop().
     bool await_filled(index_t item) {
         return await([&] { return filled_ > item; });
     }
     void emptied() { advance(emptied_); }
 
-    /// Ends all waiting, now and later.
+    /// Ends all present and later waits.
     void stop() {
         {
             const std::lock_guard lock(mutex_);
@@ -75,11 +75,11 @@ class DoubleBuffer {
 struct StreamChunk {
     index_t first_signal = 0;
     index_t signals = 1;
-    index_t index = 0;         ///< of the chunk of the range
-    ResultChunk at{};          ///< its results; none where a signal ended before them
-    SampleRange samples{};     ///< of the signal, that they are made of
-    bool ends_window = false;  ///< its results, and those of its parts before, are complete
-    bool last = false;         ///< of all
+    index_t index = 0;         ///< number of the chunk in the range
+    ResultChunk at{};          ///< results of the chunk; empty if a signal ended before them
+    SampleRange samples{};     ///< samples of the signal that the results need
+    bool ends_window = false;  ///< the last chunk of a window: the window's results are complete
+    bool last = false;         ///< the last chunk of all signals
 };
 
 class SignalPipeline {
@@ -90,17 +90,17 @@ class SignalPipeline {
           source_(source),
           sink_(sink),
           context_(context),
-          work_(job.problem.work),
-          peaks_(work_.window.kind == WindowPost::Kind::peak),
-          sample_bytes_(sample_bytes(work_.sample_type())),
-          result_bytes_(sample_bytes(work_.result_type())),
-          range_chunks_(job.problem.engine_range(), work_.window, job.layout.chunk),
+          spec_(job.problem.spec),
+          peaks_(spec_.window.kind == WindowPost::Kind::peak),
+          sample_bytes_(sample_bytes(spec_.sample_type())),
+          result_bytes_(sample_bytes(spec_.result_type())),
+          range_chunks_(job.problem.engine_range(), spec_.window, job.layout.chunk),
           chunks_(ceil_div(job.shape.signals, job.layout.signals) * range_chunks_.count()),
           length_known_(job.shape.samples != unknown_samples),
           samples_(job.shape.samples),
           range_end_(job.problem.engine_range().end) {
         const StreamLayout& layout = job.layout;
-        const index_t results = layout.signals * work_.filters * layout.stored;
+        const index_t results = layout.signals * spec_.filters * layout.stored;
         for (index_t slot = 0; slot < 2; ++slot) {
             inputs_.slot(slot) = {
                 {}, Buffer(layout.signals * layout.input_samples * sample_bytes_, "signals")};
@@ -108,21 +108,21 @@ class SignalPipeline {
                                    Buffer(results * result_bytes_, "results"),
                                    Buffer(peaks_ ? bytes_of<index_t>(results) : 0, "positions")};
         }
-        if (source.type() != work_.sample_type())
+        if (source.type() != spec_.sample_type())
             raw_ = Buffer(StreamLayout::raw_samples * sample_bytes(source.type()), "samples");
-        if (range_chunks_.parts() > 1) {
-            so_far_ = {{},
-                       Buffer(work_.filters * result_bytes_, "peaks"),
-                       Buffer(bytes_of<index_t>(work_.filters), "positions")};
+        if (range_chunks_.chunks_per_window() > 1) {
+            window_peaks_ = {{},
+                             Buffer(spec_.filters * result_bytes_, "peaks"),
+                             Buffer(bytes_of<index_t>(spec_.filters), "positions")};
         }
     }
 
     ExecutionReport run() {
         {
-            // Ends waiting for samples, and for a reader of results.
+            // Ends waits for samples, and for a reader of results.
             const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
-            guard([this] {  // should there be no second thread, the first is not left waiting
+            guard([this] {  // if the second thread cannot start, the first does not wait forever
                 const std::jthread writer([this] { guard([this] { write_all(); }); });
                 guard([this] { filter_all(); });
             });
@@ -136,14 +136,14 @@ class SignalPipeline {
     }
 
   private:
-    struct Samples {
+    struct InputSlot {
         StreamChunk chunk;
-        Buffer values;  ///< [signal][sample]
+        Buffer values;  ///< samples [signal][sample]
     };
-    struct Results {
+    struct OutputSlot {
         StreamChunk chunk;
-        Buffer values;     ///< [signal][filter][stored]
-        Buffer positions;  ///< of peaks
+        Buffer values;     ///< results [signal][filter][stored]
+        Buffer positions;  ///< positions of peaks
     };
 
     StreamChunk chunk_at(index_t number) const {
@@ -156,12 +156,12 @@ class SignalPipeline {
         chunk.samples.end =
             std::min(samples_, chunk.samples.end + job_.problem.lookahead(job_.shape));
         chunk.last = number + 1 == chunks_;
-        chunk.ends_window = (chunk.index + 1) % range_chunks_.parts() == 0 ||
+        chunk.ends_window = (chunk.index + 1) % range_chunks_.chunks_per_window() == 0 ||
                             chunk.index + 1 == range_chunks_.count();
         return chunk;
     }
 
-    // The signal turned out to have `samples` samples.
+    // Sets the length of the signal, which was unknown before.
     void end_signal(index_t samples) {
         if (samples == 0) throw BadData("the signal holds no samples; check what writes it");
         length_known_ = true;
@@ -170,19 +170,20 @@ class SignalPipeline {
         range_end_ = job_.problem.range_of(samples).end + shift;
     }
 
-    // Leaves only the results that there are.
+    // Removes the results that do not exist because the signal has ended.
     void clip(StreamChunk& chunk) const {
         SampleRange& results = chunk.at.results;
         chunk.samples.end = std::clamp(samples_, chunk.samples.begin, chunk.samples.end);
         if (range_end_ > results.end) return;
         chunk.last = chunk.ends_window = true;
         results.end = std::max(range_end_, results.begin);
-        // Earlier parts of a window may have results to be stored.
-        const bool begun = chunk.index % range_chunks_.parts() != 0;
-        chunk.at.stored = std::max<index_t>(work_.window.stored(results.count()), begun ? 1 : 0);
+        // Earlier chunks of the window may have results to be stored.
+        const bool window_begun = chunk.index % range_chunks_.chunks_per_window() != 0;
+        chunk.at.stored =
+            std::max<index_t>(spec_.window.stored(results.count()), window_begun ? 1 : 0);
     }
 
-    // The first thing that goes wrong in any thread stops all of them.
+    // Runs `act`. The first exception in any thread stops all threads.
     template <class Act>
     void guard(const Act& act) {
         try {
@@ -202,28 +203,28 @@ class SignalPipeline {
     }
 
     void read_all() {
-        SampleRange before;  // of the previous chunk's signal
+        SampleRange before;  // samples of the previous chunk
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
             StreamChunk now = chunk_at(number);
             const SampleRange wanted = now.samples;
             char* const to = inputs_.slot(number).values.as<char>();
-            // Chunks of one signal overlap: what is there is not read again. (Chunks of several
-            // signals hold these whole.)
-            index_t known = 0;
+            // Chunks of one signal overlap: common samples are copied from the previous slot.
+            // (Chunks of several signals hold whole signals.)
+            index_t copied = 0;
             if (now.index > 0 && now.signals == 1 && wanted.begin >= before.begin &&
                 wanted.begin < before.end) {
-                known = std::min(before.end, wanted.end) - wanted.begin;
+                copied = std::min(before.end, wanted.end) - wanted.begin;
                 std::memcpy(to,
                             inputs_.slot(number - 1).values.as<char>() +
                                 (wanted.begin - before.begin) * sample_bytes_,
-                            static_cast<std::size_t>(known * sample_bytes_));
+                            static_cast<std::size_t>(copied * sample_bytes_));
             }
             for (index_t s = 0; s < now.signals; ++s) {
                 throw_if_stopped(context_);
-                read(now.first_signal + s, {wanted.begin + known, wanted.end},
-                     to + (s * wanted.count() + known) * sample_bytes_);
+                read(now.first_signal + s, {wanted.begin + copied, wanted.end},
+                     to + (s * wanted.count() + copied) * sample_bytes_);
             }
             if (job_.shape.samples == unknown_samples && length_known_) clip(now);
             before = now.samples;
@@ -233,33 +234,35 @@ class SignalPipeline {
         }
     }
 
-    // Samples of one signal, converted; fewer where it turns out to end.
+    // Reads and converts samples of one signal; fewer if the signal ends.
     void read(index_t signal, const SampleRange& wanted, char* to) {
         const PixelType type = source_.type();
-        const bool convert = type != work_.sample_type();
+        const bool convert = type != spec_.sample_type();
         const index_t step = convert ? StreamLayout::raw_samples : wanted.count();
         for (index_t begin = wanted.begin; begin < std::min(wanted.end, samples_); begin += step) {
             index_t count = std::min(step, wanted.end - begin);
             void* const raw = convert ? raw_.data() : to;
             if (length_known_) {
                 source_.read(signal, begin, count, raw);
-            } else if (const index_t there = source_.read_until_end(signal, begin, count, raw);
-                       there < count) {
-                end_signal(begin + there);
-                count = std::max<index_t>(there, 0);
+            } else if (const index_t samples_read =
+                           source_.read_until_end(signal, begin, count, raw);
+                       samples_read < count) {
+                end_signal(begin + samples_read);
+                count = std::max<index_t>(samples_read, 0);
                 if (count == 0) break;
             }
             const ConstImageView samples{raw, type, {1, 1, count}, {count, count, 1}};
             const index_t bad = check_finite(samples, job_.nan, signal, begin, 1);
             if (convert || bad > 0)
-                convert_row(samples, 0, 0, count, bad > 0, work_.sample_type(), to);
+                convert_row(samples, 0, 0, count, bad > 0, spec_.sample_type(), to);
             nonfinite_ += bad;
             to += count * sample_bytes_;
         }
     }
 
     void filter_all() {
-        index_t written = 0;  // of a window in parts, only the last leaves results
+        // number of chunks passed to the writer: a window in several chunks counts once
+        index_t written = 0;
         bool last = false;
         for (index_t number = 0; !last; ++number) {
             throw_if_stopped(context_);
@@ -268,9 +271,9 @@ class SignalPipeline {
             last = now.last;
             const SampleRange& samples = now.samples;
             const index_t stored = now.at.stored;
-            Results& results = outputs_.slot(written);
+            OutputSlot& results = outputs_.slot(written);
             index_t* const positions = peaks_ ? results.positions.as<index_t>() : nullptr;
-            const index_t count = now.signals * work_.filters * stored;
+            const index_t count = now.signals * spec_.filters * stored;
 
             ExecutionContext context = context_;
             context.progress = {};
@@ -280,18 +283,19 @@ class SignalPipeline {
                                       static_cast<double>(chunks_ + 1));
                 };
             if (now.at.results.count() > 0) {
-                job_.engine.filter(work_, job_.prepared,
+                job_.engine.filter(spec_, job_.prepared,
                                    {inputs_.slot(number).values.data(), now.signals,
                                     samples.count(), samples.begin, samples.count()},
                                    {now.at.results, results.values.data(), positions,
-                                    work_.filters * stored, stored},
+                                    spec_.filters * stored, stored},
                                    context);
                 if (positions)
                     std::for_each(positions, positions + count,
                                   [&](index_t& n) { n -= job_.problem.shift; });
             }
             inputs_.emptied();
-            if (range_chunks_.parts() > 1 && stored > 0) combine_parts(now, results);
+            if (range_chunks_.chunks_per_window() > 1 && stored > 0)
+                combine_chunk_peaks(now, results);
             if (!now.ends_window) continue;
             results.chunk = now;
             outputs_.filled();
@@ -299,30 +303,31 @@ class SignalPipeline {
         }
     }
 
-    // Adds a part of a window to those before; after the last, `results` are the whole window's.
-    void combine_parts(const StreamChunk& chunk, const Results& results) {
-        const bool first = chunk.index % range_chunks_.parts() == 0;
+    // Combines the peaks of one chunk with those of earlier chunks of its window. After the
+    // window's last chunk, `results` are those of the whole window.
+    void combine_chunk_peaks(const StreamChunk& chunk, const OutputSlot& results) {
+        const bool first = chunk.index % range_chunks_.chunks_per_window() == 0;
         if (chunk.at.results.count() == 0)
-            ;  // the signal ended with the part before
-        else if (work_.result_type() == PixelType::float32)
+            ;  // the signal ended with the previous chunk
+        else if (spec_.result_type() == PixelType::float32)
             combine<float>(results, first);
         else
             combine<double>(results, first);
         if (chunk.ends_window) {
-            std::memcpy(results.values.data(), so_far_.values.data(),
-                        static_cast<std::size_t>(work_.filters * result_bytes_));
-            std::memcpy(results.positions.data(), so_far_.positions.data(),
-                        static_cast<std::size_t>(work_.filters) * sizeof(index_t));
+            std::memcpy(results.values.data(), window_peaks_.values.data(),
+                        static_cast<std::size_t>(spec_.filters * result_bytes_));
+            std::memcpy(results.positions.data(), window_peaks_.positions.data(),
+                        static_cast<std::size_t>(spec_.filters) * sizeof(index_t));
         }
     }
     template <class Real>
-    void combine(const Results& results, bool first) {
-        for (index_t f = 0; f < work_.filters; ++f) {
+    void combine(const OutputSlot& results, bool first) {
+        for (index_t f = 0; f < spec_.filters; ++f) {
             const Real value = results.values.as<Real>()[f];
-            Real& largest = so_far_.values.as<Real>()[f];
+            Real& largest = window_peaks_.values.as<Real>()[f];
             if (!first && !is_higher(value, largest)) continue;
             largest = value;
-            so_far_.positions.as<index_t>()[f] = results.positions.as<index_t>()[f];
+            window_peaks_.positions.as<index_t>()[f] = results.positions.as<index_t>()[f];
         }
     }
 
@@ -336,14 +341,14 @@ class SignalPipeline {
         }
     }
 
-    void write(const Results& results) {
+    void write(const OutputSlot& results) {
         const StreamChunk& now = results.chunk;
         const ResultChunk& at = now.at;
         if (at.stored == 0) return;
         for (index_t s = 0; s < now.signals; ++s)
-            for (index_t f = 0; f < work_.filters; ++f) {
+            for (index_t f = 0; f < spec_.filters; ++f) {
                 throw_if_stopped(context_);
-                const index_t from = (s * work_.filters + f) * at.stored;
+                const index_t from = (s * spec_.filters + f) * at.stored;
                 sink_.write(now.first_signal + s, f, at.first_stored, at.stored,
                             results.values.as<char>() + from * result_bytes_);
                 if (peaks_)
@@ -356,28 +361,28 @@ class SignalPipeline {
     SignalSource& source_;
     ResultSink& sink_;
     const ExecutionContext& context_;
-    const FilterWork& work_;
+    const FilterSpec& spec_;
     bool peaks_;
     index_t sample_bytes_;
     index_t result_bytes_;
     ResultChunks range_chunks_;
     index_t chunks_;
-    // For signals of unknown length: set by the reading thread when the signal ends.
+    // For signals of unknown length, the reading thread sets these when the signal ends.
     bool length_known_;
     index_t samples_;
     index_t range_end_;
 
-    DoubleBuffer<Samples> inputs_;
-    DoubleBuffer<Results> outputs_;
-    Buffer raw_;      ///< of the source's type
-    Results so_far_;  ///< peaks of a window in parts
+    DoubleBuffer<InputSlot> inputs_;
+    DoubleBuffer<OutputSlot> outputs_;
+    Buffer raw_;               ///< samples of the source's type
+    OutputSlot window_peaks_;  ///< peaks so far of a window in several chunks
     index_t nonfinite_ = 0;
 
     std::mutex error_mutex_;
     std::exception_ptr error_;
 };
 
-// The host's memory that an engine takes itself.
+// Returns the host memory that an engine takes itself.
 index_t engine_bytes(const MethodSelection& choice) {
     return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
 }
@@ -386,43 +391,44 @@ index_t engine_bytes(const MethodSelection& choice) {
 
 StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
                            const MethodSelection& choice, index_t limit_bytes) {
-    const FilterWork& work = problem.work;
-    const bool peaks = work.window.kind == WindowPost::Kind::peak;
-    const auto sample = sample_bytes(work.sample_type());
+    const FilterSpec& spec = problem.spec;
+    const bool peaks = spec.window.kind == WindowPost::Kind::peak;
+    const auto sample = sample_bytes(spec.sample_type());
     const index_t stored_sample =
-        sample_bytes(work.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
+        sample_bytes(spec.result_type()) + (peaks ? static_cast<index_t>(sizeof(index_t)) : 0);
     const index_t fixed = checked_add(
         engine_bytes(choice),
-        // Buffers for samples before conversion, and for the peaks of a window in parts.
+        // Buffers for samples before conversion, and for the peaks of a window in several chunks.
         checked_add(StreamLayout::raw_samples * sample_bytes(PixelType::complex128),
-                    checked_multiply(work.filters, peaks ? stored_sample : 0)));
+                    checked_multiply(spec.filters, peaks ? stored_sample : 0)));
 
-    const auto laid_out = [&](index_t chunk, index_t signals) {
-        const ResultChunks chunks(problem.engine_range(), work.window, chunk);
+    const auto layout_of = [&](index_t chunk, index_t signals) {
+        const ResultChunks chunks(problem.engine_range(), spec.window, chunk);
         StreamLayout layout{chunk, signals, 0, 0, 0};
         layout.stored = chunks[0].stored;
         const index_t reach = checked_add(
-            work.taps - 1 + (work.function ? work.function->before + work.function->after : 0),
+            spec.taps - 1 + (spec.function ? spec.function->before + spec.function->after : 0),
             problem.lookahead(shape));
         layout.input_samples =
             std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
         const index_t inputs = checked_multiply(signals, layout.input_samples);
         const index_t results =
-            checked_multiply(checked_multiply(signals, work.filters), layout.stored);
-        // Two of each: one in use by the engine, the other by the reading or writing thread.
+            checked_multiply(checked_multiply(signals, spec.filters), layout.stored);
+        // There are two buffers of each kind: one for the engine, one for the reading or writing
+        // thread.
         layout.bytes = checked_add(
             fixed,
             2 * checked_add(
                     Buffer::rounded_bytes(checked_multiply(inputs, sample)),
                     checked_add(Buffer::rounded_bytes(
-                                    checked_multiply(results, sample_bytes(work.result_type()))),
+                                    checked_multiply(results, sample_bytes(spec.result_type()))),
                                 Buffer::rounded_bytes(peaks ? bytes_of<index_t>(results) : 0))));
         return layout;
     };
     const auto fits = [&](index_t chunk, index_t signals) {
-        return laid_out(chunk, signals).bytes <= limit_bytes;
+        return layout_of(chunk, signals).bytes <= limit_bytes;
     };
-    // The largest number up to `most` that fits, given that 1 does.
+    // Returns the largest number up to `most` for which `fitting` holds, given that it holds for 1.
     const auto largest = [](index_t most, const auto& fitting) {
         index_t low = 1;
         while (low < most) {
@@ -435,23 +441,24 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         return low;
     };
     if (!fits(1, 1)) {
-        StreamLayout none = laid_out(1, 1);
+        StreamLayout none = layout_of(1, 1);
         none.chunk = 0;
         return none;
     }
-    // Chunks large enough that nothing is lost between them, small enough to overlap with reading.
+    // Chunks are large enough that overheads are negligible, and small enough that reading overlaps
+    // with filtering.
     constexpr index_t results_at_a_time = index_t{1} << 24;
-    const index_t wished = problem.chunk > 0
-                               ? problem.chunk
-                               : std::max(results_at_a_time / std::max<index_t>(1, work.filters),
-                                          checked_multiply(4, work.taps));
+    const index_t wanted_results =
+        problem.chunk > 0 ? problem.chunk
+                          : std::max(results_at_a_time / std::max<index_t>(1, spec.filters),
+                                     checked_multiply(4, spec.taps));
     const index_t whole = problem.range.count();
     const index_t chunk =
-        largest(std::min(whole, wished), [&](index_t tried) { return fits(tried, 1); });
-    if (chunk < whole) return laid_out(chunk, 1);
-    const index_t signals = largest(std::clamp<index_t>(wished / whole, 1, shape.signals),
+        largest(std::min(whole, wanted_results), [&](index_t tried) { return fits(tried, 1); });
+    if (chunk < whole) return layout_of(chunk, 1);
+    const index_t signals = largest(std::clamp<index_t>(wanted_results / whole, 1, shape.signals),
                                     [&](index_t tried) { return fits(whole, tried); });
-    return laid_out(whole, signals);
+    return layout_of(whole, signals);
 }
 
 index_t stream_limit(const FilterOptions& options) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Signals that stream from a source through an engine to a sink, and in what chunks.
+// Streaming of signals in chunks, from a source through an engine to a sink.
 
 #include "convolume/filter_bank.hpp"
 #include "signals/filter_problem.hpp"
 
 namespace convolume {
 
-/// Number of results, and of signals, that are computed at a time when signals stream.
+/// Number of results and of signals that are computed at a time, and their memory.
 struct StreamLayout {
-    index_t chunk = 0;  ///< 0: not even one result fits the memory
+    /// Results of each filter and signal; 0: not even one result fits the memory limit.
+    index_t chunk = 0;
     index_t signals = 1;
-    index_t input_samples = 0;  ///< of each signal, at most
-    index_t stored = 0;         ///< of each filter and signal, at most
-    index_t bytes = 0;          ///< of host memory, an engine on the host included
+    index_t input_samples = 0;  ///< largest number of samples of each signal in a chunk
+    /// Largest number of stored samples of each filter and signal in a chunk.
+    index_t stored = 0;
+    index_t bytes = 0;  ///< bytes of host memory, including a CPU engine
 
     /// Samples that are read at a time before they are converted.
     static constexpr index_t raw_samples = index_t{1} << 14;
@@ -21,11 +23,12 @@ struct StreamLayout {
 StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shape,
                            const MethodSelection& choice, index_t limit_bytes);
 
-/// Memory limit of streaming: the caller's, or a quarter of the free memory.
+/// Returns the memory limit of streaming: the caller's, or a quarter of the free memory.
 index_t stream_limit(const FilterOptions& options);
 
+/// Everything that streaming needs, except its source and sink.
 struct StreamJob {
-    const FilterProblem& problem;  ///< method and segment chosen
+    const FilterProblem& problem;  ///< problem whose method and segment are chosen
     const SignalShape& shape;
     NanPolicy nan;
     const StreamLayout& layout;
@@ -33,7 +36,8 @@ struct StreamJob {
     const PreparedFilters& prepared;
 };
 
-/// One thread reads ahead, one writes behind, the caller's drives the engine.
+/// Streams all signals. One thread reads ahead, one writes results, and the caller's thread drives
+/// the engine.
 ExecutionReport stream_signals(const StreamJob& job, SignalSource& source, ResultSink& sink,
                                const ExecutionContext& context);
 

@@ -213,7 +213,7 @@ ExecutionReport PlanRunner::convolve_part(std::size_t engine, index_t number,
     return engines_[engine]->convolve(block, *prepared, input, output, task.part.index, context);
 }
 
-BufferPool::Lease PlanRunner::take_scratch(const ExecutionContext& context) const {
+BufferPool::BorrowedBuffer PlanRunner::take_scratch(const ExecutionContext& context) const {
     const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
     return scratch_->take(plan_.scratch_bytes, threads_, "the split volume");
 }
@@ -248,7 +248,7 @@ index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split
 ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
                                       const ExecutionContext& context) const {
     const decompose::SplitLayout layout = split_layout(plan_);
-    const BufferPool::Lease scratch = take_scratch(context);
+    const BufferPool::BorrowedBuffer scratch = take_scratch(context);
     const PartStore store(layout, plan_.problem.precision, scratch.data());
     ReportSum report;
 
@@ -299,13 +299,13 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
     const decompose::SplitLayout layout = split_layout(plan_);
     const Precision precision = plan_.problem.precision;
     const bool on_disk = plan_.chosen.scratch_file_bytes > 0;
-    std::unique_ptr<const BufferPool::Lease> memory;
+    std::unique_ptr<const BufferPool::BorrowedBuffer> memory;
     std::optional<PartStore> store;
     if (on_disk) {
         const PhaseTimer timer(context.timeline, Phase::allocate, -1, -1, plan_.scratch_bytes);
         store.emplace(layout, precision, arguments.scratch_directory);
     } else {
-        memory.reset(new BufferPool::Lease(take_scratch(context)));
+        memory.reset(new BufferPool::BorrowedBuffer(take_scratch(context)));
         store.emplace(layout, precision, memory->data());
     }
     const Bands bands(plan_.problem, plan_.chosen.parts, plan_.scratch);

@@ -47,7 +47,7 @@ class PlanRunner {
     ExecutionReport convolve_part(std::size_t engine, index_t number,
                                   const ConnectPart& connect_part,
                                   const ExecutionContext& context) const;
-    BufferPool::Lease take_scratch(const ExecutionContext& context) const;
+    BufferPool::BorrowedBuffer take_scratch(const ExecutionContext& context) const;
     class SplitProgress;
     /// Splits the image. Returns the number of NaN and infinities that were read as 0.
     index_t split_image(const ExecutionArguments& arguments, void* split_volume,

@@ -61,7 +61,7 @@ ExecutionReport LoadedParts::run(
     const PartStore& store, const PartBoxes& boxes,
     const std::function<ExecutionReport(const ConnectPart&)>& convolve) {
     const StackFormat format = store.source(boxes.part).format();
-    const BufferPool::Lease part =
+    const BufferPool::BorrowedBuffer part =
         parts_.take(bytes_of(format.shape, format.type), 1, "a part of the image");
     const ImageView view = contiguous_view(part.data(), format.type, format.shape);
     store.source(boxes.part).read_box(0, 0, boxes.image, subview(view, boxes.image));
@@ -169,7 +169,8 @@ index_t StreamedVolume::split(const Band& band, const ExecutionContext& context)
     const PackedBox packed({planes, rows, range(0, problem.image.x)});
     const StackFormat format = stream_.source->format();
     const index_t image_bytes = bytes_of(packed.shape(), format.type);
-    const BufferPool::Lease image = boxes_.take(image_bytes, threads_, "planes of the image");
+    const BufferPool::BorrowedBuffer image =
+        boxes_.take(image_bytes, threads_, "planes of the image");
     const ImageView view = contiguous_view(image.data(), format.type, packed.shape());
     {
         const PhaseTimer timer(context.timeline, Phase::read, -1, -1, image_bytes);
@@ -183,7 +184,7 @@ index_t StreamedVolume::split(const Band& band, const ExecutionContext& context)
 
     const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, image_bytes);
     const SplitLayout layout = band_layout(layout_, band);
-    const BufferPool::Lease parts = take_band(layout);
+    const BufferPool::BorrowedBuffer parts = take_band(layout);
     const BlockInput input{view, packed.gathers(), arguments_.subtract,
                            arguments_.nonfinite_to_zero};
     const index_t replaced = visit_reals(problem.precision, parts.data(), [&](auto* reals) {
@@ -222,12 +223,12 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
     const PixelType type = stream_.sink->format().type;
     const Shape3 shape{band_planes, row_end - band.row_begin, output.x};
     const index_t bytes = bytes_of(shape, type);
-    const BufferPool::Lease result = boxes_.take(bytes, threads_, "planes of the result");
+    const BufferPool::BorrowedBuffer result = boxes_.take(bytes, threads_, "planes of the result");
     const ImageView view = contiguous_view(result.data(), type, shape);
     ClampCount clamped;
     {
         const PhaseTimer timer(context.timeline, Phase::compose, -1, -1, bytes);
-        const BufferPool::Lease parts = take_band(layout);
+        const BufferPool::BorrowedBuffer parts = take_band(layout);
         for_each_box(band, parts.data(), shape.y, shape.x,
                      [&](int p, const Box3& box, const ImageView& samples) {
                          store_.source(p).read_box(0, 0, box, samples);
@@ -247,7 +248,7 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
     return clamped;
 }
 
-BufferPool::Lease StreamedVolume::take_band(const SplitLayout& layout) {
+BufferPool::BorrowedBuffer StreamedVolume::take_band(const SplitLayout& layout) {
     return bands_.take(checked_multiply(layout.samples(), sample_bytes(plan_.problem.precision,
                                                                        plan_.problem.complex_data)),
                        threads_, "a band of the split volume");

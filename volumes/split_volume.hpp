@@ -118,7 +118,7 @@ class StreamedVolume {
     ClampCount merge(const Band& band, const ExecutionContext& context);
 
   private:
-    BufferPool::Lease take_band(const decompose::SplitLayout& layout);
+    BufferPool::BorrowedBuffer take_band(const decompose::SplitLayout& layout);
     /// Calls use(part, box, view) for the samples of every part that a band at `data` holds, up to
     /// `rows` rows and `columns` columns. The samples of `view` are those of `box` of the part.
     template <class Use>

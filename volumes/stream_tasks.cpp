@@ -40,7 +40,7 @@ class BufferedBox {
 
   private:
     Permit permit_;
-    BufferPool::Lease lease_;
+    BufferPool::BorrowedBuffer lease_;
     Shape3 shape_;
     PixelType type_;
 };

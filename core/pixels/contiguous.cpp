@@ -17,7 +17,7 @@ namespace convolume::pixels::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Lanes of T for a loop that also touches S: as many as fit one vector of the wider type.
+// Vector type of T for a loop that also uses S: as many lanes as fit one vector of the wider type.
 template <class T, class S>
 using TagFor = hn::Rebind<T, hn::ScalableTag<std::conditional_t<(sizeof(S) > sizeof(T)), S, T>>>;
 
@@ -34,7 +34,7 @@ HWY_INLINE hn::Vec<D> load_as(D d, const S* in) {
     } else if constexpr (std::is_same_v<S, float>) {
         return hn::PromoteTo(d, v);
     } else if constexpr (std::is_same_v<S, std::uint32_t> && std::is_same_v<T, float>) {
-        // Both halves are exact, so the sum is rounded once.
+        // Both halves are exact, so that the sum is rounded once.
         const auto high = hn::ConvertTo(d, hn::BitCast(di, hn::ShiftRight<16>(v)));
         const auto low = hn::ConvertTo(d, hn::BitCast(di, hn::And(v, hn::Set(ds, 0xFFFFu))));
         return hn::MulAdd(high, hn::Set(d, 65536.0f), low);
@@ -57,7 +57,7 @@ HWY_INLINE hn::Vec<D> load_as(D d, const S* in) {
     }
 }
 
-// Integral values within int32's range.
+// Converts integral values within the range of int32.
 template <class D>
 HWY_INLINE auto to_int32(D /*d*/, hn::Vec<D> v) {
     const hn::Rebind<std::int32_t, D> di;
@@ -68,7 +68,8 @@ HWY_INLINE auto to_int32(D /*d*/, hn::Vec<D> v) {
     }
 }
 
-// Stores integral values within [S's least, largest_value<S, T>()]; where `high`, S's largest.
+// Stores integral values between S's least value and largest_value<S, T>(). Where `high` is set,
+// stores S's largest value.
 template <class S, class D>
 HWY_INLINE void store_integers(D d, hn::Vec<D> v, hn::Mask<D> high, S* out) {
     using T = hn::TFromD<D>;
@@ -83,7 +84,7 @@ HWY_INLINE void store_integers(D d, hn::Vec<D> v, hn::Mask<D> high, S* out) {
         }
         hn::StoreU(integers, ds, out);
     } else {
-        // Only values beyond int32 are shifted: small ones would lose their low bits.
+        // Only values beyond int32 are shifted, because small values would lose their low bits.
         const auto half = hn::Set(d, static_cast<T>(2147483648.0));
         const auto beyond = hn::Ge(v, half);
         const auto shifted = to_int32(d, hn::Sub(v, hn::IfThenElseZero(beyond, half)));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Samples that follow each other in memory: vector code for conversion, scan and streamed copy, and
-// the scalar meaning of each conversion, which the vector code repeats.
+// Vector code for contiguous samples: conversion, search for NaN, and copies past the caches. The
+// scalar functions define each conversion, and the vector code gives equal results.
 
 #include <cmath>
 #include <limits>
@@ -10,8 +10,8 @@
 
 namespace convolume::pixels {
 
-/// out[i] = in[i] - subtract for `count` elements of the real type `type`; T is float or double.
-/// Returns how many were read as 0 because they are not finite.
+/// Computes out[i] = in[i] - subtract for `count` elements of the real type `type`; T is float or
+/// double. Returns how many elements were read as 0 because they are not finite.
 template <class T>
 index_t load_contiguous(PixelType type, const void* in, index_t count, const LoadOptions& options,
                         T* out);
@@ -23,8 +23,8 @@ ClampCount store_contiguous(const T* in, index_t count, T add, PixelType type, v
 bool all_finite(const float* values, index_t count);
 bool all_finite(const double* values, index_t count);
 
-/// Copies past the caches to `out`, for memory that will not be read soon. Call stream_fence()
-/// before another thread reads it.
+/// Copies to `out` without the caches, for memory that will not be read soon. Call stream_fence()
+/// before another thread reads `out`.
 void stream_copy(const void* in, index_t bytes, void* out);
 void stream_fence();
 
@@ -33,7 +33,7 @@ inline constexpr bool is_complex_v = false;
 template <class T>
 inline constexpr bool is_complex_v<std::complex<T>> = true;
 
-/// The largest T that an integer S can hold: float has no 2^31 - 1 nor 2^32 - 1.
+/// Returns the largest T that the integer type S can hold: float lacks 2^31 - 1 and 2^32 - 1.
 template <class S, class T>
 constexpr T largest_value() {
     constexpr int spare_bits = std::numeric_limits<S>::digits - std::numeric_limits<T>::digits;
@@ -42,7 +42,7 @@ constexpr T largest_value() {
     return static_cast<T>(limit);
 }
 
-/// `value` rounded half to even and clamped to S.
+/// Returns `value` rounded half to even and clamped to S.
 template <class S, class T>
 S to_integer(T value, ClampCount& clamped) {
     const T rounded = std::nearbyint(value);

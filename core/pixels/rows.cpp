@@ -13,7 +13,8 @@ namespace convolume::pixels {
 
 namespace {
 
-/// One sample as T, minus `subtract`; counts and zeroes it when asked and not finite.
+/// Returns one sample as T, minus `subtract`. With nonfinite_to_zero, a sample that is not finite
+/// is counted and read as 0.
 template <class T, class S>
 T load_sample(const S& sample, const LoadOptions& options, index_t& replaced) {
     using Real = real_of<T>;
@@ -31,7 +32,7 @@ T load_sample(const S& sample, const LoadOptions& options, index_t& replaced) {
     }
 }
 
-/// The samples [begin, end) of the gather one by one, from the row that starts at `row`.
+/// Loads the samples at `indices` of a row one by one.
 template <class T>
 index_t load_scattered(const ConstImageView& source, const void* row,
                        std::span<const index_t> indices, const LoadOptions& options, T* out) {
@@ -49,7 +50,7 @@ index_t load_scattered(const ConstImageView& source, const void* row,
     });
 }
 
-/// `count` samples that follow each other in memory.
+/// Loads `count` contiguous samples.
 template <class T>
 index_t load_run(PixelType type, const void* run, index_t count, const LoadOptions& options,
                  T* out) {
@@ -59,7 +60,7 @@ index_t load_run(PixelType type, const void* run, index_t count, const LoadOptio
         using Real = typename T::value_type;
         auto* reals = reinterpret_cast<Real*>(out);
         if (!is_complex(type)) {
-            // Converted into the upper half of `out`, then spread from there.
+            // Samples are converted into the upper half of `out`, then spread from there.
             const index_t replaced = load_contiguous(type, run, count, options, reals + count);
             for (index_t i = 0; i < count; ++i) {
                 const Real value = reals[count + i];
@@ -245,7 +246,7 @@ std::optional<NonFinite> find_typed(const ConstImageView& image, int threads) {
     const index_t rows = image.shape.z * image.shape.y;
     std::atomic<index_t> first_row{rows};
     parallel_for(rows, threads, [&](index_t row, int) {
-        // Rows behind one already found cannot be the first.
+        // Rows after a row already found cannot be the first.
         if (row >= first_row.load(std::memory_order_relaxed)) return;
         const T* elements = row_at(row);
         bool finite = true;
@@ -255,8 +256,8 @@ std::optional<NonFinite> find_typed(const ConstImageView& image, int threads) {
             for (index_t x = 0; x < width && finite; ++x) finite = is_finite(elements[x * stride]);
         }
         if (finite) return;
-        index_t known = first_row.load();
-        while (row < known && !first_row.compare_exchange_weak(known, row)) {
+        index_t first_found = first_row.load();
+        while (row < first_found && !first_row.compare_exchange_weak(first_found, row)) {
         }
     });
     const index_t row = first_row.load();
@@ -293,10 +294,10 @@ index_t count_nonfinite(const ConstImageView& image, int threads) {
             parallel_for(rows, threads, [&](index_t row, int) {
                 const auto* elements =
                     static_cast<const T*>(image.at(row / image.shape.y, row % image.shape.y, 0));
-                index_t of_row = 0;
+                index_t row_count = 0;
                 for (index_t x = 0; x < image.shape.x; ++x)
-                    of_row += !is_finite(elements[x * image.strides.x]);
-                count += of_row;
+                    row_count += !is_finite(elements[x * image.strides.x]);
+                count += row_count;
             });
             return count;
         }

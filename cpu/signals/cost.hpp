@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a filter bank costs on the CPU with each method, and the segments that are worth trying.
+// Predicted cost of a filter bank on the CPU for each method and segment.
 
 #include "core/filter_engine.hpp"
 
 namespace convolume::cpu {
 
-/// Nothing where the method cannot have such a segment. `work` names a method; segment 0: the best.
-std::optional<FilterCost> filter_cost(const FilterWork& work, index_t signals, index_t outputs,
+/// Predicts the cost of the method that `spec` names; segment 0: the best segment. Returns nothing
+/// if the method cannot have such a segment.
+std::optional<FilterCost> filter_cost(const FilterSpec& spec, index_t signals, index_t outputs,
                                       int threads);
 
 }  // namespace convolume::cpu

@@ -23,14 +23,14 @@ class CpuFilterEngine : public FilterEngine {
 
     const EngineInfo& info() const override { return info_; }
 
-    std::optional<FilterCost> estimate(const FilterWork& work, index_t signals,
+    std::optional<FilterCost> estimate(const FilterSpec& spec, index_t signals,
                                        index_t outputs) const override {
-        if (work.method != FilterMethod::automatic)
-            return filter_cost(work, signals, outputs, info_.threads);
+        if (spec.method != FilterMethod::automatic)
+            return filter_cost(spec, signals, outputs, info_.threads);
         std::optional<FilterCost> best;
         for (const FilterMethod method : {FilterMethod::direct, FilterMethod::overlap_save,
                                           FilterMethod::overlap_add, FilterMethod::partitioned}) {
-            FilterWork tried = work;
+            FilterSpec tried = spec;
             tried.method = method;
             auto cost = filter_cost(tried, signals, outputs, info_.threads);
             if (cost && (!best || cost->seconds < best->seconds)) best = std::move(cost);
@@ -38,30 +38,30 @@ class CpuFilterEngine : public FilterEngine {
         return best;
     }
 
-    std::shared_ptr<const PreparedFilters> prepare(const FilterWork& work,
+    std::shared_ptr<const PreparedFilters> prepare(const FilterSpec& spec,
                                                    const void* taps) override {
-        switch (work.method) {
+        switch (spec.method) {
             case FilterMethod::direct:
-                return make_direct_sums(work, taps);
+                return make_direct_sums(spec, taps);
             case FilterMethod::overlap_save:
-                return make_overlap_save(work, taps);
+                return make_overlap_save(spec, taps);
             case FilterMethod::overlap_add:
-                return make_overlap_add(work, taps);
+                return make_overlap_add(spec, taps);
             case FilterMethod::partitioned:
-                return make_partitioned(work, taps);
+                return make_partitioned(spec, taps);
             case FilterMethod::automatic:
                 break;
         }
         throw InternalError("filters are prepared for a method that was chosen");
     }
 
-    void filter(const FilterWork& work, const PreparedFilters& filters, const SignalView& signal,
+    void filter(const FilterSpec& spec, const PreparedFilters& filters, const SignalView& signal,
                 const FilterResult& result, const ExecutionContext& context) override {
         const auto* const prepared = dynamic_cast<const CpuFilters*>(&filters);
         if (!prepared) throw InternalError("a CPU engine was given another engine's filters");
         throw_if_stopped(context);
         const PhaseTimer timer(context.timeline, Phase::convolve, info_.index, 0);
-        prepared->filter(work, signal, result, {memory_, info_.threads, context});
+        prepared->filter(spec, signal, result, {memory_, info_.threads, context});
         if (context.progress) context.progress(1);
     }
 

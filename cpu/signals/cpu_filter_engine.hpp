@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Filter banks on the host's processor: FFTW for transforms, sums in time for short filters.
+// The filter engine of the CPU: FFTW for transforms, direct sums for short filters.
 
 #include "core/filter_engine.hpp"
 
@@ -8,7 +8,7 @@ namespace convolume {
 
 struct CpuFilterEngineOptions {
     std::string name = "cpu:0";
-    int index = 0;  ///< on timelines
+    int index = 0;  ///< row on timelines
     int threads = 1;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in time, for short filters.
+// Direct sums of products in time, for short filters.
 
 #include "core/threads.hpp"
 #include "cpu/signals/methods.hpp"
-#include "cpu/signals/output.hpp"
+#include "cpu/signals/result_writer.hpp"
 #include "cpu/signals/vector_loops.hpp"
 #include "cpu/volumes/vector_loops.hpp"
 
@@ -11,10 +11,10 @@ namespace convolume::cpu {
 
 namespace {
 
-// Taps of a tap group, which are summed up first: sums of sums err less.
+// Taps of a tap group, whose products are summed first: sums of sums have smaller errors.
 constexpr index_t group_taps = 64;
 
-// Complex sums are two of real ones over two rows, of real and of imaginary parts:
+// A complex sum is two real sums over two rows, of real and of imaginary parts:
 //   re y = Σ re h re x - im h im x,   im y = Σ im h re x + re h im x.
 template <class Sample>
 class DirectSums : public CpuFilters {
@@ -22,12 +22,12 @@ class DirectSums : public CpuFilters {
     static constexpr index_t planes = is_complex_sample<Sample> ? 2 : 1;
 
   public:
-    DirectSums(const FilterWork& work, const Sample* taps)
-        : taps_(work.taps), weights_(weights_bytes(work), "filters") {
-        // Tap group after tap group of the flipped filters, in each the taps of one row after the
-        // other's.
+    DirectSums(const FilterSpec& spec, const Sample* taps)
+        : taps_(spec.taps), weights_(weights_bytes(spec), "filters") {
+        // Weights are the taps of the flipped filters, tap group after tap group. In a tap group,
+        // all taps of one row precede those of the other row.
         Real* next = weights_.as<Real>();
-        for (index_t f = 0; f < work.filters; ++f)
+        for (index_t f = 0; f < spec.filters; ++f)
             for (index_t sum = 0; sum < planes; ++sum)
                 for (index_t begin = 0; begin < taps_; begin += group_taps)
                     for (index_t row = 0; row < planes; ++row)
@@ -35,47 +35,48 @@ class DirectSums : public CpuFilters {
                             *next++ = weight(taps[f * taps_ + taps_ - 1 - j], sum, row);
     }
 
-    static index_t weights_bytes(const FilterWork& work) {
-        return checked_multiply(checked_multiply(work.filters, work.taps),
+    static index_t weights_bytes(const FilterSpec& spec) {
+        return checked_multiply(checked_multiply(spec.filters, spec.taps),
                                 bytes_of<Real>(planes * planes));
     }
 
-    static index_t scratch_bytes(const FilterWork& work) {
-        const index_t filtered = direct_chunk + function_halo(work);
-        return round_up(planes * Scratch::room_for<Real>(padded(filtered + work.taps - 1)) +
-                            planes * Scratch::room_for<Real>(padded(filtered)) +
-                            (planes - 1) * Scratch::room_for<Sample>(filtered + work.taps - 1) +
-                            Output<Sample>::scratch_bytes(work, direct_chunk),
-                        static_cast<index_t>(Buffer::alignment));
+    static index_t scratch_bytes(const FilterSpec& spec) {
+        const index_t filtered = direct_chunk + function_halo(spec);
+        return round_up(
+            planes * ScratchArena::room_for<Real>(padded(filtered + spec.taps - 1)) +
+                planes * ScratchArena::room_for<Real>(padded(filtered)) +
+                (planes - 1) * ScratchArena::room_for<Sample>(filtered + spec.taps - 1) +
+                ResultWriter<Sample>::scratch_bytes(spec, direct_chunk),
+            static_cast<index_t>(Buffer::alignment));
     }
 
-    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
-                const Resources& use) const override {
-        const Output<Sample> output(work, result, signal.signals, direct_chunk);
-        const index_t per_signal = output.chunks().count();
+    void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
+                const ExecutionResources& resources) const override {
+        const ResultWriter<Sample> writer(spec, result, signal.signals, direct_chunk);
+        const index_t per_signal = writer.chunks().count();
         const index_t units = signal.signals * per_signal;
-        const index_t groups = filter_groups(units, work.filters, use.threads);
-        const index_t bytes = scratch_bytes(work);
-        const BufferPool::Lease memory =
-            use.memory.take(bytes * use.threads, use.threads, "chunks");
+        const index_t groups = filter_groups(units, spec.filters, resources.threads);
+        const index_t bytes = scratch_bytes(spec);
+        const BufferPool::BorrowedBuffer memory =
+            resources.memory.take(bytes * resources.threads, resources.threads, "chunks");
 
-        ParallelLoop(use.threads, use.context)
+        ParallelLoop(resources.threads, resources.context)
             .run(units * groups, 0, 1, [&](index_t task, int thread) {
                 const index_t unit = task / groups;
                 const index_t group = task % groups;
                 const index_t s = unit / per_signal;
                 const index_t chunk = unit % per_signal;
-                const SampleRange results = output.chunks()[chunk].results;
-                const index_t count = results.count() + output.before() + output.after();
+                const SampleRange results = writer.chunks()[chunk].results;
+                const index_t count = results.count() + writer.before() + writer.after();
 
-                Scratch scratch(static_cast<char*>(memory.data()) + thread * bytes);
+                ScratchArena scratch(static_cast<char*>(memory.data()) + thread * bytes);
                 Real* rows[2];
                 Real* sums[2];
                 for (index_t p = 0; p < planes; ++p) {
                     rows[p] = scratch.take<Real>(padded(count + taps_ - 1));
                     sums[p] = scratch.take<Real>(padded(count));
                 }
-                const index_t from = results.begin - output.before() - (taps_ - 1);
+                const index_t from = results.begin - writer.before() - (taps_ - 1);
                 Sample* y = nullptr;
                 if constexpr (planes == 1) {
                     load_samples(signal, s, from, count + taps_ - 1, rows[0]);
@@ -85,20 +86,21 @@ class DirectSums : public CpuFilters {
                     const Sample* const x = samples_at(signal, s, from, count + taps_ - 1, y);
                     deinterleave(x, rows[0], rows[1], count + taps_ - 1);
                 }
-                for (index_t f = group * work.filters / groups;
-                     f < (group + 1) * work.filters / groups; ++f) {
+                for (index_t f = group * spec.filters / groups;
+                     f < (group + 1) * spec.filters / groups; ++f) {
                     for (index_t sum = 0; sum < planes; ++sum)
                         correlate(rows, weights_.as<Real>() + (f * planes + sum) * planes * taps_,
                                   sums[sum], count);
                     if constexpr (planes == 2) interleave(sums[0], sums[1], y, count);
-                    output.store(s, f, chunk, y + output.before(), scratch);
+                    writer.store(s, f, chunk, y + writer.before(), scratch);
                 }
             });
-        output.finish();
+        writer.finish();
     }
 
   private:
-    // With the samples that correlate_rows reads and writes beyond the end.
+    // Returns the room for `count` samples and the samples that correlate_rows reads and writes
+    // beyond the end.
     static index_t padded(index_t count) { return count + 2 * row_padding; }
 
     static Real weight(const Sample& tap, index_t sum, index_t row) {
@@ -126,18 +128,18 @@ class DirectSums : public CpuFilters {
 
 }  // namespace
 
-index_t direct_bytes(const FilterWork& work, int threads) {
-    return visit_sample_type(work, [&](auto tag) {
+index_t direct_bytes(const FilterSpec& spec, int threads) {
+    return visit_sample_type(spec, [&](auto tag) {
         using Sample = typename decltype(tag)::type;
         using Method = DirectSums<Sample>;
         return checked_add(
-            Buffer::rounded_bytes(Method::weights_bytes(work)),
-            Buffer::rounded_bytes(checked_multiply(Method::scratch_bytes(work), threads)));
+            Buffer::rounded_bytes(Method::weights_bytes(spec)),
+            Buffer::rounded_bytes(checked_multiply(Method::scratch_bytes(spec), threads)));
     });
 }
 
-std::shared_ptr<const CpuFilters> make_direct_sums(const FilterWork& work, const void* taps) {
-    return make_filters<DirectSums>(work, taps);
+std::shared_ptr<const CpuFilters> make_direct_sums(const FilterSpec& spec, const void* taps) {
+    return make_filters<DirectSums>(spec, taps);
 }
 
 }  // namespace convolume::cpu

@@ -1,68 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of the CPU engine: each keeps a bank in its own way, and says what it takes.
+// The methods of the CPU filter engine. Each prepares a bank in its own way and predicts its
+// memory.
 
 #include "core/buffer_pool.hpp"
 #include "cpu/signals/samples.hpp"
 
 namespace convolume::cpu {
 
-/// A bank prepared for one method.
+/// A filter bank prepared for one method.
 class CpuFilters : public PreparedFilters {
   public:
-    /// Memory and threads of an execution.
-    struct Resources {
+    /// Memory and threads for an execution.
+    struct ExecutionResources {
         BufferPool& memory;
         int threads;
         const ExecutionContext& context;
     };
-    virtual void filter(const FilterWork& work, const SignalView& signal,
-                        const FilterResult& result, const Resources& use) const = 0;
+    virtual void filter(const FilterSpec& spec, const SignalView& signal,
+                        const FilterResult& result, const ExecutionResources& resources) const = 0;
 };
 
-/// The bank prepared by `Method`, a class template over the type of samples.
+/// Prepares a bank with `Method`, a class template over the type of samples.
 template <template <class> class Method>
-std::shared_ptr<const CpuFilters> make_filters(const FilterWork& work, const void* taps) {
-    return visit_sample_type(work, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
+std::shared_ptr<const CpuFilters> make_filters(const FilterSpec& spec, const void* taps) {
+    return visit_sample_type(spec, [&](auto tag) -> std::shared_ptr<const CpuFilters> {
         using Sample = typename decltype(tag)::type;
-        return std::make_shared<Method<Sample>>(work, static_cast<const Sample*>(taps));
+        return std::make_shared<Method<Sample>>(spec, static_cast<const Sample*>(taps));
     });
 }
 
-/// `taps` as in FilterEngine::prepare.
-std::shared_ptr<const CpuFilters> make_direct_sums(const FilterWork& work, const void* taps);
-std::shared_ptr<const CpuFilters> make_overlap_save(const FilterWork& work, const void* taps);
-std::shared_ptr<const CpuFilters> make_overlap_add(const FilterWork& work, const void* taps);
-std::shared_ptr<const CpuFilters> make_partitioned(const FilterWork& work, const void* taps);
+/// Prepare a bank for one method. `taps` is as in FilterEngine::prepare.
+std::shared_ptr<const CpuFilters> make_direct_sums(const FilterSpec& spec, const void* taps);
+std::shared_ptr<const CpuFilters> make_overlap_save(const FilterSpec& spec, const void* taps);
+std::shared_ptr<const CpuFilters> make_overlap_add(const FilterSpec& spec, const void* taps);
+std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps);
 
-/// Bytes of the bank and of an execution on `threads`, which leaves `results` of each signal.
-index_t direct_bytes(const FilterWork& work, int threads);
-index_t overlap_save_bytes(const FilterWork& work, int threads);
-index_t overlap_add_bytes(const FilterWork& work, index_t results, int threads);
-index_t partitioned_bytes(const FilterWork& work, index_t results, int threads);
+/// Return the bytes of the bank and of an execution on `threads` threads with `results` results of
+/// each signal.
+index_t direct_bytes(const FilterSpec& spec, int threads);
+index_t overlap_save_bytes(const FilterSpec& spec, int threads);
+index_t overlap_add_bytes(const FilterSpec& spec, index_t results, int threads);
+index_t partitioned_bytes(const FilterSpec& spec, index_t results, int threads);
 
-/// Results that are summed up in time at a time: with their samples they stay in the first cache.
+/// Results that direct sums compute at a time: with their samples they stay in the first cache.
 inline constexpr index_t direct_chunk = 2048;
 
-/// Results that a segment of overlap-save leaves; below 1 it is too short.
-index_t overlap_save_useful(const FilterWork& work);
+/// Returns the number of results of a segment of overlap-save; below 1 the segment is too short.
+index_t overlap_save_useful(const FilterSpec& spec);
 
-/// Partitions, of work.segment / 2 taps, that partitioned convolution cuts filters into.
-inline index_t partition_count(const FilterWork& work) {
-    return ceil_div(work.taps, work.segment / 2);
+/// Returns the number of partitions, of spec.segment / 2 taps, into which partitioned convolution
+/// divides filters.
+inline index_t partition_count(const FilterSpec& spec) {
+    return ceil_div(spec.taps, spec.segment / 2);
 }
 
-/// Samples beyond each result that the work's function looks at.
-inline index_t function_halo(const FilterWork& work) {
-    return work.function ? work.function->before + work.function->after : 0;
+/// Returns the number of neighbors of each result that the caller's function reads.
+inline index_t function_halo(const FilterSpec& spec) {
+    return spec.function ? spec.function->before + spec.function->after : 0;
 }
 
-/// Filtered samples are stored as they are.
-inline bool is_plain(const FilterWork& work) {
-    return !work.power && !work.function && work.window.kind == WindowPost::Kind::none;
+/// Whether filtered samples are stored without post-processing.
+inline bool is_plain(const FilterSpec& spec) {
+    return !spec.power && !spec.function && spec.window.kind == WindowPost::Kind::none;
 }
 
-/// Groups of filters that each of `units` of work is divided into to employ all threads.
+/// Returns the number of groups into which the filters are divided, so that `units` of work occupy
+/// all threads.
 inline index_t filter_groups(index_t units, index_t filters, int threads) {
     constexpr index_t enough_a_thread = 4;
     const index_t wanted = enough_a_thread * threads;

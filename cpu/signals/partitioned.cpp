@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Partitioned convolution: signal and filters are divided into partitions of half a transform's
-// length. The spectra of the signal's partitions are kept. Those that an output partition is made
-// of, each times its partition of the filter, are added up before a single inverse transform.
+// length. The spectra of the signal's partitions are kept. For an output partition, all products of
+// a partition of the signal and one of the filter are added before a single inverse transform.
 
 #include <cstring>
 
 #include "core/stop_scope.hpp"
 #include "cpu/fftw.hpp"
 #include "cpu/signals/methods.hpp"
-#include "cpu/signals/output.hpp"
+#include "cpu/signals/result_writer.hpp"
 #include "cpu/signals/vector_loops.hpp"
 
 namespace convolume::cpu {
@@ -18,16 +18,16 @@ namespace {
 // Output partitions that are computed together.
 constexpr index_t outputs_at_a_time = 4;
 
-// Output partitions of a tile: so many that the signal's partitions before them, which each tile
-// transforms anew, are few beside its own.
-index_t tile_partitions(const FilterWork& work) {
+// Returns the number of output partitions in a section. Each section transforms the signal's
+// partitions before it anew, which are few compared with its own.
+index_t section_partitions(const FilterSpec& spec) {
     constexpr index_t least = 32;
-    return std::max(least, 4 * partition_count(work));
+    return std::max(least, 4 * partition_count(spec));
 }
 
-index_t tile_length(const FilterWork& work) {
-    return checked_add(checked_multiply(tile_partitions(work), work.segment / 2),
-                       tile_chunk + function_halo(work));
+index_t section_length(const FilterSpec& spec) {
+    return checked_add(checked_multiply(section_partitions(spec), spec.segment / 2),
+                       section_chunk + function_halo(spec));
 }
 
 template <class Sample>
@@ -36,21 +36,21 @@ class Partitioned : public CpuFilters {
     using Complex = std::complex<Real>;
 
   public:
-    Partitioned(const FilterWork& work, const Sample* taps)
-        : length_(work.segment),
-          partition_length_(work.segment / 2),
-          partitions_(partition_count(work)),
-          spectra_(bank_bytes(work), "the filters' spectra") {
+    Partitioned(const FilterSpec& spec, const Sample* taps)
+        : length_(spec.segment),
+          partition_length_(spec.segment / 2),
+          partitions_(partition_count(spec)),
+          spectra_(bank_bytes(spec), "the filters' spectra") {
         Buffer samples(bytes_of<Sample>(length_), "a partition");
         Buffer spectrum(bytes_of<Complex>(stride(length_)), "a spectrum");
         Sample* const in = samples.as<Sample>();
         plan(in, spectrum.as<Complex>());
-        for (index_t f = 0; f < work.filters; ++f)
+        for (index_t f = 0; f < spec.filters; ++f)
             for (index_t p = 0; p < partitions_; ++p) {
                 throw_if_stopped();
                 const index_t count =
-                    std::min(partition_length_, work.taps - p * partition_length_);
-                const Sample* const from = taps + f * work.taps + p * partition_length_;
+                    std::min(partition_length_, spec.taps - p * partition_length_);
+                const Sample* const from = taps + f * spec.taps + p * partition_length_;
                 for (index_t k = 0; k < count; ++k) in[k] = from[k] / static_cast<Real>(length_);
                 std::fill(in + count, in + length_, Sample{});
                 forward_.execute(in,
@@ -58,47 +58,48 @@ class Partitioned : public CpuFilters {
             }
     }
 
-    static index_t bank_bytes(const FilterWork& work) {
-        return checked_multiply(checked_multiply(work.filters, partition_count(work)),
-                                bytes_of<Complex>(stride(work.segment)));
+    static index_t bank_bytes(const FilterSpec& spec) {
+        return checked_multiply(checked_multiply(spec.filters, partition_count(spec)),
+                                bytes_of<Complex>(stride(spec.segment)));
     }
-    static index_t scratch_bytes(const FilterWork& work) {
-        return Scratch::room_for<Sample>(work.segment) +
-               outputs_at_a_time * Scratch::room_for<Complex>(stride(work.segment));
+    static index_t scratch_bytes(const FilterSpec& spec) {
+        return ScratchArena::room_for<Sample>(spec.segment) +
+               outputs_at_a_time * ScratchArena::room_for<Complex>(stride(spec.segment));
     }
-    static index_t signal_bytes(const FilterWork& work, index_t results) {
+    static index_t signal_bytes(const FilterSpec& spec, index_t results) {
         const index_t inputs =
-            ceil_div(tile_samples(work, tile_length(work), results), work.segment / 2) + 1;
-        return checked_multiply(checked_add(inputs, partition_count(work)),
-                                bytes_of<Complex>(stride(work.segment)));
+            ceil_div(section_samples(spec, section_length(spec), results), spec.segment / 2) + 1;
+        return checked_multiply(checked_add(inputs, partition_count(spec)),
+                                bytes_of<Complex>(stride(spec.segment)));
     }
 
-    void filter(const FilterWork& work, const SignalView& signal, const FilterResult& result,
-                const Resources& use) const override {
-        const index_t bytes = scratch_bytes(work);
-        const BufferPool::Lease memory =
-            use.memory.take(bytes * use.threads, use.threads, "partitions");
-        const BufferPool::Lease spectra = use.memory.take(signal_bytes(work, result.range.count()),
-                                                          use.threads, "the signal's spectra");
+    void filter(const FilterSpec& spec, const SignalView& signal, const FilterResult& result,
+                const ExecutionResources& resources) const override {
+        const index_t bytes = scratch_bytes(spec);
+        const BufferPool::BorrowedBuffer memory =
+            resources.memory.take(bytes * resources.threads, resources.threads, "partitions");
+        const BufferPool::BorrowedBuffer spectra = resources.memory.take(
+            signal_bytes(spec, result.range.count()), resources.threads, "the signal's spectra");
         const auto scratch_of = [&](int thread) {
-            return Scratch(static_cast<char*>(memory.data()) + thread * bytes);
+            return ScratchArena(static_cast<char*>(memory.data()) + thread * bytes);
         };
-        for_each_tile<Sample>(
-            work, signal, result, tile_length(work), use,
-            [&](const Tile<Sample>& tile, double begin, double end) {
-                const Partitions partitions(*this, signal, tile,
-                                            static_cast<Complex*>(spectra.data()));
+        for_each_section<Sample>(
+            spec, signal, result, section_length(spec), resources,
+            [&](const ResultSection<Sample>& section, double begin, double end) {
+                const SectionPartitions partitions(*this, signal, section,
+                                                   static_cast<Complex*>(spectra.data()));
                 const double middle = begin + (end - begin) / 4;
-                ParallelLoop(use.threads, use.context)
+                ParallelLoop(resources.threads, resources.context)
                     .run(partitions.inputs(), begin, middle, [&](index_t i, int thread) {
                         partitions.transform(i, scratch_of(thread));
                     });
-                // As many at a time as leave work for all threads.
-                const index_t group = std::clamp<index_t>(
-                    partitions.outputs * work.filters / (4 * use.threads), 1, outputs_at_a_time);
+                // Computes as many outputs at a time as leave work for all threads.
+                const index_t group =
+                    std::clamp<index_t>(partitions.outputs * spec.filters / (4 * resources.threads),
+                                        1, outputs_at_a_time);
                 const index_t groups = ceil_div(partitions.outputs, group);
-                ParallelLoop(use.threads, use.context)
-                    .run(work.filters * groups, middle, end, [&](index_t i, int thread) {
+                ParallelLoop(resources.threads, resources.context)
+                    .run(spec.filters * groups, middle, end, [&](index_t i, int thread) {
                         const index_t first = i % groups * group;
                         partitions.filter(i / groups, first,
                                           std::min(group, partitions.outputs - first),
@@ -108,46 +109,48 @@ class Partitioned : public CpuFilters {
     }
 
   private:
-    // Bins of a spectrum: of real data half of them tell all.
+    // Returns the bins of a spectrum: real data have half as many.
     static index_t bins(index_t length) {
         return is_complex_sample<Sample> ? length : length / 2 + 1;
     }
-    // From one spectrum to the next: whole cache lines.
+    // Returns the distance between spectra: whole cache lines.
     static index_t stride(index_t length) {
         return round_up(bins(length), static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }
 
     void plan(Sample* samples, Complex* spectrum) {
-        const Transforms forth{length_, 1, 1, length_, 1, length_};
+        const TransformBatch forth{length_, 1, 1, length_, 1, length_};
         if constexpr (is_complex_sample<Sample>) {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, Direction::forward, Effort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, Direction::inverse, Effort::quick);
+            forward_ = FftPlan<Real>(forth, samples, spectrum, FftDirection::forward,
+                                     PlanningEffort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, FftDirection::inverse,
+                                     PlanningEffort::quick);
         } else {
-            forward_ = FftPlan<Real>(forth, samples, spectrum, Effort::quick);
-            inverse_ = FftPlan<Real>(forth, spectrum, samples, Effort::quick);
+            forward_ = FftPlan<Real>(forth, samples, spectrum, PlanningEffort::quick);
+            inverse_ = FftPlan<Real>(forth, spectrum, samples, PlanningEffort::quick);
         }
     }
 
-    /// The partitions of one tile. Input i holds the samples of output i - (P-1), for filters of P
-    /// partitions, and the partition before.
-    struct Partitions {
+    /// The partitions of one section of results. For filters of P partitions, input i holds the
+    /// samples of output i - (P-1) and of the output before that.
+    struct SectionPartitions {
         const Partitioned& bank;
         const SignalView& signal;
-        const Tile<Sample>& tile;
-        Complex* spectra;  ///< of the inputs
+        const ResultSection<Sample>& section;
+        Complex* spectra;  ///< spectra of the inputs
         index_t outputs;
 
-        Partitions(const Partitioned& partitioned, const SignalView& view,
-                   const Tile<Sample>& target, Complex* memory)
+        SectionPartitions(const Partitioned& partitioned, const SignalView& view,
+                          const ResultSection<Sample>& target, Complex* memory)
             : bank(partitioned),
               signal(view),
-              tile(target),
+              section(target),
               spectra(memory),
               outputs(ceil_div(target.range.count(), partitioned.partition_length_)) {}
 
         index_t inputs() const { return outputs + bank.partitions_ - 1; }
         index_t first_sample(index_t input) const {
-            return tile.range.begin + (input - bank.partitions_) * bank.partition_length_;
+            return section.range.begin + (input - bank.partitions_) * bank.partition_length_;
         }
         bool is_zero(index_t input) const {
             return first_sample(input) >= signal.first + signal.count ||
@@ -155,23 +158,24 @@ class Partitioned : public CpuFilters {
         }
         Complex* spectrum(index_t input) const { return spectra + input * stride(bank.length_); }
 
-        void transform(index_t input, Scratch scratch) const {
+        void transform(index_t input, ScratchArena scratch) const {
             if (is_zero(input)) return;
             Sample* const samples = scratch.template take<Sample>(bank.length_);
-            load_samples(signal, tile.signal, first_sample(input), bank.length_, samples);
+            load_samples(signal, section.signal, first_sample(input), bank.length_, samples);
             bank.forward_.execute(samples, spectrum(input));
         }
 
-        /// `count` outputs from `first` on, through filter f.
-        void filter(index_t f, index_t first, index_t count, Scratch scratch) const {
+        /// Computes `count` outputs from `first` on, through filter f.
+        void filter(index_t f, index_t first, index_t count, ScratchArena scratch) const {
             Sample* const samples = scratch.template take<Sample>(bank.length_);
             Complex* sums[outputs_at_a_time];
             for (Complex*& sum : sums) sum = scratch.template take<Complex>(stride(bank.length_));
             add_products(f, first, count, sums);
             for (index_t i = 0; i < count; ++i) {
                 const index_t begin = (first + i) * bank.partition_length_;
-                const index_t kept = std::min(bank.partition_length_, tile.range.count() - begin);
-                Sample* const target = tile.row(f) + begin;
+                const index_t kept =
+                    std::min(bank.partition_length_, section.range.count() - begin);
+                Sample* const target = section.row(f) + begin;
                 if (is_zero_output(first + i)) {
                     std::fill(target, target + kept, Sample{});
                     continue;
@@ -182,13 +186,13 @@ class Partitioned : public CpuFilters {
             }
         }
 
-        // A few bins at a time, so that neighboring outputs find in cache what they share of
-        // filter and signal; a few partitions at a time, so that sums stay in registers.
+        // Works on a few bins at a time, so that neighboring outputs find common data of filter and
+        // signal in cache. Works on a few partitions at a time, so that sums stay in registers.
         void add_products(index_t f, index_t first, index_t count, Complex* const* sums) const {
             constexpr index_t bins_at_a_time = 2048;
             constexpr index_t terms_at_a_time = 8;
-            const Complex* filters[terms_at_a_time];
-            const Complex* inputs_met[terms_at_a_time];
+            const Complex* filter_spectra[terms_at_a_time];
+            const Complex* input_spectra[terms_at_a_time];
             const index_t all = bins(bank.length_);
             for (index_t begin = 0; begin < all; begin += bins_at_a_time)
                 for (index_t i = 0; i < count; ++i) {
@@ -197,14 +201,14 @@ class Partitioned : public CpuFilters {
                     for (index_t p = 0; p < bank.partitions_; ++p) {
                         const index_t input = input_of(first + i, p);
                         if (!is_zero(input)) {
-                            filters[terms] = bank.spectra_.template as<Complex>() +
-                                             (f * bank.partitions_ + p) * stride(bank.length_) +
-                                             begin;
-                            inputs_met[terms++] = spectrum(input) + begin;
+                            filter_spectra[terms] =
+                                bank.spectra_.template as<Complex>() +
+                                (f * bank.partitions_ + p) * stride(bank.length_) + begin;
+                            input_spectra[terms++] = spectrum(input) + begin;
                         }
                         if (terms == terms_at_a_time || (terms > 0 && p + 1 == bank.partitions_)) {
-                            sum_products(filters, inputs_met, terms, started, sums[i] + begin,
-                                         std::min(bins_at_a_time, all - begin));
+                            sum_products(filter_spectra, input_spectra, terms, started,
+                                         sums[i] + begin, std::min(bins_at_a_time, all - begin));
                             started = true;
                             terms = 0;
                         }
@@ -212,42 +216,43 @@ class Partitioned : public CpuFilters {
                 }
         }
 
-        /// The input that partition p of a filter meets for an output.
-        index_t input_of(index_t output, index_t p) const {
-            return output + bank.partitions_ - 1 - p;
+        /// Returns the input that partition p of a filter is multiplied with for an output.
+        index_t input_of(index_t writer, index_t p) const {
+            return writer + bank.partitions_ - 1 - p;
         }
-        bool is_zero_output(index_t output) const {
+        bool is_zero_output(index_t writer) const {
             for (index_t p = 0; p < bank.partitions_; ++p)
-                if (!is_zero(input_of(output, p))) return false;
+                if (!is_zero(input_of(writer, p))) return false;
             return true;
         }
     };
 
     index_t length_;
-    index_t partition_length_;  ///< half the length
-    index_t partitions_;        ///< of each filter
-    Buffer spectra_;            ///< [filter][partition], divided by the length
+    index_t partition_length_;  ///< half the transform length
+    index_t partitions_;        ///< partitions of each filter
+    Buffer spectra_;            ///< spectra [filter][partition], divided by the length
     FftPlan<Real> forward_;
     FftPlan<Real> inverse_;
 };
 
 }  // namespace
 
-index_t partitioned_bytes(const FilterWork& work, index_t results, int threads) {
-    return visit_sample_type(work, [&](auto tag) {
+index_t partitioned_bytes(const FilterSpec& spec, index_t results, int threads) {
+    return visit_sample_type(spec, [&](auto tag) {
         using Sample = typename decltype(tag)::type;
         using Method = Partitioned<Sample>;
-        index_t bytes = Buffer::rounded_bytes(Method::bank_bytes(work));
-        for (const index_t more : {Method::signal_bytes(work, results),
-                                   checked_multiply(Method::scratch_bytes(work), threads),
-                                   tile_bytes<Sample>(work, tile_length(work), results, threads)})
+        index_t bytes = Buffer::rounded_bytes(Method::bank_bytes(spec));
+        for (const index_t more :
+             {Method::signal_bytes(spec, results),
+              checked_multiply(Method::scratch_bytes(spec), threads),
+              section_bytes<Sample>(spec, section_length(spec), results, threads)})
             bytes = checked_add(bytes, Buffer::rounded_bytes(more));
         return bytes;
     });
 }
 
-std::shared_ptr<const CpuFilters> make_partitioned(const FilterWork& work, const void* taps) {
-    return make_filters<Partitioned>(work, taps);
+std::shared_ptr<const CpuFilters> make_partitioned(const FilterSpec& spec, const void* taps) {
+    return make_filters<Partitioned>(spec, taps);
 }
 
 }  // namespace convolume::cpu

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Helpers for the four sample types: how samples are fetched from signals, and the memory
-// of a thread.
+// Helpers for the four sample types: dispatch, loading samples from signals, and scratch memory of
+// a thread.
 
 #include <algorithm>
 #include <complex>
@@ -16,16 +16,16 @@ namespace convolume::cpu {
 template <class Sample>
 inline constexpr bool is_complex_sample = !std::is_same_v<Sample, real_of<Sample>>;
 
-/// Calls f(type_tag<Sample>{}) with the type that `work` computes in.
+/// Calls f(type_tag<Sample>{}) with the type that `spec` computes in.
 template <class F>
-decltype(auto) visit_sample_type(const FilterWork& work, F&& f) {
-    const bool single = work.precision == Precision::float32;
-    if (work.complex_data)
+decltype(auto) visit_sample_type(const FilterSpec& spec, F&& f) {
+    const bool single = spec.precision == Precision::float32;
+    if (spec.complex_data)
         return single ? f(type_tag<std::complex<float>>{}) : f(type_tag<std::complex<double>>{});
     return single ? f(type_tag<float>{}) : f(type_tag<double>{});
 }
 
-/// Samples from … from+count-1 of signal `s`, zeros where it has none.
+/// Loads samples from … from+count-1 of signal `s`. Samples that the signal lacks are zero.
 template <class Sample>
 void load_samples(const SignalView& signal, index_t s, index_t from, index_t count, Sample* out) {
     const auto* const row = static_cast<const Sample*>(signal.data) + s * signal.stride;
@@ -38,7 +38,8 @@ void load_samples(const SignalView& signal, index_t s, index_t from, index_t cou
     std::fill(out + end, out + count, Sample{});
 }
 
-/// The same where they lie when the signal has them all, else gathered in `space`.
+/// Returns the address of samples from … from+count-1 of signal `s`. If the signal lacks some of
+/// them, they are loaded to `space`.
 template <class Sample>
 const Sample* samples_at(const SignalView& signal, index_t s, index_t from, index_t count,
                          Sample* space) {
@@ -48,11 +49,12 @@ const Sample* samples_at(const SignalView& signal, index_t s, index_t from, inde
     return space;
 }
 
-class Scratch {
+/// Hands out arrays from the scratch memory of one thread.
+class ScratchArena {
   public:
-    explicit Scratch(void* memory) : next_(static_cast<char*>(memory)) {}
+    explicit ScratchArena(void* memory) : next_(static_cast<char*>(memory)) {}
 
-    /// Room for `count` elements.
+    /// Returns room for `count` elements.
     template <class T>
     T* take(index_t count) {
         T* const array = reinterpret_cast<T*>(next_);
@@ -66,7 +68,7 @@ class Scratch {
     }
 
   private:
-    // Arrays a power of two apart would share cache sets.
+    // Arrays at distances of a power of two would share cache sets.
     static constexpr index_t stagger_bytes = 5 * static_cast<index_t>(Buffer::alignment);
 
     char* next_;

@@ -3,12 +3,12 @@
 
 #include <limits>
 
-// The targets left out lie between others and gain nothing here.
+// The disabled targets lie between others and gain nothing here.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "cpu/signals/vector_loops.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included first
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -16,12 +16,12 @@ namespace convolume::cpu::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Complex numbers are pairs of reals here: re, im. Pairs stay interleaved:
+// Complex numbers are pairs of reals: re, im. Products are computed on interleaved pairs:
 //   (a_re, a_re) (b_re, b_im) + (-a_im, a_im) (b_im, b_re).
 template <class Real>
 HWY_INLINE void product(const Real* a, const Real* b, Real* out, index_t count) {
     index_t i = 0;
-#if HWY_TARGET != HWY_SCALAR  // whose vectors hold no pairs
+#if HWY_TARGET != HWY_SCALAR  // vectors of one lane hold no pairs
     const hn::ScalableTag<Real> tag;
     const auto lanes = static_cast<index_t>(hn::Lanes(tag));
     for (; 2 * i + lanes <= 2 * count; i += lanes / 2) {
@@ -154,7 +154,7 @@ HWY_INLINE Real largest_of_all(const Real* values, index_t count) {
     Real best = -std::numeric_limits<Real>::infinity();
     index_t i = 0;
     if (count >= lanes) {
-        // A comparison with NaN is false, which leaves the larger one in place.
+        // A comparison with NaN is false, which keeps the value found so far.
         auto highest = hn::Set(tag, best);
         for (; i + lanes <= count; i += lanes) {
             const auto value = hn::LoadU(tag, values + i);
@@ -167,7 +167,7 @@ HWY_INLINE Real largest_of_all(const Real* values, index_t count) {
     return best;
 }
 
-// Functions for run-time dispatch, in either precision.
+// Functions for dispatch at run time, in both precisions.
 #define CONVOLUME_VECTORS(Real)                                                        \
     void multiply_##Real(const Real* a, const Real* b, Real* out, index_t count) {     \
         product(a, b, out, count);                                                     \

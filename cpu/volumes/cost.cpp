@@ -211,7 +211,7 @@ double row_fft_s(int threads, index_t length) {
     Buffer planning(bytes_of<Sample>(samples), "a measurement");
     planning.touch(1);
     const FftPlan<float> plan({length, count, 1, row, 1, spectrum}, planning.as<float>(),
-                              planning.as<Sample>() + count * row / 2, Effort::quick);
+                              planning.as<Sample>() + count * row / 2, PlanningEffort::quick);
     const double seconds = least_seconds_each(threads, samples, [&](Sample* memory) {
         for (index_t i = 0; i < repeats; ++i)
             plan.execute(reinterpret_cast<float*>(memory), memory + count * row / 2);

@@ -50,7 +50,7 @@ class CpuEngine : public Engine {
         if (!prepared) throw InternalError("a CPU engine was given another engine's kernel");
         throw_if_stopped(context);
         const index_t bytes = workspace_layout(block, info_.threads).total_bytes;
-        const BufferPool::Lease workspace = [&] {
+        const BufferPool::BorrowedBuffer workspace = [&] {
             const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task, bytes);
             return workspaces_.take(bytes, info_.threads, "a workspace");
         }();
@@ -72,7 +72,7 @@ class CpuEngine : public Engine {
             decompose::split_kernel(taps, undivided_complex, part, block.precision);
         // Planning and transforming use a workspace, as executions do.
         const WorkspaceLayout memory = workspace_layout(block, info_.threads);
-        const BufferPool::Lease workspace =
+        const BufferPool::BorrowedBuffer workspace =
             workspaces_.take(memory.total_bytes, info_.threads, "a workspace");
         char* const scratch = static_cast<char*>(workspace.data()) + memory.spectrum_bytes;
         return make_fft_kernel<Real>(

@@ -54,7 +54,7 @@ class FftBlock {
     using Complex = std::complex<Real>;
 
     /// Plans the transforms of `grid`. Several threads may call all other members.
-    FftBlock(const Shape3& grid, bool complex_data, Effort effort,
+    FftBlock(const Shape3& grid, bool complex_data, PlanningEffort effort,
              const PlanningMemory<Real>& memory)
         : layout_(grid, complex_data),
           complex_data_(complex_data),
@@ -66,15 +66,16 @@ class FftBlock {
         Complex* const spectrum = memory.plane;
 
         const auto rows_of = [&](index_t in_distance, index_t out_distance) {
-            return Transforms{layout_.length_x, layout_.row_batch, 1, in_distance, 1, out_distance};
+            return TransformBatch{layout_.length_x, layout_.row_batch, 1, in_distance, 1,
+                                  out_distance};
         };
         if (complex_data) {
             const index_t distance = row_distance<Complex>(layout_.length_x);
             Complex* const rows = static_cast<Complex*>(memory.scratch);
-            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum, Direction::forward,
-                             effort};
-            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows, Direction::inverse,
-                             effort};
+            rows_forward_ = {rows_of(distance, layout_.pitch), rows, spectrum,
+                             FftDirection::forward, effort};
+            rows_inverse_ = {rows_of(layout_.pitch, distance), spectrum, rows,
+                             FftDirection::inverse, effort};
         } else {
             const index_t distance = row_distance<Real>(layout_.length_x);
             Real* const rows = static_cast<Real*>(memory.scratch);
@@ -111,8 +112,10 @@ class FftBlock {
     void transform_columns(bool inverse, Complex* plane, index_t batch, void* scratch) const {
         const index_t first = batch * SpectrumLayout::column_batch;
         const index_t columns = std::min(SpectrumLayout::column_batch, layout_.pitch - first);
-        const typename ColumnFft<Real>::Source from{plane + first, layout_.pitch, layout_.rows};
-        const typename ColumnFft<Real>::Target to{plane + first, layout_.pitch, 0, layout_.rows};
+        const typename ColumnFft<Real>::InputColumns from{plane + first, layout_.pitch,
+                                                          layout_.rows};
+        const typename ColumnFft<Real>::OutputColumns to{plane + first, layout_.pitch, 0,
+                                                         layout_.rows};
         auto* const own = static_cast<Complex*>(scratch);
         inverse ? columns_.inverse(from, to, columns, own)
                 : columns_.forward(from, to, columns, own);
@@ -221,7 +224,8 @@ class ImprovingFft {
           complex_data_(complex_data),
           measured_(expected_s >= worth_measuring_s && can_measure(grid)),
           current_(std::make_shared<FftBlock<Real>>(
-              grid, complex_data, measured_ ? Effort::measured : Effort::quick, memory)) {}
+              grid, complex_data, measured_ ? PlanningEffort::measured : PlanningEffort::quick,
+              memory)) {}
 
     std::shared_ptr<const FftBlock<Real>> current() const {
         const std::lock_guard lock(mutex_);
@@ -236,8 +240,8 @@ class ImprovingFft {
             if (measured_ || spent_s_ < worth_measuring_s || !can_measure(grid_)) return;
             measured_ = true;  // other threads go on with the FFT plans that they have
         }
-        auto better =
-            std::make_shared<FftBlock<Real>>(grid_, complex_data_, Effort::measured, memory);
+        auto better = std::make_shared<FftBlock<Real>>(grid_, complex_data_,
+                                                       PlanningEffort::measured, memory);
         const std::lock_guard lock(mutex_);
         current_ = std::move(better);
     }

@@ -216,7 +216,7 @@ void HostPlanePasses::convolve_batch(bool adjoint, index_t batch, Complex* work)
         kernel = work + samples;
     }
     Complex* const columns = spectrum_.as<Complex>() + first;
-    const PassColumns::Target whole{data, pass_columns, 0, z.grid};
+    const PassColumns::OutputColumns whole{data, pass_columns, 0, z.grid};
     if (adjoint) {
         z_.forward({columns, layout_.plane, z.image, z.shift}, whole, pass_columns,
                    transform_scratch);

@@ -50,7 +50,7 @@ struct DeviceChoice final : GpuChoice {
         const auto free_bytes = static_cast<index_t>(
             usable_share * static_cast<double>(gpu::free_device_bytes(device)));
         return std::min(free_bytes, max_bytes.value_or(free_bytes)) /
-               gpu::shares_of(devices, device);
+               gpu::occurrences_of(devices, device);
     }
 
     /// Relative speeds of the first devices: passes and sums wait for memory.
@@ -58,7 +58,7 @@ struct DeviceChoice final : GpuChoice {
         std::vector<double> found;
         for (index_t i = 0; i < count; ++i)
             found.push_back(
-                gpu::device_facts(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
+                gpu::device_properties(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
         // If a driver does not tell, all count as equal.
         if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
             std::fill(found.begin(), found.end(), 1.0);

@@ -30,7 +30,7 @@ struct HostPassLayout {
     index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
     bool has_before, has_change, has_held;
     bool compares_all;  ///< pixels
-    AlikePlanes alike;  ///< of the weights
+    EqualPlanes alike;  ///< of the weights
 };
 
 class HostPassExecutor final : public Executor {

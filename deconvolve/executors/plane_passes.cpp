@@ -23,7 +23,7 @@ std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, con
 }
 
 index_t pair_grid_y(int device, index_t least) {
-    return gpu::own_length(device, 1, least, 1, false, Precision::float32);
+    return gpu::length_with_passes(device, 1, least, 1, false, Precision::float32);
 }
 index_t pair_grid_x(int device, index_t least) {
     index_t length = good_element_length(least);
@@ -33,7 +33,7 @@ index_t pair_grid_x(int device, index_t least) {
 }
 
 index_t pair_grid_z(int device, index_t least) {
-    return gpu::own_length(device, 0, least, 1, false, Precision::float32);
+    return gpu::length_with_passes(device, 0, least, 1, false, Precision::float32);
 }
 
 namespace {

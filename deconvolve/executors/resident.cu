@@ -212,7 +212,7 @@ std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice
 
 std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const GpuChoice& gpus) {
     const DeviceChoice& choice = chosen(gpus);
-    if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
+    if (!gpu::SpreadMemory::is_possible(choice.devices)) return nullptr;
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;

@@ -31,7 +31,7 @@ SlabArrays::SlabArrays(const Problem& problem, const PairAxes& axes,
       pixels_(element_count(problem.image)),
       threads_(threads) {
     const ArrayCounts counts = array_counts(problem);
-    std::vector<gpu::SpreadMemory::Part> of_object, of_image;
+    std::vector<gpu::SpreadMemory::DeviceShare> of_object, of_image;
     GpuBytes bytes;
     for (std::size_t g = 0; g < parts.size(); ++g) {
         const SlabPlace& place = places[g];

@@ -24,7 +24,7 @@ void within(const IndexRange& planes, index_t plane, index_t first, index_t coun
 
 struct SlabExecutor::Part : PassPart {
     using PassPart::PassPart;
-    gpu::Event ready, fetched;  ///< its spectra; those of its neighbors
+    gpu::CudaEvent ready, fetched;  ///< its spectra; those of its neighbors
 };
 
 SlabExecutor::SlabExecutor(const Problem& problem, const PairAxes& axes,

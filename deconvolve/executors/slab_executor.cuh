@@ -54,7 +54,7 @@ struct PartLayout {
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
     bool narrow = false;  ///< the image is uint16
-    AlikePlanes alike;    ///< of the weights
+    EqualPlanes alike;    ///< of the weights
 };
 
 class PassPart : public DeviceLoops {
@@ -214,14 +214,14 @@ class PassPart : public DeviceLoops {
     }
 
     // Two sums of each block, from sum `first` on.
-    void fetch(index_t first, index_t blocks, const gpu::Event& done) const {
+    void fetch(index_t first, index_t blocks, const gpu::CudaEvent& done) const {
         gpu::check(cudaMemcpyAsync(fetched_sums_.as<double>() + first, sums_.as<double>() + first,
                                    static_cast<std::size_t>(blocks) * sizeof(SumPair),
                                    cudaMemcpyDeviceToHost, stream()),
                    "fetching a sum");
         done.record(stream());
     }
-    SumPair total(index_t first, index_t blocks, const gpu::Event& done) const {
+    SumPair total(index_t first, index_t blocks, const gpu::CudaEvent& done) const {
         SumPair sum;
         if (blocks == 0) return sum;
         done.wait();
@@ -236,7 +236,7 @@ class PassPart : public DeviceLoops {
     std::optional<SlabPasses> passes_;
     gpu::DeviceMemory arrays_, sums_, narrowing_;
     Buffer fetched_sums_;
-    gpu::Event has_compared_, has_stepped_;
+    gpu::CudaEvent has_compared_, has_stepped_;
     float *newest_, *before_, *held_, *weights_;  ///< null: there is none
     ShortFloat* change_;
     char* data_;

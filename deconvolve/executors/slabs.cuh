@@ -240,7 +240,7 @@ class SlabArrays {
         using DeviceLoops::stream;
         const SlabPasses& passes() const { return passes_; }
 
-        gpu::Event ready, fetched;
+        gpu::CudaEvent ready, fetched;
 
       private:
         int device_;

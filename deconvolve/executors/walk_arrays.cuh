@@ -135,7 +135,7 @@ struct WalkArrays {
     PlaneArray newest, before, next, change, held, weights;
     PlaneArray direction, residual, product;  ///< of wiener, whose solution is `newest`
     PlaneArray data;                          ///< of wiener: in the memory of the product
-    AlikePlanes alike;                        ///< of the weights
+    EqualPlanes alike;                        ///< of the weights
 
   private:
     static index_t next_bytes(const SampleBytes& bytes, bool in_tiles) {

@@ -60,7 +60,7 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
     if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
     const int device = choice.devices.front();
     const gpu::TransferRates transfers = gpu::transfer_rates(device);
-    const double memory = gpu::device_facts(device).memory_bytes_per_s;
+    const double memory = gpu::device_properties(device).memory_bytes_per_s;
     const auto tiles = static_cast<double>(walk.tiles.size());
     const double spectrum =
         tiles * static_cast<double>(PlanePasses::least_bytes(walk.axes, 1, 0, 1));

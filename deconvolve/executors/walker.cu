@@ -156,7 +156,7 @@ void Walker::copy_out(const PlaneRing& ring, const PlaneArray& array, const Inde
 }
 
 void Walker::enqueue(index_t k, const WalkTask& task) {
-    const auto event = [&](const std::array<gpu::Event, 4>& events, index_t of) -> const auto& {
+    const auto event = [&](const std::array<gpu::CudaEvent, 4>& events, index_t of) -> const auto& {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
     const bool iterates = task.kind == WalkTask::Kind::iteration;

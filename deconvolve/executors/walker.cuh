@@ -169,7 +169,7 @@ class Walker {
     PlaneWalk back_;                ///< projects an image back
     gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's
     gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
-    std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
+    std::array<gpu::CudaEvent, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
     PlaneArray borders_;
     IndexRange lower_, upper_;                    ///< planes of the borders
     std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration

@@ -106,7 +106,7 @@ struct Narrow {
 struct Weights {
     const float* values = nullptr;
     index_t plane = 1;  ///< voxels of one
-    AlikePlanes alike{};
+    EqualPlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
         const index_t z = i / plane;

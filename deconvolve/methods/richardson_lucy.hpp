@@ -59,7 +59,7 @@ class BiggsAndrewsState final : public PlainState {
         : PlainState(problem),
           voxels_(element_count(problem.object)),
           // The first changes are unknown: few voxels may get all the light.
-          format_(ShortFormat::of_mean(voxels_, mean)) {}
+          format_(ShortFormat::for_mean(voxels_, mean)) {}
 
     StepStart start(int iteration) override {
         StepStart start = PlainState::start(iteration);

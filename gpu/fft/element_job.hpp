@@ -58,7 +58,7 @@ struct ElementWork {
     ShortFloat* change = nullptr;
     ShortFormat last_format, format;
     const float* weight = nullptr;
-    AlikePlanes alike;  ///< of the weight
+    EqualPlanes alike;  ///< of the weight
 };
 
 /// The most arrays that passes of a kind read.

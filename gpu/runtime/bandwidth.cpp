@@ -21,7 +21,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t bytes = std::size_t{32} << 20;
+constexpr std::size_t test_bytes = std::size_t{32} << 20;
 
 struct HostDeleter {
     void operator()(char* data) const { static_cast<void>(cudaFreeHost(data)); }
@@ -30,31 +30,34 @@ using PinnedMemory = std::unique_ptr<char, HostDeleter>;
 
 PinnedMemory pinned_memory() {
     void* data = nullptr;
-    check(cudaHostAlloc(&data, bytes, cudaHostAllocPortable), "a buffer to measure with");
+    check(cudaHostAlloc(&data, test_bytes, cudaHostAllocPortable), "a buffer to measure with");
     return PinnedMemory(static_cast<char*>(data));
 }
 
-struct Measured {
-    explicit Measured(int number)
+struct TransferTest {
+    explicit TransferTest(int number)
         : scope(number),
-          up(pinned_memory()),
-          down(pinned_memory()),
-          a(number, bytes),
-          b(number, bytes) {
-        a.clear();  // so that nothing is copied that was never written
-        b.clear();
+          upload_source(pinned_memory()),
+          download_target(pinned_memory()),
+          device_first(number, test_bytes),
+          device_second(number, test_bytes) {
+        device_first.clear();  // so that only initialized memory is copied
+        device_second.clear();
     }
 
     void upload() const {
-        check(cudaMemcpyAsync(a.data(), up.get(), bytes, cudaMemcpyHostToDevice, first),
+        check(cudaMemcpyAsync(device_first.data(), upload_source.get(), test_bytes,
+                              cudaMemcpyHostToDevice, first),
               "copying to the GPU");
     }
     void download() const {
-        check(cudaMemcpyAsync(down.get(), b.data(), bytes, cudaMemcpyDeviceToHost, second),
+        check(cudaMemcpyAsync(download_target.get(), device_second.data(), test_bytes,
+                              cudaMemcpyDeviceToHost, second),
               "copying from the GPU");
     }
     void copy() const {
-        check(cudaMemcpyAsync(b.data(), a.data(), bytes, cudaMemcpyDeviceToDevice, first),
+        check(cudaMemcpyAsync(device_second.data(), device_first.data(), test_bytes,
+                              cudaMemcpyDeviceToDevice, first),
               "copying on the GPU");
     }
     void wait() const {
@@ -63,14 +66,14 @@ struct Measured {
     }
 
     DeviceScope scope;
-    PinnedMemory up, down;
-    DeviceMemory a, b;
+    PinnedMemory upload_source, download_target;
+    DeviceMemory device_first, device_second;
     CudaStream first, second;
 };
 
-// Seconds that `work` takes, the best of a few.
+// Returns the seconds that `work` takes, the least of several runs.
 template <class Work>
-double best_seconds(const Measured& device, const Work& work) {
+double best_seconds(const TransferTest& device, const Work& work) {
     double best = 1e9;
     for (int run = 0; run < 4; ++run) {
         const auto start = Clock::now();
@@ -84,8 +87,8 @@ double best_seconds(const Measured& device, const Work& work) {
 }  // namespace
 
 GpuBandwidth measure_bandwidth(int number) {
-    const Measured device(number);
-    const auto size = static_cast<double>(bytes);
+    const TransferTest device(number);
+    const auto size = static_cast<double>(test_bytes);
     GpuBandwidth result;
     result.host_to_device = size / best_seconds(device, [&] { device.upload(); });
     result.device_to_host = size / best_seconds(device, [&] { device.download(); });
@@ -101,8 +104,8 @@ GpuBandwidth measure_bandwidth(int number) {
 }
 
 double measure_concurrent_upload(const std::vector<int>& devices) {
-    std::vector<std::unique_ptr<Measured>> measured;
-    for (const int number : devices) measured.push_back(std::make_unique<Measured>(number));
+    std::vector<std::unique_ptr<TransferTest>> measured;
+    for (const int number : devices) measured.push_back(std::make_unique<TransferTest>(number));
     double best = 0;
     for (int run = 0; run < 3; ++run) {
         const auto start = Clock::now();
@@ -112,9 +115,9 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
         }
         for (const auto& device : measured) device->wait();
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        best = std::max(best, static_cast<double>(devices.size() * bytes) / seconds);
+        best = std::max(best, static_cast<double>(devices.size() * test_bytes) / seconds);
     }
-    while (!measured.empty()) measured.pop_back();  // scopes end in reverse order
+    while (!measured.empty()) measured.pop_back();  // so that device scopes end in reverse order
     return best;
 }
 
@@ -123,8 +126,7 @@ TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
     if (devices.size() < 2) return choice;
     choice.one_upload = measure_concurrent_upload({devices.front()});
     choice.all_uploads = measure_concurrent_upload(devices);
-    // On one shared link, side by side only means that every device waits longer for its first
-    // task.
+    // On a shared link, concurrent uploads only make every device wait longer for its first task.
     constexpr double worthwhile_gain = 1.15;
     if (choice.all_uploads < worthwhile_gain * choice.one_upload)
         choice.gate = TransferGate::global;
@@ -134,11 +136,12 @@ TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
 TransferRates transfer_rates(int device) {
     constexpr MachineRates rates;
     static std::mutex mutex;
-    static std::map<int, GpuBandwidth> known;
+    static std::map<int, GpuBandwidth> measured_devices;
     const std::lock_guard lock(mutex);
-    const auto found = known.find(device);
-    const GpuBandwidth& measured =
-        found != known.end() ? found->second : known[device] = measure_bandwidth(device);
+    const auto found = measured_devices.find(device);
+    const GpuBandwidth& measured = found != measured_devices.end()
+                                       ? found->second
+                                       : measured_devices[device] = measure_bandwidth(device);
     return {std::min(measured.host_to_device, 0.5 * measured.both) * rates.gpu_staged_share,
             std::min(measured.device_to_host, 0.5 * measured.both) * rates.gpu_staged_share};
 }

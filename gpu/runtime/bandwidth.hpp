@@ -9,14 +9,15 @@
 namespace convolume::gpu {
 
 GpuBandwidth measure_bandwidth(int device);
-/// Sum over devices of host-to-device transfers that run at once, in bytes a second.
+/// Returns the summed rate of concurrent host-to-device transfers to all devices, in bytes per
+/// second.
 double measure_concurrent_upload(const std::vector<int>& devices);
-/// As in convolume/engines.hpp
+/// Chooses as documented in convolume/engines.hpp.
 TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
 
-/// Rates that engines expect, in bytes a second: both directions are in use at once most of the
-/// time, and ordinary memory goes through staging. Measured once for each device: engines come and
-/// go.
+/// Transfer rates that engines expect, in bytes per second. Mostly both directions are in use at
+/// once, and ordinary memory passes through staging buffers. Measured once for each device, because
+/// engines are made repeatedly.
 struct TransferRates {
     double to_device = 0, to_host = 0;
 };

@@ -7,7 +7,7 @@ namespace convolume::gpu {
 
 void check(cudaError_t status, const char* what) {
     if (status == cudaSuccess) return;
-    static_cast<void>(cudaGetLastError());  // one that sticks to the device comes again
+    static_cast<void>(cudaGetLastError());  // clears the error; a persistent error occurs again
     switch (status) {
         case cudaErrorMemoryAllocation:
             throw OutOfMemory(message("the GPU has no memory left for ", what,

@@ -15,12 +15,13 @@ using namespace std::string_literals;
 
 namespace {
 
-// cuFFT's version that this was compiled against: others have other interfaces.
+// Returns the name of cuFFT's file, with the version that this was compiled for: other versions
+// have other interfaces.
 std::string file_name() {
     return message("libcufft.so.", CUFFT_VER_MAJOR);
 }
 
-// The file that this code is in; empty where the system does not tell.
+// Returns the file that contains this code; empty if the system does not know.
 std::filesystem::path own_file() {
     Dl_info info{};
     if (dladdr(reinterpret_cast<const void*>(&cufft_library), &info) == 0) return {};
@@ -62,7 +63,7 @@ CufftLibrary load() {
 
 std::vector<std::string> cufft_files(const std::filesystem::path& library) {
     std::vector<std::string> files{file_name()};
-    // A Python environment keeps packages side by side, of which this is one.
+    // In a Python environment, the packages of convolume and NVIDIA are in one folder.
     const std::filesystem::path packages = library.parent_path().parent_path();
     if (!packages.empty())
         for (const std::string& folder : {message("cu", CUDART_VERSION / 1000), "cufft"s})

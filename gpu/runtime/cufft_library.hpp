@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// cuFFT, a library of hundreds of megabytes that few convolutions need: opened when it is first
-// used. Its plans have 64-bit sizes and a work area of the caller's.
+// cuFFT, opened at its first use: it has hundreds of megabytes and few convolutions need it. FFT
+// plans have 64-bit sizes and a work area that the caller provides.
 
 #include <cufftXt.h>
 
@@ -14,7 +14,7 @@
 
 namespace convolume::gpu {
 
-/// The functions of cuFFT that are used, without their prefix.
+/// The cuFFT functions in use, without their prefix.
 struct CufftLibrary {
     decltype(&cufftCreate) create;
     decltype(&cufftDestroy) destroy;
@@ -25,29 +25,30 @@ struct CufftLibrary {
     decltype(&cufftXtExec) execute;
 };
 
-/// Names that it is tried by, in turn: where the system looks; NVIDIA's packages in the Python
-/// environment that has the file `library` in a package; the toolkit that this was built with.
+/// Returns the file names by which cuFFT is searched, in order: by the system's rules, in NVIDIA's
+/// packages in the Python environment of the file `library`, and in the CUDA toolkit of the build.
 std::vector<std::string> cufft_files(const std::filesystem::path& library);
 
-/// Throws Unavailable where the library is missing. Stays open until the process ends.
+/// Opens cuFFT; it stays open until the process ends. Throws Unavailable if it is missing.
 const CufftLibrary& cufft_library();
 
-/// Throws OutOfMemory (the device has no room), DeviceFailure (it is lost or out of order) or
-/// InternalError; `what` says what was tried, e.g. "a cuFFT plan".
+/// Throws an exception unless `status` is a success: OutOfMemory (no device memory), DeviceFailure
+/// (the device is lost or faulty) or InternalError. `what` says what was tried, e.g. "a cuFFT
+/// plan".
 void check(cufftResult status, const char* what);
 
 class CufftPlan {
   public:
-    /// Samples of one side of a transform: its extents in memory, and the distance from one
-    /// transform to the next.
-    struct Layout {
+    /// Layout of a transform's input or output: extents in memory, and the distance between
+    /// transforms.
+    struct ArrayLayout {
         long long* extents;
         long long distance;
     };
 
     CufftPlan() = default;
-    CufftPlan(int rank, long long* n, const Layout& from, const Layout& to, cufftType type,
-              long long batch) {
+    CufftPlan(int rank, long long* n, const ArrayLayout& from, const ArrayLayout& to,
+              cufftType type, long long batch) {
         const CufftLibrary& cufft = cufft_library();
         check(cufft.create(&handle_), "a cuFFT plan");
         try {
@@ -76,7 +77,8 @@ class CufftPlan {
 
     index_t work_bytes() const { return work_bytes_; }
 
-    /// Not from two threads at once: a plan has one stream and one work area at a time.
+    /// Enqueues the transforms. Not for concurrent threads: a cuFFT plan has one CUDA stream and
+    /// one work area at a time.
     void execute(void* from, void* to, void* work, int direction, cudaStream_t stream) const {
         const CufftLibrary& cufft = cufft_library();
         check(cufft.set_stream(handle_, stream), "a transform by cuFFT");

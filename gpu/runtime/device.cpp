@@ -14,7 +14,7 @@ namespace convolume::gpu {
 
 namespace {
 
-constexpr const char* needs =
+constexpr const char* requirement =
     "convolume needs an NVIDIA GPU of compute capability 7.5 or later and its driver";
 
 std::atomic<bool> has_started{false};
@@ -32,28 +32,29 @@ std::string version_text(int version) {
 }  // namespace
 
 DeviceScope::DeviceScope(int device) {
-    check(cudaGetDevice(&before_), "asking for the current device");
+    check(cudaGetDevice(&previous_), "asking for the current device");
     check(cudaSetDevice(device), "choosing a device");
 }
 
 DeviceScope::~DeviceScope() {
-    static_cast<void>(cudaSetDevice(before_));  // it was current before
+    static_cast<void>(cudaSetDevice(previous_));  // the device that was current before
 }
 
-DeviceFacts device_facts(int device) {
-    cudaDeviceProp properties{};
-    check(cudaGetDeviceProperties(&properties, device), "asking the device for its properties");
-    DeviceFacts facts;
-    facts.number = device;
-    facts.name = properties.name;
-    facts.compute_major = properties.major;
-    facts.compute_minor = properties.minor;
-    facts.processors = properties.multiProcessorCount;
-    facts.memory_bytes = static_cast<index_t>(properties.totalGlobalMem);
-    // Two transfers a clock; the clock is in kHz, the width in bits.
-    facts.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
-                               attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
-    return facts;
+DeviceProperties device_properties(int device) {
+    cudaDeviceProp cuda_properties{};
+    check(cudaGetDeviceProperties(&cuda_properties, device),
+          "asking the device for its properties");
+    DeviceProperties properties;
+    properties.number = device;
+    properties.name = cuda_properties.name;
+    properties.compute_major = cuda_properties.major;
+    properties.compute_minor = cuda_properties.minor;
+    properties.processors = cuda_properties.multiProcessorCount;
+    properties.memory_bytes = static_cast<index_t>(cuda_properties.totalGlobalMem);
+    // Memory transfers twice per clock; the clock is in kHz, the width in bits.
+    properties.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
+                                    attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
+    return properties;
 }
 
 int device_count(std::string* why) {
@@ -63,12 +64,12 @@ int device_count(std::string* why) {
     static_cast<void>(cudaGetLastError());
     if (!why) return 0;
     if (status == cudaSuccess || status == cudaErrorNoDevice)
-        *why = message("there is no NVIDIA GPU here: ", needs);
+        *why = message("there is no NVIDIA GPU here: ", requirement);
     else if (status == cudaErrorInsufficientDriver)
         *why = message("the GPU's driver is missing or older than this build's CUDA ",
                        runtime_version(), ": update the driver");
     else
-        *why = message("the GPU cannot be used (", cudaGetErrorString(status), "): ", needs);
+        *why = message("the GPU cannot be used (", cudaGetErrorString(status), "): ", requirement);
     return 0;
 }
 
@@ -103,11 +104,11 @@ std::string unavailable() {
     if (count == 0) return why;
     try {
         for (int device = 0; device < count; ++device)
-            if (device_facts(device).usable()) return {};
+            if (device_properties(device).is_usable()) return {};
     } catch (const Error& error) {
         return error.what();
     }
-    return message("the GPU here is too old: ", needs);
+    return message("the GPU here is too old: ", requirement);
 }
 
 std::vector<GpuDevice> list_devices() {
@@ -115,14 +116,14 @@ std::vector<GpuDevice> list_devices() {
     const int count = device_count();
     for (int number = 0; number < count; ++number) {
         try {
-            const DeviceFacts facts = device_facts(number);
+            const DeviceProperties properties = device_properties(number);
             GpuDevice device;
             device.number = number;
-            device.name = facts.name;
-            device.compute_major = facts.compute_major;
-            device.compute_minor = facts.compute_minor;
-            device.usable = facts.usable();
-            device.memory_bytes = facts.memory_bytes;
+            device.name = properties.name;
+            device.compute_major = properties.compute_major;
+            device.compute_minor = properties.compute_minor;
+            device.usable = properties.is_usable();
+            device.memory_bytes = properties.memory_bytes;
             device.free_bytes = free_device_bytes(number);
             char bus[32] = {};
             check(cudaDeviceGetPCIBusId(bus, sizeof bus, number), "asking for the PCI address");
@@ -136,7 +137,7 @@ std::vector<GpuDevice> list_devices() {
             }
             devices.push_back(std::move(device));
         } catch (const Error&) {
-            continue;  // a device that fails is not offered
+            continue;  // a device that fails is not listed
         }
     }
     return devices;
@@ -152,36 +153,36 @@ std::string runtime_version() {
     return cudaRuntimeGetVersion(&version) == cudaSuccess ? version_text(version) : std::string();
 }
 
-std::vector<int> choose_devices(const std::vector<int>& asked) {
+std::vector<int> choose_devices(const std::vector<int>& requested) {
     if (const std::string why = unavailable(); !why.empty()) throw GpuUnavailable(why);
     const int count = device_count();
-    for (const int device : asked) {
+    for (const int device : requested) {
         if (device < 0 || device >= count)
             throw InvalidArgument(message("there is no GPU ", device, ": this machine has ", count,
                                           ", numbered from 0"));
-        if (!device_facts(device).usable())
+        if (!device_properties(device).is_usable())
             throw GpuUnavailable(message("GPU ", device,
                                          " is too old: convolume needs compute "
                                          "capability 7.5 or later"));
     }
-    if (!asked.empty()) return asked;
+    if (!requested.empty()) return requested;
     std::vector<int> usable;
     for (int device = 0; device < count; ++device)
-        if (device_facts(device).usable()) usable.push_back(device);
+        if (device_properties(device).is_usable()) usable.push_back(device);
     return usable;
 }
 
-index_t shares_of(const std::vector<int>& devices, int device) {
+index_t occurrences_of(const std::vector<int>& devices, int device) {
     return std::count(devices.begin(), devices.end(), device);
 }
 
 index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device) {
     const index_t limit =
         options.memory_limit_bytes ? *options.memory_limit_bytes : usable_device_bytes(device);
-    return std::max<index_t>(limit / shares_of(devices, device), 1);
+    return std::max<index_t>(limit / occurrences_of(devices, device), 1);
 }
 
-int threads_each(const GpuOptions& options, std::size_t devices) {
+int threads_per_engine(const GpuOptions& options, std::size_t devices) {
     const int threads = options.host_threads > 0 ? options.host_threads : thread_count(0);
     return std::max(1, threads / static_cast<int>(devices));
 }

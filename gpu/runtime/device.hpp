@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which devices there are, what they can do, and which of them get engines, with how much memory
-// and how many host threads each.
+// CUDA devices: properties, and the choice of devices, memory and host threads for engines.
 
 #include <string>
 #include <vector>
@@ -13,7 +12,7 @@
 
 namespace convolume::gpu {
 
-/// Makes a device current for the calling thread, and the one before it at the end.
+/// Makes a device current for the calling thread, and restores the previous device at its end.
 class DeviceScope {
   public:
     explicit DeviceScope(int device);
@@ -22,62 +21,65 @@ class DeviceScope {
     DeviceScope& operator=(const DeviceScope&) = delete;
 
   private:
-    int before_ = 0;
+    int previous_ = 0;
 };
 
-/// Facts of a device that the cost model needs.
-struct DeviceFacts {
+/// Properties of a device that the cost model needs.
+struct DeviceProperties {
     int number = 0;
     std::string name;
     int compute_major = 0, compute_minor = 0;
     int processors = 1;
-    double memory_bytes_per_s = 0;  ///< by data sheet: clock times width
+    double memory_bytes_per_s = 0;  ///< rate of the data sheet: clock times width
     index_t memory_bytes = 0;
 
-    bool usable() const { return compute_major > 7 || (compute_major == 7 && compute_minor >= 5); }
+    bool is_usable() const {
+        return compute_major > 7 || (compute_major == 7 && compute_minor >= 5);
+    }
 };
 
-/// Facts of one device. Throws as check() does.
-DeviceFacts device_facts(int device);
+/// Returns the properties of a device. Throws like check().
+DeviceProperties device_properties(int device);
 
-/// Devices the driver offers; 0 where there is none. `why` gets a sentence when there is none.
+/// Returns the number of devices that the driver offers. If it is 0, `why` receives a sentence that
+/// says why.
 int device_count(std::string* why = nullptr);
 
-/// Whether unavailable() was asked, which starts the driver.
+/// Whether unavailable() was called, which starts the driver.
 bool started();
 
-/// The answers of functions of convolume/engines.hpp: gpu_unavailable(), gpu_devices(),
+/// Implement the functions of convolume/engines.hpp: gpu_unavailable(), gpu_devices(),
 /// cuda_driver_version() and cuda_runtime_version().
 std::string unavailable();
 std::vector<GpuDevice> list_devices();
 std::string driver_version();
 std::string runtime_version();
 
-/// Throws Unavailable unless there is a device of that number.
+/// Throws Unavailable unless a device has that number.
 void require_device(int device);
 
-/// Free memory of a device now.
+/// Returns the present free memory of a device.
 index_t free_device_bytes(int device);
-/// The default limit of memory on a device: nine tenths of what is free now.
+/// Returns the default memory limit of a device: nine tenths of its free memory.
 index_t usable_device_bytes(int device);
 
-/// `asked`, or all usable devices where that is empty. Throws Unavailable when there is none or one
-/// is too old, InvalidArgument for numbers that do not exist.
-std::vector<int> choose_devices(const std::vector<int>& asked);
+/// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there
+/// is none or one is too old, InvalidArgument for numbers that do not exist.
+std::vector<int> choose_devices(const std::vector<int>& requested);
 
-/// How often `device` is among `devices`: each time it is named it gets an engine more, with an
-/// equal share of its memory.
-index_t shares_of(const std::vector<int>& devices, int device);
+/// Returns how often `devices` names `device`. Each time adds an engine, with an equal share of the
+/// device's memory.
+index_t occurrences_of(const std::vector<int>& devices, int device);
 
-/// Memory that an engine on one of `devices` may take: its share of the limit that options give
-/// each device, or of most of what is free where they give none.
+/// Returns the memory limit of an engine on `device`: its share of the options' limit for each
+/// device, or of most of the free memory.
 index_t device_limit(const GpuOptions& options, const std::vector<int>& devices, int device);
 
-/// Host threads for each of `devices` engines.
-int threads_each(const GpuOptions& options, std::size_t devices);
+/// Returns the host threads for each of `devices` engines.
+int threads_per_engine(const GpuOptions& options, std::size_t devices);
 
-/// List{make(device, index, limit, host threads), …}. A device that is full or out of order is left
-/// out, unless it was asked for; throws Unavailable when none is left.
+/// Returns a list of make(device, index, limit, host threads) for all devices. A device that is
+/// full or faulty is skipped, unless the options name it. Throws Unavailable if none is left.
 template <class List, class Make>
 List make_on_devices(const GpuOptions& options, const std::vector<int>& devices, const Make& make) {
     List engines;
@@ -86,7 +88,7 @@ List make_on_devices(const GpuOptions& options, const std::vector<int>& devices,
         try {
             engines.push_back(make(device, options.first_index + static_cast<int>(engines.size()),
                                    device_limit(options, devices, device),
-                                   threads_each(options, devices.size())));
+                                   threads_per_engine(options, devices.size())));
         } catch (const Error& error) {
             if (!options.devices.empty()) throw;
             why = error.what();

@@ -40,15 +40,15 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     const DeviceScope scope(device);
     bytes = round_up(bytes, alignment);
     void* data = nullptr;
-    check(fault_due(Fault::allocation) ? cudaErrorMemoryAllocation
-                                       : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
+    check(fault_due(InjectedFault::allocation) ? cudaErrorMemoryAllocation
+                                               : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
           purpose);
-    data_ = std::unique_ptr<void, Free>(data, Free{bytes});
+    data_ = std::unique_ptr<void, CountingDeleter>(data, CountingDeleter{bytes});
     count(bytes);
 }
 
-void DeviceMemory::Free::operator()(void* data) const {
-    static_cast<void>(cudaFree(data));  // a lost device has nothing to free
+void DeviceMemory::CountingDeleter::operator()(void* data) const {
+    static_cast<void>(cudaFree(data));  // fails on a lost device, where nothing needs to be freed
     count(-bytes);
 }
 
@@ -59,11 +59,11 @@ void DeviceMemory::clear() const {
     check(cudaStreamSynchronize(nullptr), "clearing memory");
 }
 
-struct DevicePool::State {
+struct DevicePool::PoolContents {
     int device = 0;
     mutable std::mutex mutex;
     index_t limit_bytes = 0;
-    index_t held_bytes = 0;  ///< on loan and idle
+    index_t held_bytes = 0;  ///< bytes of all allocations, borrowed or idle
     std::vector<DeviceMemory> idle;
 
     void free_idle() {
@@ -72,79 +72,81 @@ struct DevicePool::State {
     }
 };
 
-DevicePool::DevicePool(int device, index_t limit_bytes) : state_(std::make_shared<State>()) {
-    state_->device = device;
-    state_->limit_bytes = limit_bytes;
+DevicePool::DevicePool(int device, index_t limit_bytes)
+    : contents_(std::make_shared<PoolContents>()) {
+    contents_->device = device;
+    contents_->limit_bytes = limit_bytes;
 }
 
 DevicePool::~DevicePool() = default;
 
-DevicePool::Lease DevicePool::take(index_t bytes, const char* purpose) {
+DevicePool::BorrowedMemory DevicePool::take(index_t bytes, const char* purpose) {
     bytes = round_up(std::max<index_t>(bytes, 1), DeviceMemory::alignment);
-    State& state = *state_;
-    const std::lock_guard lock(state.mutex);
-    auto best = state.idle.end();
-    for (auto it = state.idle.begin(); it != state.idle.end(); ++it)
-        // Much larger ones are left for requests that they fit.
+    PoolContents& contents = *contents_;
+    const std::lock_guard lock(contents.mutex);
+    auto best = contents.idle.end();
+    for (auto it = contents.idle.begin(); it != contents.idle.end(); ++it)
+        // Much larger allocations are kept for requests that they fit.
         if (it->bytes() >= bytes && it->bytes() <= 2 * bytes + (index_t{1} << 20) &&
-            (best == state.idle.end() || it->bytes() < best->bytes()))
+            (best == contents.idle.end() || it->bytes() < best->bytes()))
             best = it;
     DeviceMemory memory;
-    if (best != state.idle.end()) {
+    if (best != contents.idle.end()) {
         memory = std::move(*best);
-        state.idle.erase(best);
+        contents.idle.erase(best);
     } else {
         const auto exceeds = [&] {
-            return state.limit_bytes > 0 && state.held_bytes + bytes > state.limit_bytes;
+            return contents.limit_bytes > 0 && contents.held_bytes + bytes > contents.limit_bytes;
         };
-        // Those that are just too small would serve as little the next time.
-        std::erase_if(state.idle, [&](const DeviceMemory& candidate) {
+        // Allocations that are slightly too small would hardly fit the next request.
+        std::erase_if(contents.idle, [&](const DeviceMemory& candidate) {
             const bool outgrown = candidate.bytes() < bytes && candidate.bytes() >= bytes / 2;
-            if (outgrown) state.held_bytes -= candidate.bytes();
+            if (outgrown) contents.held_bytes -= candidate.bytes();
             return outgrown;
         });
-        if (exceeds()) state.free_idle();
+        if (exceeds()) contents.free_idle();
         if (exceeds())
             throw OutOfMemory(
                 message(format_bytes(bytes), " for ", purpose, " exceed the GPU's memory limit of ",
-                        format_bytes(state.limit_bytes), ", of which ",
-                        format_bytes(state.held_bytes), " are in use: raise the limit"),
+                        format_bytes(contents.limit_bytes), ", of which ",
+                        format_bytes(contents.held_bytes), " are in use: raise the limit"),
                 MemoryKind::gpu);
         try {
-            memory = DeviceMemory(state.device, bytes);
+            memory = DeviceMemory(contents.device, bytes);
         } catch (const OutOfMemory&) {
-            if (state.idle.empty()) throw;
-            state.free_idle();
-            memory = DeviceMemory(state.device, bytes);
+            if (contents.idle.empty()) throw;
+            contents.free_idle();
+            memory = DeviceMemory(contents.device, bytes);
         }
-        memory.clear();  // passes read what pads rows of spectra, though nothing comes of it
-        state.held_bytes += memory.bytes();
+        // passes read the padding of rows of spectra, though it does not affect results
+        memory.clear();
+        contents.held_bytes += memory.bytes();
     }
     char* const data = memory.data();
     auto holder = std::make_shared<DeviceMemory>(std::move(memory));
-    return Lease(data, [state = state_, holder](char*) mutable {
-        const std::lock_guard back(state->mutex);
-        state->idle.push_back(std::move(*holder));
+    return BorrowedMemory(data, [contents = contents_, holder](char*) mutable {
+        const std::lock_guard back(contents->mutex);
+        contents->idle.push_back(std::move(*holder));
     });
 }
 
 void DevicePool::release() {
-    const std::lock_guard lock(state_->mutex);
-    state_->free_idle();
+    const std::lock_guard lock(contents_->mutex);
+    contents_->free_idle();
 }
 
 index_t DevicePool::limit_bytes() const {
-    const std::lock_guard lock(state_->mutex);
-    return state_->limit_bytes;
+    const std::lock_guard lock(contents_->mutex);
+    return contents_->limit_bytes;
 }
 
 void DevicePool::lower_limit() {
-    const std::lock_guard lock(state_->mutex);
-    state_->free_idle();
-    const index_t can_be_had = state_->held_bytes + usable_device_bytes(state_->device);
-    // Memory within the limit was refused: a quarter less, so that it is not refused again.
-    const index_t smaller = state_->limit_bytes > 0 ? state_->limit_bytes / 4 * 3 : can_be_had;
-    state_->limit_bytes = std::max<index_t>(std::min(can_be_had, smaller), 1);
+    const std::lock_guard lock(contents_->mutex);
+    contents_->free_idle();
+    const index_t available = contents_->held_bytes + usable_device_bytes(contents_->device);
+    // Memory within the limit was refused, so the limit falls by a quarter.
+    const index_t smaller = contents_->limit_bytes > 0 ? contents_->limit_bytes / 4 * 3 : available;
+    contents_->limit_bytes = std::max<index_t>(std::min(available, smaller), 1);
 }
 
 namespace {
@@ -172,7 +174,7 @@ void move_to(int device, char* data, index_t bytes, cudaStream_t stream) {
 
 }  // namespace
 
-bool SpreadMemory::possible(const std::vector<int>& devices) {
+bool SpreadMemory::is_possible(const std::vector<int>& devices) {
     return std::all_of(devices.begin(), devices.end(), [](int device) {
         int concurrent = 0;
         check(cudaDeviceGetAttribute(&concurrent, cudaDevAttrConcurrentManagedAccess, device),
@@ -181,31 +183,31 @@ bool SpreadMemory::possible(const std::vector<int>& devices) {
     });
 }
 
-SpreadMemory::SpreadMemory(const std::vector<Part>& parts, const char* purpose) {
+SpreadMemory::SpreadMemory(const std::vector<DeviceShare>& shares, const char* purpose) {
     index_t bytes = 0;
-    for (const Part& part : parts) bytes = checked_add(bytes, part.bytes);
+    for (const DeviceShare& share : shares) bytes = checked_add(bytes, share.bytes);
     if (bytes == 0) return;
     void* data = nullptr;
-    check(fault_due(Fault::allocation)
+    check(fault_due(InjectedFault::allocation)
               ? cudaErrorMemoryAllocation
               : cudaMallocManaged(&data, static_cast<std::size_t>(bytes), cudaMemAttachGlobal),
           purpose);
     data_.reset(data);
     char* at = as<char>();
-    for (const Part& part : parts) {
-        if (part.bytes == 0) continue;
-        advise(at, part.bytes, cudaMemAdviseSetPreferredLocation, part.device);
-        for (const Part& other : parts)
-            advise(at, part.bytes, cudaMemAdviseSetAccessedBy, other.device);
-        const DeviceScope scope(part.device);
+    for (const DeviceShare& share : shares) {
+        if (share.bytes == 0) continue;
+        advise(at, share.bytes, cudaMemAdviseSetPreferredLocation, share.device);
+        for (const DeviceShare& other : shares)
+            advise(at, share.bytes, cudaMemAdviseSetAccessedBy, other.device);
+        const DeviceScope scope(share.device);
         const CudaStream stream;
-        move_to(part.device, at, part.bytes, stream);
+        move_to(share.device, at, share.bytes, stream);
         stream.wait();
-        at += part.bytes;
+        at += share.bytes;
     }
 }
 
-void SpreadMemory::Free::operator()(void* data) const {
+void SpreadMemory::SpreadDeleter::operator()(void* data) const {
     static_cast<void>(cudaFree(data));
 }
 

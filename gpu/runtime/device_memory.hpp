@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory on one device: allocations that free themselves, and a pool that keeps them within a
-// declared limit. Allocating and freeing stop the whole device, so that memory is kept for reuse.
-// And memory of one address whose parts lie on several devices.
+// Device memory: allocations that free themselves, and a pool that keeps them within a limit.
+// Allocating and freeing stop the whole device, so allocations are kept for reuse. Also one range
+// of addresses that is spread over several devices.
 
 #include <memory>
 #include <mutex>
@@ -12,7 +12,7 @@
 
 namespace convolume::gpu {
 
-/// Bytes of all allocations of the process on devices.
+/// Bytes of all device memory that the process has allocated.
 struct DeviceMemoryUse {
     index_t current_bytes;
     index_t peak_bytes;
@@ -26,7 +26,7 @@ class DeviceMemory {
     static constexpr index_t alignment = 512;
 
     DeviceMemory() = default;
-    /// Throws OutOfMemory, with `purpose`, when the device refuses.
+    /// Allocates `bytes`. Throws OutOfMemory, which names `purpose`, if the device refuses.
     DeviceMemory(int device, index_t bytes, const char* purpose = "a workspace");
 
     char* data() const { return as<char>(); }
@@ -35,59 +35,62 @@ class DeviceMemory {
         return static_cast<T*>(data_.get());
     }
     index_t bytes() const { return data_ ? data_.get_deleter().bytes : 0; }
-    /// Sets all bytes to 0, and waits for it. Transforms of spectra also read what lies behind the
-    /// rows, though its results are not used: cleared, it does not set off memory checkers.
+    /// Sets all bytes to 0; returns when this is done. Transforms of spectra also read the padding
+    /// of rows without using it. Cleared memory avoids reports of memory checkers.
     void clear() const;
 
   private:
-    struct Free {
+    struct CountingDeleter {
         index_t bytes;
         void operator()(void* data) const;
     };
 
     int device_ = 0;
-    std::unique_ptr<void, Free> data_;
+    std::unique_ptr<void, CountingDeleter> data_;
 };
 
-/// Allocations of one device, kept between uses. Thread-safe.
+/// A pool of allocations on one device, kept between uses. Thread-safe.
 class DevicePool {
   public:
-    /// Memory on loan; shared so that kernels may keep it as long as they live.
-    using Lease = std::shared_ptr<char>;
+    /// Memory borrowed from the pool; shared, so that prepared kernels keep it during their
+    /// lifetime.
+    using BorrowedMemory = std::shared_ptr<char>;
 
-    /// `limit_bytes` 0: none.
+    /// Makes an empty pool; `limit_bytes` 0: no limit.
     DevicePool(int device, index_t limit_bytes);
     ~DevicePool();
 
-    /// At least `bytes`, from what is idle where something fits well. Throws OutOfMemory when the
-    /// limit or the device has no room, even after everything idle was freed.
-    Lease take(index_t bytes, const char* purpose);
-    /// Frees what is idle.
+    /// Returns at least `bytes`, from the idle allocations if one fits well. Throws OutOfMemory if
+    /// the limit or the device leaves no room, even without idle allocations.
+    BorrowedMemory take(index_t bytes, const char* purpose);
+    /// Frees the idle allocations.
     void release();
     index_t limit_bytes() const;
-    /// After a refusal: the limit sinks to what can really be had.
+    /// Lowers the limit to the memory that can really be allocated. Called after the device refused
+    /// memory.
     void lower_limit();
 
   private:
-    struct State;
-    std::shared_ptr<State> state_;
+    struct PoolContents;
+    std::shared_ptr<PoolContents> contents_;
 };
 
-/// Memory of one address whose parts lie on several devices, each of which reads and writes all of
-/// it. Move-only.
+/// One range of addresses, spread over several devices, all of which can read and write it.
+/// Move-only.
 class SpreadMemory {
   public:
-    struct Part {
+    struct DeviceShare {
         int device = 0;
         index_t bytes = 0;
     };
 
-    /// Whether these devices share addresses.
-    static bool possible(const std::vector<int>& devices);
+    /// Whether these devices can share addresses.
+    static bool is_possible(const std::vector<int>& devices);
 
     SpreadMemory() = default;
-    /// Parts one after another. Throws OutOfMemory, with `purpose`, where memory is refused.
-    SpreadMemory(const std::vector<Part>& parts, const char* purpose);
+    /// Allocates all shares, one after another. Throws OutOfMemory, which names `purpose`, if
+    /// memory is refused.
+    SpreadMemory(const std::vector<DeviceShare>& shares, const char* purpose);
 
     template <class T>
     T* as() const {
@@ -95,10 +98,10 @@ class SpreadMemory {
     }
 
   private:
-    struct Free {
+    struct SpreadDeleter {
         void operator()(void* data) const;
     };
-    std::unique_ptr<void, Free> data_;
+    std::unique_ptr<void, SpreadDeleter> data_;
 };
 
 }  // namespace convolume::gpu

@@ -8,16 +8,16 @@
 namespace convolume::gpu {
 
 namespace {
-std::atomic<Fault> fault_kind{Fault::none};
+std::atomic<InjectedFault> fault_kind{InjectedFault::none};
 std::atomic<int> fault_countdown{0};
 }  // namespace
 
-void inject_fault(Fault kind, int countdown) {
+void inject_fault(InjectedFault kind, int countdown) {
     fault_countdown = countdown;
-    fault_kind = countdown > 0 ? kind : Fault::none;
+    fault_kind = countdown > 0 ? kind : InjectedFault::none;
 }
 
-bool fault_due(Fault kind) {
+bool fault_due(InjectedFault kind) {
     return fault_kind.load(std::memory_order_relaxed) == kind && fault_countdown.fetch_sub(1) == 1;
 }
 

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// For tests: lets calls of the GPU fail. Compiled in with the CMake option
-// CONVOLUME_FAULT_INJECTION alone; without it nothing fails.
+// Fault injection for tests: makes calls of the GPU fail. Compiled in only with the CMake option
+// CONVOLUME_FAULT_INJECTION; without it no call fails.
 
 namespace convolume::gpu {
 
-enum class Fault { none, allocation, transfer };
+enum class InjectedFault { none, allocation, transfer };
 
 #if CONVOLUME_FAULT_INJECTION
 inline constexpr bool has_fault_injection = true;
-/// Lets the n-th next call of its kind fail (0: none), as if the device had refused.
-void inject_fault(Fault kind, int countdown);
-/// Whether the call that asks is the one to fail.
-bool fault_due(Fault kind);
+/// Makes the call number `countdown` of this kind fail from now on (0: none), as if the device had
+/// refused.
+void inject_fault(InjectedFault kind, int countdown);
+/// Whether the present call of this kind has to fail. Counts the calls.
+bool fault_due(InjectedFault kind);
 #else
 inline constexpr bool has_fault_injection = false;
-inline void inject_fault(Fault, int) {}
-constexpr bool fault_due(Fault) {
+inline void inject_fault(InjectedFault, int) {}
+constexpr bool fault_due(InjectedFault) {
     return false;
 }
 #endif

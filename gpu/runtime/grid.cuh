@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Grids of CUDA kernels that work through items, each thread through those a whole grid apart:
+// Launch grids of CUDA kernels that process items; each thread takes the items that are one grid
+// apart:
 //     for (index_t i = first_item(); i < count; i += item_step())
 
 #include <algorithm>
@@ -9,7 +10,7 @@
 
 namespace convolume::gpu {
 
-inline constexpr int grid_threads = 256;  ///< of a thread block
+inline constexpr int grid_threads = 256;  ///< threads of a thread block
 
 inline unsigned grid_blocks(index_t items) {
     return static_cast<unsigned>(std::clamp<index_t>(ceil_div(items, grid_threads), 1, 1 << 16));

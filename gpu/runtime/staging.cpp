@@ -18,9 +18,10 @@ namespace convolume::gpu {
 namespace {
 
 bool lock_pages(void* data, std::size_t bytes) {
-    // Portable: for all devices, whichever is current.
+    // Portable: locked for all devices, whichever is current.
     if (cudaHostRegister(data, bytes, cudaHostRegisterPortable) == cudaSuccess) return true;
-    static_cast<void>(cudaGetLastError());  // refused: staging serves as well, only slower
+    // refused: staging buffers work as well, but are slower
+    static_cast<void>(cudaGetLastError());
     return false;
 }
 
@@ -50,40 +51,41 @@ bool is_page_locked(const void* data, index_t bytes) {
 }
 
 StagingPool::~StagingPool() {
-    for (const Idle& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
+    for (const IdleBuffer& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
 }
 
-StagingPool::Lease StagingPool::take(index_t bytes) {
+StagingPool::StagingBuffer StagingPool::take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    freed_.wait(lock, [&] { return !idle_.empty() || room_ > 0; });
-    return make(bytes, std::move(lock));
+    freed_.wait(lock, [&] { return !idle_.empty() || places_left_ > 0; });
+    return take_or_make(bytes, std::move(lock));
 }
 
-StagingPool::Lease StagingPool::try_take(index_t bytes) {
+StagingPool::StagingBuffer StagingPool::try_take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    if (idle_.empty() && room_ == 0) return {};
-    return make(bytes, std::move(lock));
+    if (idle_.empty() && places_left_ == 0) return {};
+    return take_or_make(bytes, std::move(lock));
 }
 
-// One that is idle and large enough, or a new one, in the place of a smaller one where there is no
-// room for more.
-StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex> lock) {
+// Returns an idle staging buffer that is large enough, or a new one. If there is no room for more,
+// the new one replaces a smaller one.
+StagingPool::StagingBuffer StagingPool::take_or_make(index_t bytes,
+                                                     std::unique_lock<std::mutex> lock) {
     const auto fits = std::find_if(idle_.begin(), idle_.end(),
-                                   [&](const Idle& buffer) { return buffer.bytes >= bytes; });
+                                   [&](const IdleBuffer& buffer) { return buffer.bytes >= bytes; });
     if (fits != idle_.end()) {
-        const Idle buffer = *fits;
+        const IdleBuffer buffer = *fits;
         idle_.erase(fits);
-        return Lease(buffer.data, {this, buffer.bytes});
+        return StagingBuffer(buffer.data, {this, buffer.bytes});
     }
     char* smaller = nullptr;
-    if (room_ > 0) {
-        --room_;
+    if (places_left_ > 0) {
+        --places_left_;
     } else {
         smaller = idle_.back().data;
         idle_.pop_back();
     }
     lock.unlock();
-    // Powers of two: what is needed next is often a little larger.
+    // Sizes are powers of two, because later requests are often a little larger.
     const index_t rounded = std::min(
         buffer_bytes, static_cast<index_t>(std::bit_ceil(static_cast<std::uint64_t>(bytes))));
     void* data = nullptr;
@@ -101,13 +103,13 @@ StagingPool::Lease StagingPool::make(index_t bytes, std::unique_lock<std::mutex>
         check(status, "taking memory for transfers");
     } catch (...) {
         lock.lock();
-        ++room_;
+        ++places_left_;
         throw;
     }
-    return Lease(static_cast<char*>(data), {this, rounded});
+    return StagingBuffer(static_cast<char*>(data), {this, rounded});
 }
 
-void StagingPool::give_back(const Idle& buffer) {
+void StagingPool::put_back(const IdleBuffer& buffer) {
     {
         const std::lock_guard lock(mutex_);
         idle_.push_back(buffer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Page-locked host memory: staging buffers through which ordinary memory travels, and the page
-// locker that core's buffers use.
+// locker of core's buffers.
 
 #include <condition_variable>
 #include <memory>
@@ -12,50 +12,51 @@
 
 namespace convolume::gpu {
 
-/// Lets Buffer::lock_pages() lock pages for CUDA from now on.
+/// Makes Buffer::lock_pages() lock pages for CUDA from now on.
 void install_page_locker();
 
-/// Whether all of [data, data + bytes) is page-locked memory that devices reach by themselves.
+/// Whether all of [data, data + bytes) is page-locked memory that devices can access directly.
 bool is_page_locked(const void* data, index_t bytes);
 
-/// Staging buffers, at most `count` of them, made as they are needed and as large as they are
-/// needed: locking takes 0.4 s a GiB. Thread-safe; take() waits for one.
+/// A pool of at most `count` staging buffers, made on demand in the requested size, since locking
+/// takes 0.4 s per GiB. Thread-safe; take() waits for a free buffer.
 class StagingPool {
-    struct Idle {
+    struct IdleBuffer {
         char* data;
         index_t bytes;
     };
 
   public:
-    /// The most that is staged at once.
+    /// Largest size of a staging buffer.
     static constexpr index_t buffer_bytes = index_t{16} << 20;
 
-    explicit StagingPool(int count) : room_(count) {}
+    explicit StagingPool(int count) : places_left_(count) {}
     ~StagingPool();
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
 
-    /// A staging buffer on loan; gives itself back.
-    struct GiveBack {
+    /// Returns a borrowed staging buffer to its pool.
+    struct BufferReturner {
         StagingPool* pool = nullptr;
         index_t bytes = 0;
-        void operator()(char* data) const { pool->give_back({data, bytes}); }
+        void operator()(char* data) const { pool->put_back({data, bytes}); }
     };
-    using Lease = std::unique_ptr<char, GiveBack>;
+    using StagingBuffer = std::unique_ptr<char, BufferReturner>;
 
-    /// At least `bytes`, which are at most buffer_bytes.
-    Lease take(index_t bytes);
-    /// Null instead of waiting.
-    Lease try_take(index_t bytes);
+    /// Returns a staging buffer of at least `bytes`, which must not exceed buffer_bytes. Waits
+    /// until one is free.
+    StagingBuffer take(index_t bytes);
+    /// Returns null instead of waiting.
+    StagingBuffer try_take(index_t bytes);
 
   private:
-    void give_back(const Idle& buffer);
-    Lease make(index_t bytes, std::unique_lock<std::mutex> lock);
+    void put_back(const IdleBuffer& buffer);
+    StagingBuffer take_or_make(index_t bytes, std::unique_lock<std::mutex> lock);
 
     std::mutex mutex_;
     std::condition_variable freed_;
-    int room_;
-    std::vector<Idle> idle_;
+    int places_left_;
+    std::vector<IdleBuffer> idle_;
 };
 
 }  // namespace convolume::gpu

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Streams and events that end with their owner, on the current device, and those of one task.
+// Owners of CUDA streams and CUDA events on the current device, and the set of them that one task
+// uses.
 
 #include <cuda_runtime_api.h>
 
@@ -33,9 +34,9 @@ class CudaStream {
     cudaStream_t stream_ = nullptr;
 };
 
-class Event {
+class CudaEvent {
   public:
-    explicit Event(bool timed = false) {
+    explicit CudaEvent(bool timed = false) {
         cudaEvent_t event = nullptr;
         check(cudaEventCreateWithFlags(&event, timed ? cudaEventDefault : cudaEventDisableTiming),
               "creating an event");
@@ -46,89 +47,89 @@ class Event {
     void record(cudaStream_t stream) const {
         check(cudaEventRecord(*this, stream), "recording an event");
     }
-    /// Later work of `stream` waits for what was recorded (nothing yet: does not wait).
+    /// Makes later work of `stream` wait for the recorded point (no wait if nothing is recorded).
     void hold_back(cudaStream_t stream) const {
         check(cudaStreamWaitEvent(stream, *this, 0), "waiting for an event");
     }
     void wait() const { check(cudaEventSynchronize(*this), "working on the GPU"); }
 
   private:
-    struct Destroy {
+    struct EventDeleter {
         void operator()(cudaEvent_t event) const { static_cast<void>(cudaEventDestroy(event)); }
     };
-    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy> event_;
+    std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, EventDeleter> event_;
 };
 
-/// Keeps uses of one memory in order on the device, whatever streams and threads they come from.
+/// Keeps uses of shared memory in order on the device, across CUDA streams and host threads.
 class StreamOrder {
   public:
-    /// Enqueues `work` on `stream`, after what was enqueued before.
+    /// Enqueues `work` on `stream`, after all earlier work.
     template <class Work>
     void run(cudaStream_t stream, const Work& work) {
         const std::lock_guard lock(mutex_);
-        // Not the handle: that of cudaStreamPerThread is another stream in each thread, and one of
-        // a stream that was destroyed may be given to a new one.
+        // The number of the CUDA stream, not its handle: cudaStreamPerThread is another CUDA stream
+        // in each thread, and a new one may have the handle of a destroyed one.
         unsigned long long id = 0;
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
-        if (done_ && id != last_) done_->hold_back(stream);
-        if (!done_) done_.emplace();
-        last_ = id;
+        if (last_use_ && id != last_stream_id_) last_use_->hold_back(stream);
+        if (!last_use_) last_use_.emplace();
+        last_stream_id_ = id;
         try {
             work();
-        } catch (...) {  // what it had enqueued until then is under way
-            static_cast<void>(cudaEventRecord(*done_, stream));
+        } catch (...) {  // what was enqueued before the exception is running
+            static_cast<void>(cudaEventRecord(*last_use_, stream));
             throw;
         }
-        done_->record(stream);
+        last_use_->record(stream);
     }
 
-    /// Calls `work` while no work is enqueued. Earlier work may still be under way.
+    /// Calls `work` while no work is being enqueued. Earlier work may still be running.
     template <class Work>
-    void between(const Work& work) {
+    void between_uses(const Work& work) {
         const std::lock_guard lock(mutex_);
         work();
     }
 
   private:
     std::mutex mutex_;
-    std::optional<Event> done_;
-    unsigned long long last_ = 0;
+    std::optional<CudaEvent> last_use_;
+    unsigned long long last_stream_id_ = 0;
 };
 
 struct DeviceStreams {
     CudaStream up, compute, down;
 };
 
-/// The streams and events with which one task works on a device.
+/// The CUDA streams and events with which one task works on a device.
 struct TaskStreams : DeviceStreams {
-    /// Events of a transfer buffer: it was filled, it may be filled again.
-    struct TransferBuffer {
-        Event full, free;
+    /// Events of a transfer buffer: it was filled, and it may be filled again.
+    struct TransferBufferEvents {
+        CudaEvent full, free;
     };
-    std::array<TransferBuffer, 3> source, target;
+    std::array<TransferBufferEvents, 3> source, target;
 };
 
-/// Streams kept from task to task. Thread-safe.
+/// A pool of task streams. Thread-safe.
 class TaskStreamsPool {
   public:
-    /// Streams on loan; give themselves back.
-    struct GiveBack {
+    /// Returns borrowed CUDA streams to their pool.
+    struct StreamsReturner {
         TaskStreamsPool* pool;
-        void operator()(TaskStreams* streams) const { pool->give_back(streams); }
+        void operator()(TaskStreams* streams) const { pool->put_back(streams); }
     };
-    using Lease = std::unique_ptr<TaskStreams, GiveBack>;
+    using BorrowedStreams = std::unique_ptr<TaskStreams, StreamsReturner>;
 
-    /// Streams of the current device, which is always the same.
-    Lease take() {
+    /// Returns task streams of the current device, which must always be the same.
+    BorrowedStreams take() {
         const std::lock_guard lock(mutex_);
-        if (idle_.empty()) return Lease(new TaskStreams, {this});
+        if (idle_.empty()) return BorrowedStreams(new TaskStreams, {this});
         TaskStreams* const streams = idle_.back().release();
         idle_.pop_back();
-        return Lease(streams, {this});
+        return BorrowedStreams(streams, {this});
     }
 
   private:
-    void give_back(TaskStreams* streams) {
+    void put_back(TaskStreams* streams) {
         const std::lock_guard lock(mutex_);
         idle_.emplace_back(streams);
     }
@@ -137,18 +138,19 @@ class TaskStreamsPool {
     std::vector<std::unique_ptr<TaskStreams>> idle_;
 };
 
-/// Waits, at the end of its scope, for what streams were given, whatever happened meanwhile: the
-/// memory they work on may be used again then.
+/// Waits for CUDA streams at the end of its scope, even after an exception. Then the memory that
+/// their work uses can be reused.
 class WaitAtEnd {
   public:
-    /// Null streams are left out.
+    /// Null CUDA streams are ignored.
     WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
     explicit WaitAtEnd(const DeviceStreams& streams)
         : WaitAtEnd{streams.up, streams.compute, streams.down} {}
     ~WaitAtEnd() {
         for (cudaStream_t stream : streams_)
             if (stream)
-                static_cast<void>(cudaStreamSynchronize(stream));  // failures were met before
+                // failures were reported before
+                static_cast<void>(cudaStreamSynchronize(stream));
     }
     WaitAtEnd(const WaitAtEnd&) = delete;
     WaitAtEnd& operator=(const WaitAtEnd&) = delete;

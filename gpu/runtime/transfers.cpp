@@ -5,6 +5,7 @@
 #include <cstring>
 #include <type_traits>
 
+#include "core/engine.hpp"
 #include "core/threads.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
@@ -13,8 +14,8 @@ namespace convolume::gpu {
 
 namespace {
 
-// Runs of samples that follow each other along x, for the samples [first, first + count) of a shape
-// in C order: run(z, y, x, samples, offset from `first`).
+// Divides the samples [first, first + count) of a shape in C order into contiguous runs along x.
+// Calls run(z, y, x, samples, offset from `first`).
 template <class Run>
 void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& run) {
     index_t z = first / (shape.y * shape.x);
@@ -32,10 +33,10 @@ void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& 
     }
 }
 
-// A share of `count` samples for every thread.
+// Divides `count` samples into equal shares, one for each thread.
 template <class Work>
 void in_shares(index_t count, int threads, const Work& work) {
-    constexpr index_t least = 1 << 16;  // fewer are not worth a thread
+    constexpr index_t least = 1 << 16;  // fewer samples are not worth a thread
     const index_t shares = std::clamp<index_t>(count / least, 1, threads);
     parallel_for(shares, static_cast<int>(shares), [&](index_t share, int) {
         const index_t begin = count / shares * share + std::min(share, count % shares);
@@ -45,29 +46,29 @@ void in_shares(index_t count, int threads, const Work& work) {
 }
 
 template <std::size_t bytes>
-struct Sample {
+struct OpaqueSample {
     char data[bytes];
 };
 
-// Calls `f` with a type of the size of `type`: moving samples needs no more.
+// Calls `f` with a type as large as a sample of `type`, which is enough for moving samples.
 template <class F>
 void visit_size(PixelType type, const F& f) {
     switch (size_of(type)) {
         case 1:
-            return f(Sample<1>{});
+            return f(OpaqueSample<1>{});
         case 2:
-            return f(Sample<2>{});
+            return f(OpaqueSample<2>{});
         case 4:
-            return f(Sample<4>{});
+            return f(OpaqueSample<4>{});
         case 8:
-            return f(Sample<8>{});
+            return f(OpaqueSample<8>{});
         default:
-            return f(Sample<16>{});
+            return f(OpaqueSample<16>{});
     }
 }
 
 // Calls use(row, at, samples), on `threads` threads, for runs along x of `count` samples of a view
-// in C order: `row` points to the first sample of a run, which is sample `at` of all.
+// in C order. `row` points to the first sample of a run, which is number `at` of the `count`.
 template <class Use>
 void for_each_run(const ConstImageView& view, index_t first, index_t count, int threads,
                   const Use& use) {
@@ -83,27 +84,19 @@ void for_each_run(const ConstImageView& view, index_t first, index_t count, int 
     });
 }
 
-index_t sample_bytes(const ConstImageView& view) {
-    return static_cast<index_t>(size_of(view.type));
-}
-
-index_t view_bytes(const ConstImageView& view) {
-    return element_count(view.shape) * sample_bytes(view);
-}
-
-// Whether a device can copy the view's rows by itself.
+// Whether a device can copy the view's rows without staging buffers.
 bool is_reachable(const ConstImageView& view) {
     const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
                                view.strides.z >= view.strides.y * view.shape.y;
     const index_t last =
         (view.shape.z - 1) * view.strides.z + (view.shape.y - 1) * view.strides.y + view.shape.x;
-    return rows_in_order && is_page_locked(view.data, last * sample_bytes(view));
+    return rows_in_order && is_page_locked(view.data, last * sample_bytes(view.type));
 }
 
-// Copies between a reachable view and compact device memory.
+// Copies between a directly accessible view and contiguous device memory.
 void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cudaStream_t stream) {
     const auto size = [&](index_t samples) {
-        return static_cast<std::size_t>(samples * sample_bytes(view));
+        return static_cast<std::size_t>(samples * sample_bytes(view.type));
     };
     const auto copy = [&](index_t z, std::size_t width, std::size_t pitch, std::size_t height) {
         char* const host =
@@ -126,12 +119,12 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
     }
 }
 
-// Threads that give pieces of a result to what is not memory: several writes at a time fill a disk.
+// Threads that write pieces of a result to a sink: a disk needs several concurrent writes.
 constexpr int most_writers = 4;
 
-// Cuts `box` into pieces of at most `count` samples whose samples follow each other in the compact
-// box: whole planes, rows of one plane, or samples of one row. `use(piece, first)` gets the
-// place of its first sample.
+// Divides `box` into pieces of at most `count` samples that are contiguous in the box: whole
+// planes, rows of one plane, or samples of one row. Calls use(piece, first); `first` is the number
+// of its first sample in the box.
 template <class Use>
 void for_each_piece(const Box3& box, index_t count, const Use& use) {
     const Shape3 shape = box.shape();
@@ -152,24 +145,24 @@ void for_each_piece(const Box3& box, index_t count, const Use& use) {
             }
 }
 
-void fail_if_asked() {
-    if (fault_due(Fault::transfer)) check(cudaErrorUnknown, "copying");
+void inject_transfer_fault() {
+    if (fault_due(InjectedFault::transfer)) check(cudaErrorUnknown, "copying");
 }
 
 }  // namespace
 
-Gate::Pass Gate::hold(int device, BusDirection direction) {
+BusGate::Lock BusGate::lock_link(int device, BusDirection direction) {
     if (policy_ != TransferGate::per_link) return {};
     std::mutex* link = nullptr;
     {
         const std::lock_guard lock(links_mutex_);
         link = &links_[device][direction == BusDirection::to_device ? 0 : 1];
     }
-    return Pass(*link);
+    return Lock(*link);
 }
 
-Gate::Pass Gate::step() {
-    return policy_ == TransferGate::global ? Pass(bus_) : Pass();
+BusGate::Lock BusGate::lock_bus() {
+    return policy_ == TransferGate::global ? Lock(bus_) : Lock();
 }
 
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
@@ -196,43 +189,43 @@ void copy_to_view(const char* source, index_t first, index_t count, const ImageV
 }
 
 Uploader::~Uploader() {
-    for (const Staged& staged : in_flight_) {
-        static_cast<void>(cudaEventSynchronize(staged.copied));  // failures were met before
+    for (const PendingUpload& pending : in_flight_) {
+        static_cast<void>(cudaEventSynchronize(pending.copied));  // failures were reported before
     }
 }
 
 void Uploader::upload(const ConstImageView& source, char* target) {
-    fail_if_asked();
+    inject_transfer_fault();
     if (!is_reachable(source)) return upload_staged(source, target);
-    const Gate::Pass pass = context_.gate->step();
-    context_.timeline->phase(Phase::host_to_device, stream_, view_bytes(source),
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
+    context_.timeline->phase(Phase::host_to_device, stream_, bytes_of(source.shape, source.type),
                              [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
-    if (pass) check(cudaStreamSynchronize(stream_), "copying to the GPU");
+    if (bus_lock) check(cudaStreamSynchronize(stream_), "copying to the GPU");
 }
 
 template <class Fill>
 void Uploader::upload_filled(index_t bytes, char* target, const Fill& fill) {
     reclaim(3);
-    StagingPool::Lease buffer = context_.staging->try_take(bytes);
+    StagingPool::StagingBuffer buffer = context_.staging->try_take(bytes);
     if (!buffer) {
-        reclaim(0);  // who waits holds nothing that others wait for
+        reclaim(0);  // while it waits, this task holds no staging buffer that others need
         buffer = context_.staging->take(bytes);
     }
-    Staged staged{std::move(buffer), Event()};
-    fill(staged.buffer.get());
-    const Gate::Pass pass = context_.gate->step();
+    PendingUpload pending{std::move(buffer), CudaEvent()};
+    fill(pending.buffer.get());
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::host_to_device, stream_, bytes, [&] {
-        check(cudaMemcpyAsync(target, staged.buffer.get(), static_cast<std::size_t>(bytes),
+        check(cudaMemcpyAsync(target, pending.buffer.get(), static_cast<std::size_t>(bytes),
                               cudaMemcpyHostToDevice, stream_),
               "copying to the GPU");
     });
-    staged.copied.record(stream_);
-    if (pass) staged.copied.wait();
-    in_flight_.push_back(std::move(staged));
+    pending.copied.record(stream_);
+    if (bus_lock) pending.copied.wait();
+    in_flight_.push_back(std::move(pending));
 }
 
 void Uploader::upload_staged(const ConstImageView& source, char* target) {
-    const index_t bytes = sample_bytes(source);
+    const index_t bytes = sample_bytes(source.type);
     const index_t count = element_count(source.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
@@ -244,8 +237,8 @@ void Uploader::upload_staged(const ConstImageView& source, char* target) {
 }
 
 void Uploader::upload(const BoxReader& read, const Box3& box, PixelType type, char* target) {
-    fail_if_asked();
-    const auto bytes = static_cast<index_t>(size_of(type));
+    inject_transfer_fault();
+    const auto bytes = sample_bytes(type);
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
         const Shape3 shape = piece.shape();
         upload_filled(element_count(shape) * bytes, target + first * bytes, [&](char* buffer) {
@@ -264,25 +257,25 @@ void Uploader::reclaim(std::size_t keep) {
 Downloader::~Downloader() {
     {
         const std::lock_guard lock(mutex_);
-        ends_ = true;
+        is_ending_ = true;
     }
     changed_.notify_all();
-    drainers_.clear();  // joins
+    drainers_.clear();  // joins the threads
 }
 
 void Downloader::download(const char* source, const ImageView& target) {
-    fail_if_asked();
+    inject_transfer_fault();
     if (!is_reachable(target)) return download_staged(source, target);
-    const Gate::Pass pass = context_.gate->step();
-    context_.timeline->phase(Phase::device_to_host, stream_, view_bytes(target), [&] {
-        copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_);
-    });
-    if (pass) check(cudaStreamSynchronize(stream_), "copying from the GPU");
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
+    context_.timeline->phase(
+        Phase::device_to_host, stream_, bytes_of(target.shape, target.type),
+        [&] { copy_rows(target, const_cast<char*>(source), cudaMemcpyDeviceToHost, stream_); });
+    if (bus_lock) check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }
 
 void Downloader::download_staged(const char* source, const ImageView& target) {
     start_drainers(1);
-    const index_t bytes = sample_bytes(target);
+    const index_t bytes = sample_bytes(target.type);
     const index_t count = element_count(target.shape);
     const index_t at_once = StagingPool::buffer_bytes / bytes;
     for (index_t first = 0; first < count; first += at_once) {
@@ -295,9 +288,9 @@ void Downloader::download_staged(const char* source, const ImageView& target) {
 
 void Downloader::download(const char* source, const BoxWriter& write, const Box3& box,
                           PixelType type) {
-    fail_if_asked();
+    inject_transfer_fault();
     start_drainers(std::min(context_.host_threads, most_writers));
-    const auto bytes = static_cast<index_t>(size_of(type));
+    const auto bytes = sample_bytes(type);
     for_each_piece(box, StagingPool::buffer_bytes / bytes, [&](const Box3& piece, index_t first) {
         const Shape3 shape = piece.shape();
         stage(source + first * bytes, element_count(shape) * bytes,
@@ -309,19 +302,19 @@ void Downloader::download(const char* source, const BoxWriter& write, const Box3
 
 void Downloader::stage(const char* source, index_t bytes,
                        std::function<void(const char*)> deliver) {
-    Staged staged{context_.staging->take(bytes), Event(), std::move(deliver)};
-    const Gate::Pass pass = context_.gate->step();
+    PendingDownload pending{context_.staging->take(bytes), CudaEvent(), std::move(deliver)};
+    const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::device_to_host, stream_, bytes, [&] {
-        check(cudaMemcpyAsync(staged.buffer.get(), source, static_cast<std::size_t>(bytes),
+        check(cudaMemcpyAsync(pending.buffer.get(), source, static_cast<std::size_t>(bytes),
                               cudaMemcpyDeviceToHost, stream_),
               "copying from the GPU");
     });
-    staged.copied.record(stream_);
-    if (pass) staged.copied.wait();
+    pending.copied.record(stream_);
+    if (bus_lock) pending.copied.wait();
     {
         const std::lock_guard lock(mutex_);
-        in_flight_.push_back(std::move(staged));
-        // A failed write ends the work long before all of it is done.
+        in_flight_.push_back(std::move(pending));
+        // A failed write ends the work early.
         if (error_) std::rethrow_exception(error_);
     }
     changed_.notify_all();
@@ -335,10 +328,10 @@ void Downloader::start_drainers(int count) {
 void Downloader::finish() {
     {
         const std::lock_guard lock(mutex_);
-        ends_ = true;
+        is_ending_ = true;
     }
     changed_.notify_all();
-    drainers_.clear();  // joins
+    drainers_.clear();  // joins the threads
     if (error_) std::rethrow_exception(error_);
     check(cudaStreamSynchronize(stream_), "copying from the GPU");
 }
@@ -346,16 +339,16 @@ void Downloader::finish() {
 void Downloader::drain() {
     while (true) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return ends_ || !in_flight_.empty(); });
+        changed_.wait(lock, [&] { return is_ending_ || !in_flight_.empty(); });
         if (in_flight_.empty()) return;
-        Staged staged = std::move(in_flight_.front());
+        PendingDownload pending = std::move(in_flight_.front());
         in_flight_.pop_front();
         const bool failed = error_ != nullptr;
         lock.unlock();
         try {
             const DeviceScope scope(context_.device);
-            staged.copied.wait();
-            if (!failed) staged.deliver(staged.buffer.get());
+            pending.copied.wait();
+            if (!failed) pending.deliver(pending.buffer.get());
         } catch (...) {
             const std::lock_guard error_lock(mutex_);
             if (!error_) error_ = std::current_exception();

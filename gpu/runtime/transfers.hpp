@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Images between host and device. Page-locked memory is read and written by the device itself;
-// ordinary memory goes through staging buffers, copied by host threads while transfers run.
+// Transfers of images between host and device. The device accesses page-locked memory directly.
+// Ordinary memory passes through staging buffers, which host threads copy while transfers run.
 
 #include <array>
 #include <condition_variable>
@@ -21,12 +21,12 @@
 
 namespace convolume::gpu {
 
-/// Phases of work on a device, in the time of the host's timeline: pairs of events, read when the
-/// work has ended.
+/// Phases of work on a device, converted to the host's timeline. Each phase is a pair of CUDA
+/// events, which are read when the work has ended.
 class DeviceTimeline {
   public:
-    /// `timeline` may be null: nothing is recorded then. Otherwise waits for `stream` once, to
-    /// learn what the device's time is on the host's clock.
+    /// If `timeline` is null, nothing is recorded. Otherwise waits for `stream` once, to relate the
+    /// device's clock to the host's.
     DeviceTimeline(Timeline* timeline, int engine, int task, cudaStream_t stream)
         : timeline_(timeline), engine_(engine), task_(task), start_(timeline != nullptr) {
         if (!timeline_) return;
@@ -42,7 +42,7 @@ class DeviceTimeline {
             work();
             return;
         }
-        Event begin(true), end(true);
+        CudaEvent begin(true), end(true);
         begin.record(stream);
         work();
         end.record(stream);
@@ -50,10 +50,10 @@ class DeviceTimeline {
         spans_.push_back({phase, bytes, std::move(begin), std::move(end)});
     }
 
-    /// Hands all phases to the timeline; everything enqueued must have ended.
+    /// Adds all phases to the timeline; everything enqueued must have ended.
     void finish() {
         if (!timeline_) return;
-        for (const Span& span : spans_) {
+        for (const PhaseEvents& span : spans_) {
             timeline_->record({span.phase, engine_, task_, start_s_ + seconds_to(span.begin),
                                start_s_ + seconds_to(span.end), span.bytes});
         }
@@ -61,13 +61,13 @@ class DeviceTimeline {
     }
 
   private:
-    struct Span {
+    struct PhaseEvents {
         Phase phase;
         index_t bytes;
-        Event begin, end;
+        CudaEvent begin, end;
     };
 
-    double seconds_to(const Event& event) const {
+    double seconds_to(const CudaEvent& event) const {
         float milliseconds = 0;
         check(cudaEventElapsedTime(&milliseconds, start_, event), "reading an event's time");
         return milliseconds / 1e3;
@@ -76,31 +76,31 @@ class DeviceTimeline {
     Timeline* timeline_;
     int engine_;
     int task_;
-    Event start_;
+    CudaEvent start_;
     double start_s_ = 0;
     std::mutex mutex_;
-    std::deque<Span> spans_;
+    std::deque<PhaseEvents> spans_;
 };
 
 enum class BusDirection { to_device, to_host };
 
-/// Arbitrates transfers between host and devices. Two kinds of passes: hold() for all transfers of
-/// a task in one direction, and step() around one of them; which of the two locks anything, the
-/// policy decides.
-class Gate {
+/// Arbitrates transfers between host and devices. lock_link() covers all transfers of a task in one
+/// direction, and lock_bus() covers one transfer. The policy decides which of the two locks.
+class BusGate {
   public:
-    using Pass = std::unique_lock<std::mutex>;
+    using Lock = std::unique_lock<std::mutex>;
 
-    /// `policy` is not automatic.
-    explicit Gate(TransferGate policy) : policy_(policy) {}
+    /// `policy` must not be automatic.
+    explicit BusGate(TransferGate policy) : policy_(policy) {}
 
     TransferGate policy() const { return policy_; }
 
-    /// Locked with `per_link`: the device's link in that direction, for a whole task. The task's
-    /// transfers must have ended when it is let go.
-    Pass hold(int device, BusDirection direction);
-    /// Locked with `global`: the one bus. The transfer must have ended when it is let go.
-    Pass step();
+    /// With the policy `per_link`, locks the device's link in one direction for a whole task. The
+    /// task's transfers must have ended when the lock is released.
+    Lock lock_link(int device, BusDirection direction);
+    /// With the policy `global`, locks the one bus. The transfer must have ended when the lock is
+    /// released.
+    Lock lock_bus();
 
   private:
     TransferGate policy_;
@@ -109,13 +109,13 @@ class Gate {
     std::map<int, std::array<std::mutex, 2>> links_;
 };
 
-/// The view's samples in C order as they lie in compact memory.
+/// Copy `count` samples of a view in C order, from number `first` on, to or from contiguous memory.
 void copy_from_view(const ConstImageView& view, index_t first, index_t count, char* target,
                     int threads);
 void copy_to_view(const char* source, index_t first, index_t count, const ImageView& view,
                   int threads);
 
-/// Images that are not in memory: reads a box to a view of its shape, or takes it from there.
+/// Functions that read or write a box of an image that is not in memory.
 using BoxReader = std::function<void(const Box3&, const ImageView&)>;
 using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 
@@ -123,76 +123,78 @@ using BoxWriter = std::function<void(const Box3&, const ConstImageView&)>;
 struct TransferContext {
     int device = 0;
     int host_threads = 1;
-    Gate* gate = nullptr;
-    StagingPool* staging = nullptr;  ///< of this direction
+    BusGate* gate = nullptr;
+    StagingPool* staging = nullptr;  ///< staging buffers of this direction
     DeviceTimeline* timeline = nullptr;
 };
 
-/// Copies views to the device, in order, on a stream of its own.
+/// Copies views to the device, in order, on its CUDA stream.
 class Uploader {
   public:
     Uploader(const TransferContext& context, cudaStream_t stream)
         : context_(context), stream_(stream) {}
     ~Uploader();
 
-    /// The samples of `source`, compact, to `target`. Returns when `source` was read or will be by
-    /// the device itself.
+    /// Copies the samples of `source` to contiguous memory at `target`. Returns when `source` was
+    /// read, or when the device is going to read it directly.
     void upload(const ConstImageView& source, char* target);
-    /// The samples in `box`, read to staging buffers. Returns when they were read.
+    /// Copies the samples in `box`, read into staging buffers, to `target`. Returns when they were
+    /// read.
     void upload(const BoxReader& read, const Box3& box, PixelType type, char* target);
-    /// Gives back the staging buffers when everything has left them.
+    /// Returns the staging buffers to the pool when their transfers have ended.
     void finish() { reclaim(0); }
 
   private:
     void upload_staged(const ConstImageView& source, char* target);
-    /// `fill(buffer)` writes `bytes` to a staging buffer, from where they travel to `target`.
+    /// Copies to `target` the `bytes` that `fill(buffer)` writes to a staging buffer.
     template <class Fill>
     void upload_filled(index_t bytes, char* target, const Fill& fill);
     void reclaim(std::size_t keep);
 
-    struct Staged {
-        StagingPool::Lease buffer;
-        Event copied;
+    struct PendingUpload {
+        StagingPool::StagingBuffer buffer;
+        CudaEvent copied;
     };
     TransferContext context_;
     cudaStream_t stream_;
-    std::deque<Staged> in_flight_;
+    std::deque<PendingUpload> in_flight_;
 };
 
-/// Copies from the device into views, in order. What goes through staging buffers leaves them by
-/// threads of its own: one for ordinary memory, several for images that are not in memory.
+/// Copies from the device into views, in order. Threads of this object empty the staging buffers:
+/// one for ordinary memory, several for images that are not in memory.
 class Downloader {
   public:
     Downloader(const TransferContext& context, cudaStream_t stream)
         : context_(context), stream_(stream) {}
     ~Downloader();
 
-    /// The compact samples at `source` into `target`, on the stream.
+    /// Copies the contiguous samples at `source` into `target`, on the CUDA stream.
     void download(const char* source, const ImageView& target);
-    /// The compact samples at `source`, which are those in `box`, to `write`, which must outlive
-    /// this.
+    /// Passes the contiguous samples at `source`, which are those in `box`, to `write`, which must
+    /// outlive this object.
     void download(const char* source, const BoxWriter& write, const Box3& box, PixelType type);
-    /// Returns when all targets are written. Throws what went wrong on the way.
+    /// Returns when all targets are written. Throws the first error of any transfer.
     void finish();
 
   private:
     void download_staged(const char* source, const ImageView& target);
-    /// `deliver(buffer)` takes `bytes` from a staging buffer, on a thread of this downloader's.
+    /// Copies `bytes` to a staging buffer. Then a thread of this object calls `deliver(buffer)`,
+    /// which consumes them.
     void stage(const char* source, index_t bytes, std::function<void(const char*)> deliver);
     void start_drainers(int count);
     void drain();
 
-    struct Staged {
-        StagingPool::Lease buffer;
-        Event copied;
+    struct PendingDownload {
+        StagingPool::StagingBuffer buffer;
+        CudaEvent copied;
         std::function<void(const char*)> deliver;
     };
     TransferContext context_;
     cudaStream_t stream_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<Staged> in_flight_;
-    bool ends_ = false;
+    std::deque<PendingDownload> in_flight_;
+    bool is_ending_ = false;
     std::exception_ptr error_;
     std::vector<std::jthread> drainers_;
 };

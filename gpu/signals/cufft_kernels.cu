@@ -19,12 +19,12 @@ __device__ Target as(Real value) {
 }
 template <class Target, class Real>
 __device__ Target as(Complex<Real> value) {
-    using Part = decltype(Target{}.re);
-    return {static_cast<Part>(value.re), static_cast<Part>(value.im)};
+    using Component = decltype(Target{}.re);
+    return {static_cast<Component>(value.re), static_cast<Component>(value.im)};
 }
 
 template <class Source, class Target>
-__global__ void cut_kernel(const Source* source, RowCut cut, Target* target) {
+__global__ void cut_cuda_kernel(const Source* source, RowCut cut, Target* target) {
     for (index_t i = first_item(); i < cut.rows * cut.pitch; i += item_step()) {
         const index_t row = cut.rows == 1 ? 0 : i / cut.pitch, x = i - row * cut.pitch;
         const index_t at = cut.begin + row * cut.hop + x - cut.first;
@@ -35,48 +35,50 @@ __global__ void cut_kernel(const Source* source, RowCut cut, Target* target) {
 }
 
 template <class Real>
-__global__ void scale_kernel(const Complex<double>* source, double scale, Complex<Real>* target,
-                             index_t count) {
+__global__ void scale_cuda_kernel(const Complex<double>* source, double scale,
+                                  Complex<Real>* target, index_t count) {
     for (index_t i = first_item(); i < count; i += item_step())
         target[i] = as<Complex<Real>>(scale * source[i]);
 }
 
-/// For `Tile` outputs at once: each factor is read once for all their products.
-template <class Real, int Tile>
-__global__ void sum_kernel(SignalSpectra<Real> signal, const Complex<Real>* filter, index_t bins,
-                           index_t partitions, index_t outputs, Complex<Real>* sums) {
-    const index_t groups = (outputs + Tile - 1) / Tile;
+/// Sums products for `PerThread` outputs in each thread: each factor is read once for all their
+/// products.
+template <class Real, int PerThread>
+__global__ void sum_cuda_kernel(SignalSpectra<Real> signal, const Complex<Real>* filter,
+                                index_t bins, index_t partitions, index_t outputs,
+                                Complex<Real>* sums) {
+    const index_t groups = (outputs + PerThread - 1) / PerThread;
     for (index_t i = first_item(); i < groups * bins; i += item_step()) {
-        const index_t group = i / bins, bin = i - group * bins, k = group * Tile;
+        const index_t group = i / bins, bin = i - group * bins, k = group * PerThread;
         const auto segment = [&](index_t b) {
             b -= signal.first;
             return b >= 0 && b < signal.count ? signal.data[b * bins + bin] : Complex<Real>{};
         };
-        // In step j, signal[k + o + partitions - 1 - j] is in slot (o - j) modulo Tile: each step
-        // takes one segment more and drops one.
-        Complex<Real> sum[Tile] = {}, window[Tile] = {};
-        unroll<Tile - 1>([&](auto o) { window[o + 1] = segment(k + o + 1 + partitions - 1); });
-        for (index_t first = 0; first < partitions; first += Tile) {
-            unroll<Tile>([&](auto step) {
+        // In step j, signal[k + o + partitions - 1 - j] is in slot (o - j) modulo PerThread. Each
+        // step adds one segment to the window and drops one.
+        Complex<Real> sum[PerThread] = {}, window[PerThread] = {};
+        unroll<PerThread - 1>([&](auto o) { window[o + 1] = segment(k + o + 1 + partitions - 1); });
+        for (index_t first = 0; first < partitions; first += PerThread) {
+            unroll<PerThread>([&](auto step) {
                 const index_t j = first + step;
                 if (j >= partitions) return;
                 constexpr int shift = decltype(step)::value;
-                window[(Tile - shift) % Tile] = segment(k + partitions - 1 - j);
+                window[(PerThread - shift) % PerThread] = segment(k + partitions - 1 - j);
                 const Complex<Real> h = filter[j * bins + bin];
-                unroll<Tile>([&](auto o) {
-                    constexpr int slot = (decltype(o)::value + Tile - shift) % Tile;
+                unroll<PerThread>([&](auto o) {
+                    constexpr int slot = (decltype(o)::value + PerThread - shift) % PerThread;
                     sum[o].re += window[slot].re * h.re - window[slot].im * h.im;
                     sum[o].im += window[slot].re * h.im + window[slot].im * h.re;
                 });
             });
         }
-        unroll<Tile>([&](auto o) {
+        unroll<PerThread>([&](auto o) {
             if (k + o < outputs) sums[(k + o) * bins + bin] = sum[o];
         });
     }
 }
 
-/// The result n of some rows, as it is stored.
+/// Returns result n of the rows, after `power`.
 template <class Real, class Value, bool power>
 __device__ auto result_at(const Value* rows, const RowResults& results, index_t n) {
     const index_t row = n / results.hop;
@@ -90,21 +92,21 @@ __device__ auto result_at(const Value* rows, const RowResults& results, index_t 
 }
 
 template <class Real, class Value, bool power>
-__global__ void store_kernel(const Value* rows, RowResults results, void* target) {
+__global__ void store_cuda_kernel(const Value* rows, RowResults results, void* target) {
     using Result = std::conditional_t<power, Real, Value>;
     const index_t length =
         results.window.kind == WindowPost::Kind::none ? 1 : results.window.length;
-    const index_t phase = results.before % length;
-    const index_t first = phase == 0 ? 0 : length - phase;
+    const index_t offset_in_window = results.before % length;
+    const index_t first = offset_in_window == 0 ? 0 : length - offset_in_window;
     auto* const stored = static_cast<Result*>(target) + (results.before + first) / length;
     for (index_t i = first_item(); first + i * length < results.count; i += item_step())
         stored[i] = result_at<Real, Value, power>(rows, results, first + i * length);
 }
 
-/// A thread block for each window, of whose results all are here.
+/// Finds the peak of each window with one thread block; all results of the window are in `rows`.
 template <class Real, class Value, bool power>
-__global__ void pick_kernel(const Value* rows, RowResults results, Real* target, index_t* positions,
-                            index_t begin_of_range) {
+__global__ void peak_cuda_kernel(const Value* rows, RowResults results, Real* target,
+                                 index_t* positions, index_t begin_of_range) {
     __shared__ Real values[threads];
     __shared__ index_t places[threads];
     const index_t length = results.window.length;
@@ -140,30 +142,30 @@ __global__ void pick_kernel(const Value* rows, RowResults results, Real* target,
 
 template <class Source, class Target>
 void cut_rows(const Source* source, const RowCut& cut, Target* target, cudaStream_t stream) {
-    cut_kernel<<<grid_blocks(cut.rows * cut.pitch), threads, 0, stream>>>(source, cut, target);
+    cut_cuda_kernel<<<grid_blocks(cut.rows * cut.pitch), threads, 0, stream>>>(source, cut, target);
     check(cudaGetLastError(), "cutting samples into segments");
 }
 
 template <class Real>
 void scale_spectra(const Complex<double>* source, double scale, Complex<Real>* target,
                    index_t count, cudaStream_t stream) {
-    scale_kernel<<<grid_blocks(count), threads, 0, stream>>>(source, scale, target, count);
+    scale_cuda_kernel<<<grid_blocks(count), threads, 0, stream>>>(source, scale, target, count);
     check(cudaGetLastError(), "scaling the spectra of filters");
 }
 
 template <class Real>
 void sum_products(const SignalSpectra<Real>& signal, const Complex<Real>* filter, index_t bins,
                   index_t partitions, index_t outputs, Complex<Real>* sums, cudaStream_t stream) {
-    const auto launch = [&](auto tile) {
-        constexpr int count = decltype(tile)::value;
-        sum_kernel<Real, count>
+    const auto launch = [&](auto per_thread) {
+        constexpr int count = decltype(per_thread)::value;
+        sum_cuda_kernel<Real, count>
             <<<grid_blocks(ceil_div(outputs, count) * bins), threads, 0, stream>>>(
                 signal, filter, bins, partitions, outputs, sums);
     };
-    // Larger tiles read less, as long as there are threads enough.
+    // More outputs per thread read less memory, but leave fewer threads.
     constexpr index_t enough_threads = 1 << 17;
-    const auto fits = [&](index_t tile) {
-        return tile <= outputs && ceil_div(outputs, tile) * bins >= enough_threads;
+    const auto fits = [&](index_t per_thread) {
+        return per_thread <= outputs && ceil_div(outputs, per_thread) * bins >= enough_threads;
     };
     if (partitions == 1 || outputs == 1) {
         launch(Constant<1>{});
@@ -183,12 +185,12 @@ void store_rows(const Value* rows, const RowResults& results, void* target, inde
     const auto store = [&](auto power) {
         constexpr bool squared = decltype(power)::value;
         if (results.window.kind != WindowPost::Kind::peak) {
-            store_kernel<Real, Value, squared>
+            store_cuda_kernel<Real, Value, squared>
                 <<<grid_blocks(results.window.stored(results.count)), threads, 0, stream>>>(
                     rows, results, target);
         } else if constexpr (squared || std::is_same_v<Value, Real>) {
             const index_t windows = results.window.stored(results.count);
-            pick_kernel<Real, Value, squared>
+            peak_cuda_kernel<Real, Value, squared>
                 <<<static_cast<unsigned>(std::min<index_t>(windows, 1 << 16)), threads, 0,
                    stream>>>(rows, results, static_cast<Real*>(target), positions, begin);
         }

@@ -7,41 +7,42 @@
 
 namespace convolume::gpu {
 
-FilterRates filter_rates(const DeviceFacts& facts) {
+FilterRates filter_rates(const DeviceProperties& properties) {
     FilterRates rates;
-    rates.processors = facts.processors;
-    rates.memory_bytes_per_s = facts.memory_bytes_per_s * GpuFilterTimes{}.memory_share;
+    rates.processors = properties.processors;
+    rates.memory_bytes_per_s = properties.memory_bytes_per_s * GpuFilterTimes{}.memory_share;
     int shared = 0;
-    check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, facts.number),
-          "asking a device for its limits");
-    // Kernels of segments need compute capability 8, like all of ours.
-    rates.shared_bytes = facts.compute_major >= 8 ? shared : 0;
+    check(
+        cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, properties.number),
+        "asking a device for its limits");
+    // The CUDA kernels for segments need compute capability 8.
+    rates.shared_bytes = properties.compute_major >= 8 ? shared : 0;
     return rates;
 }
 
-std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
+std::optional<FilterCost> estimate_device_filters(const FilterSpec& spec, index_t signals,
                                                   index_t outputs, const FilterRates& rates,
                                                   index_t memory_bytes) {
     std::optional<FilterCost> best;
     for (const auto estimate : {estimate_segments, estimate_sums, estimate_cufft}) {
-        const auto cost = estimate(work, signals, outputs, rates);
+        const auto cost = estimate(spec, signals, outputs, rates);
         if (cost && memory_bytes > 0 && cost->work_bytes > memory_bytes) continue;
         if (cost && (!best || cost->seconds < best->seconds)) best = cost;
     }
     return best;
 }
 
-std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const void* taps,
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream) {
-    if (work.method == FilterMethod::direct) return make_sums_filters(work, taps, pool, stream);
-    if (work.method == FilterMethod::overlap_save && estimate_segments(work, 1, 1, rates))
-        return make_segment_filters(work, taps, rates, pool, stream);
-    return make_cufft_filters(work, taps, rates, pool, stream);
+    if (spec.method == FilterMethod::direct) return make_sums_filters(spec, taps, pool, stream);
+    if (spec.method == FilterMethod::overlap_save && estimate_segments(spec, 1, 1, rates))
+        return make_segment_filters(spec, taps, rates, pool, stream);
+    return make_cufft_filters(spec, taps, rates, pool, stream);
 }
 
 void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream) {
-    check(fault_due(Fault::transfer)
+    check(fault_due(InjectedFault::transfer)
               ? cudaErrorUnknown
               : cudaMemcpyAsync(target, source, static_cast<std::size_t>(bytes),
                                 cudaMemcpyHostToDevice, stream),

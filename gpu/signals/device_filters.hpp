@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A bank of filters on one device, from device memory to device memory: one class for each method.
+// Banks of filters on one device, from device memory to device memory: one class for each method.
 
 #include <cuda_runtime_api.h>
 
@@ -16,77 +16,77 @@ namespace convolume::gpu {
 /// Rates of a device for the cost models.
 struct FilterRates {
     int processors = 1;
-    double memory_bytes_per_s = 0;  ///< reached by plain reading and writing
-    double speed = 1;               ///< of one processor, against an H200's
-    index_t shared_bytes = 232448;  ///< that a thread block may have
+    double memory_bytes_per_s = 0;  ///< rate that plain reading and writing reaches
+    double speed = 1;               ///< speed of one multiprocessor, relative to an H200
+    index_t shared_bytes = 232448;  ///< shared memory that a thread block may have
 };
-FilterRates filter_rates(const DeviceFacts& facts);
+FilterRates filter_rates(const DeviceProperties& properties);
 
 class DeviceFilters : public PreparedFilters {
   public:
-    /// Device memory that run() needs beside signals and results.
+    /// Returns the device memory that run() needs apart from signals and results.
     virtual index_t workspace_bytes(index_t signals, index_t outputs) const = 0;
-    /// Results are best computed in multiples of this many.
+    /// Returns the number of which the number of results should be a multiple.
     virtual index_t outputs_step() const = 0;
-    /// Device memory held.
+    /// Returns the device memory held.
     virtual index_t bytes() const = 0;
 
-    /// Enqueues the work on `stream` of the current device; pointers are to device memory.
+    /// Enqueues the filtering on `stream` of the current device; pointers are to device memory.
     virtual void run(const SignalView& signal, const FilterResult& result, char* workspace,
                      cudaStream_t stream) const = 0;
 };
 
-/// How long `outputs` results of `signals` signals would take; nothing if the method cannot do the
-/// work. work.segment chooses among the transform lengths of a method, 0 lets the model.
-std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t signals,
+/// Predict the cost of `outputs` results of `signals` signals; nothing if the method cannot filter
+/// so. spec.segment selects one of the method's transform lengths; 0: the fastest.
+std::optional<FilterCost> estimate_segments(const FilterSpec& spec, index_t signals,
                                             index_t outputs, const FilterRates& rates);
-std::optional<FilterCost> estimate_cufft(const FilterWork& work, index_t signals, index_t outputs,
+std::optional<FilterCost> estimate_cufft(const FilterSpec& spec, index_t signals, index_t outputs,
                                          const FilterRates& rates);
-std::optional<FilterCost> estimate_sums(const FilterWork& work, index_t signals, index_t outputs,
+std::optional<FilterCost> estimate_sums(const FilterSpec& spec, index_t signals, index_t outputs,
                                         const FilterRates& rates);
 
-/// The least of what work.method and the memory allow; 0: all there is.
-std::optional<FilterCost> estimate_device_filters(const FilterWork& work, index_t signals,
+/// Returns the least cost that spec.method and the memory allow; memory_bytes 0: no limit.
+std::optional<FilterCost> estimate_device_filters(const FilterSpec& spec, index_t signals,
                                                   index_t outputs, const FilterRates& rates,
                                                   index_t memory_bytes = 0);
 
-/// Filters ready to run; `work` has method and segment of an estimate, `taps` are in host memory.
-/// Waits for the stream.
-std::unique_ptr<DeviceFilters> make_segment_filters(const FilterWork& work, const void* taps,
+/// Prepare filters; `spec` has the method and segment of an estimate, `taps` are in host memory.
+/// Wait for the CUDA stream.
+std::unique_ptr<DeviceFilters> make_segment_filters(const FilterSpec& spec, const void* taps,
                                                     const FilterRates& rates, DevicePool& pool,
                                                     cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_cufft_filters(const FilterSpec& spec, const void* taps,
                                                   const FilterRates& rates, DevicePool& pool,
                                                   cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_sums_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_sums_filters(const FilterSpec& spec, const void* taps,
                                                  DevicePool& pool, cudaStream_t stream);
-std::unique_ptr<DeviceFilters> make_device_filters(const FilterWork& work, const void* taps,
+std::unique_ptr<DeviceFilters> make_device_filters(const FilterSpec& spec, const void* taps,
                                                    const FilterRates& rates, DevicePool& pool,
                                                    cudaStream_t stream);
 
-/// Bytes of one sample of a filter, and of one stored result.
-inline index_t sample_bytes(const FilterWork& work) {
-    return static_cast<index_t>(size_of(work.sample_type()));
+/// Return the bytes of one sample of a filter, and of one stored result.
+inline index_t sample_bytes(const FilterSpec& spec) {
+    return convolume::sample_bytes(spec.sample_type());
 }
-inline index_t result_bytes(const FilterWork& work) {
-    return static_cast<index_t>(size_of(work.result_type()));
+inline index_t result_bytes(const FilterSpec& spec) {
+    return convolume::sample_bytes(spec.result_type());
 }
-/// Samples that a function looks at before and after each.
-inline index_t halo_before(const FilterWork& work) {
-    return work.function ? work.function->before : 0;
+/// Return the neighbors before and after each sample that the caller's function reads.
+inline index_t halo_before(const FilterSpec& spec) {
+    return spec.function ? spec.function->before : 0;
 }
-inline index_t halo_after(const FilterWork& work) {
-    return work.function ? work.function->after : 0;
+inline index_t halo_after(const FilterSpec& spec) {
+    return spec.function ? spec.function->after : 0;
 }
 
-/// Bytes of signals that are read and of results that are written.
-inline double moved_bytes(const FilterWork& work, index_t signals, index_t outputs) {
+/// Returns the bytes of signals that are read and of results that are written.
+inline double moved_bytes(const FilterSpec& spec, index_t signals, index_t outputs) {
     return static_cast<double>(signals) *
-           (static_cast<double>(outputs * sample_bytes(work)) +
-            static_cast<double>(work.filters * work.window.stored(outputs) * result_bytes(work)));
+           (static_cast<double>(outputs * sample_bytes(spec)) +
+            static_cast<double>(spec.filters * spec.window.stored(outputs) * result_bytes(spec)));
 }
 
-/// Fills in where a CUDA kernel's job reads and writes.
+/// Sets the source and target in the arguments of a CUDA kernel.
 template <class Job>
 void set_signal_and_result(const SignalView& signal, const FilterResult& result, Job& job) {
     job.source = signal.data;
@@ -100,7 +100,7 @@ void set_signal_and_result(const SignalView& signal, const FilterResult& result,
     job.end = result.range.end;
 }
 
-/// Copies host memory to the device, and waits for it.
+/// Copies host memory to the device; returns when this is done.
 void copy_to_device(char* target, const void* source, index_t bytes, cudaStream_t stream);
 
 }  // namespace convolume::gpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernel of sums in time, for short filters: a tile of samples in shared memory, and a few
-// neighboring results of a few filters in the registers of each thread, under which samples slide.
+// The body of the CUDA kernel for direct sums in time. Shared memory holds the samples for the
+// results of a thread block. Each thread keeps a few neighboring results of a few filters in
+// registers, past which samples are shifted.
 
 #include <type_traits>
 
@@ -13,60 +14,65 @@ namespace convolume::gpu {
 template <class Real>
 struct SumsJob {
     const void* source = nullptr;
-    index_t source_stride = 0, first = 0, count = 0;  ///< as in SegmentJob
-    const void* taps = nullptr;        ///< groups of filters: [group][tap][filter of the group]
-    int filters = 0, taps_padded = 0;  ///< a multiple of SumsShape::results
+    index_t source_stride = 0, first = 0, count = 0;  ///< source as in SegmentJob
+    const void* taps = nullptr;        ///< taps [group of filters][tap][filter of the group]
+    int filters = 0, taps_padded = 0;  ///< padded to a multiple of SumsShape::results
     void* target = nullptr;
     index_t signal_stride = 0, filter_stride = 0;
     index_t begin = 0, end = 0;
-    index_t tiles_per_signal = 0;
+    index_t thread_blocks_per_signal = 0;
     bool power = false;
-    index_t window_length = 1;  ///< of decimation; 1: none
+    index_t window_length = 1;  ///< window of decimation; 1: none
 };
 
 template <class Sample>
 struct SumsShape {
     static constexpr bool complex_data = !std::is_floating_point_v<Sample>;
     static constexpr int threads = 128;
-    static constexpr int results = complex_data ? 4 : 8;  ///< of a thread for each filter
-    static constexpr int filters = 4;                     ///< summed at once
-    static constexpr int tile = threads * results;
+    /// Results of each thread for each filter.
+    static constexpr int results = complex_data ? 4 : 8;
+    static constexpr int filters = 4;  ///< filters that are summed at once
+    static constexpr int block_results = threads * results;
 
     CONVOLUME_CONSTEXPR static int padded(int i) { return i + i / results; }
-    /// The tile and the samples before it, then the taps of a group or the results of a filter.
+    /// Return the bytes of a thread block's samples with those before them, and of all shared
+    /// memory: also the results of a filter and the taps of a group.
     CONVOLUME_CONSTEXPR static index_t samples_bytes(int taps_padded) {
-        return (index_t{sizeof(Sample)} * padded(tile + taps_padded) + 15) / 16 * 16;
+        return (index_t{sizeof(Sample)} * padded(block_results + taps_padded) + 15) / 16 * 16;
     }
     CONVOLUME_CONSTEXPR static index_t shared_bytes(int taps_padded) {
         return samples_bytes(taps_padded) +
-               (index_t{sizeof(Sample)} * padded(tile) + 15) / 16 * 16 +
+               (index_t{sizeof(Sample)} * padded(block_results) + 15) / 16 * 16 +
                index_t{sizeof(Sample)} * filters * taps_padded;
     }
 };
 
-/// A tile of results: `count` results of `signal`, `before` of which come before them.
-struct SumsPlace {
+/// The results of a thread block: `count` results of signal number `signal`, after `before` earlier
+/// results.
+struct BlockResults {
     index_t signal, before;
     int count;
 };
 
-/// Stores a tile's results of one filter from shared memory, so that neighbors store neighbors.
+/// Stores a thread block's results of one filter from shared memory: neighboring threads store
+/// neighboring results.
 template <class Real, class Sample, class Context>
-CONVOLUME_DEVICE void store_tile(const Context& context, const SumsJob<Real>& job,
-                                 const SumsPlace& place, int filter, const Sample* summed) {
+CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<Real>& job,
+                                          const BlockResults& block, int filter,
+                                          const Sample* summed) {
     using Shape = SumsShape<Sample>;
     constexpr int threads = Shape::threads;
     const int thread = context.thread();
-    const index_t start = place.signal * job.signal_stride + filter * job.filter_stride;
+    const index_t start = block.signal * job.signal_stride + filter * job.filter_stride;
     const auto store = [&](auto* target, const auto& value) {
         if (job.window_length == 1) {
-            for (int i = thread; i < place.count; i += threads)
-                context.store(target + start + place.before + i, value(summed[Shape::padded(i)]));
+            for (int i = thread; i < block.count; i += threads)
+                context.store(target + start + block.before + i, value(summed[Shape::padded(i)]));
             return;
         }
-        for (int i = thread; i < place.count; i += threads)
-            if ((place.before + i) % job.window_length == 0)
-                context.store(target + start + (place.before + i) / job.window_length,
+        for (int i = thread; i < block.count; i += threads)
+            if ((block.before + i) % job.window_length == 0)
+                context.store(target + start + (block.before + i) / job.window_length,
                               value(summed[Shape::padded(i)]));
     };
     if (!job.power) {
@@ -90,16 +96,18 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
         reinterpret_cast<Sample*>(memory + Shape::shared_bytes(job.taps_padded) -
                                   index_t{sizeof(Sample)} * filters * job.taps_padded);
 
-    const index_t signal = context.block() / job.tiles_per_signal;
-    const index_t tile = context.block() - signal * job.tiles_per_signal;
-    const index_t first = job.begin + tile * Shape::tile;  // result
-    const SumsPlace place{
-        signal, first - job.begin,
-        job.end - first < Shape::tile ? static_cast<int>(job.end - first) : Shape::tile};
+    const index_t signal = context.block() / job.thread_blocks_per_signal;
+    const index_t block_index = context.block() - signal * job.thread_blocks_per_signal;
+    const index_t first =
+        job.begin + block_index * Shape::block_results;  // first result of the thread block
+    const BlockResults block{signal, first - job.begin,
+                             job.end - first < Shape::block_results
+                                 ? static_cast<int>(job.end - first)
+                                 : Shape::block_results};
 
     // samples[i] is x[first - taps_padded + i].
     const auto* const source = static_cast<const Sample*>(job.source) + signal * job.source_stride;
-    for (int i = thread; i < Shape::tile + job.taps_padded; i += threads) {
+    for (int i = thread; i < Shape::block_results + job.taps_padded; i += threads) {
         const index_t at = first - job.taps_padded + i - job.first;
         samples[Shape::padded(i)] =
             at >= 0 && at < job.count ? context.load(source + at) : Sample{};
@@ -114,8 +122,8 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
         context.sync();
 
         Sample sums[static_cast<unsigned>(filters)][static_cast<unsigned>(results)] = {};
-        // Before step q, near[i] is x[n - q·results + i] for the thread's first result n, and
-        // far[i] the `results` samples before.
+        // Before step q, near[i] is x[n - q·results + i] for the thread's first result n. far[i]
+        // are the `results` samples before those.
         Sample near[static_cast<unsigned>(results)], far[static_cast<unsigned>(results)];
         int at = job.taps_padded + thread * results;
         unroll<results>([&](auto i) { near[i] = samples[Shape::padded(at) + i]; });
@@ -141,7 +149,7 @@ CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& j
             unroll<results>(
                 [&](auto r) { summed[Shape::padded(thread * results) + r] = sums[f][r]; });
             context.sync();
-            store_tile(context, job, place, filter, summed);
+            store_block_results(context, job, block, filter, summed);
         });
     }
 }

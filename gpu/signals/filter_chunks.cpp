@@ -7,7 +7,7 @@ namespace convolume::gpu {
 
 namespace {
 
-// A multiple of `unit`, of `step` too where that does not grow it much, and about `outputs`.
+// Returns a length of about `outputs`: a multiple of `unit`, and for unit 1 of `step` if possible.
 index_t chunk_length(index_t unit, index_t outputs, index_t step) {
     if (unit == 1) return std::max<index_t>(1, outputs >= step ? outputs / step * step : outputs);
     return std::max<index_t>(1, outputs / unit) * unit;
@@ -15,13 +15,13 @@ index_t chunk_length(index_t unit, index_t outputs, index_t step) {
 
 }  // namespace
 
-FilterChunks cut_into_chunks(WindowPost window, index_t pick, index_t signals,
+FilterChunks cut_into_chunks(WindowPost window, index_t peak_window, index_t signals,
                              const SampleRange& range, index_t outputs, index_t step) {
     using Kind = WindowPost::Kind;
     FilterChunks result;
     const index_t count = range.count();
     window.length = std::min(window.length, count);
-    pick = std::min(pick, count);
+    peak_window = std::min(peak_window, count);
     result.stored = window.stored(count);
 
     if (window.kind == Kind::decimate && window.length > outputs) {
@@ -33,31 +33,31 @@ FilterChunks cut_into_chunks(WindowPost window, index_t pick, index_t signals,
             }
         return result;
     }
-    if (window.kind == Kind::peak && pick < window.length) {
-        result.parts = ceil_div(window.length, pick);
-        const index_t length = chunk_length(pick, outputs, step);
+    if (window.kind == Kind::peak && peak_window < window.length) {
+        result.peaks_per_window = ceil_div(window.length, peak_window);
+        const index_t length = chunk_length(peak_window, outputs, step);
         for (index_t s = 0; s < signals; ++s)
             for (index_t w = 0; w < result.stored; ++w) {
                 const index_t end = std::min(range.end, range.begin + (w + 1) * window.length);
-                index_t part = w * result.parts;
+                index_t first_peak = w * result.peaks_per_window;
                 for (index_t at = range.begin + w * window.length; at < end; at += length) {
                     const index_t to = std::min(at + length, end);
-                    const index_t parts = ceil_div(to - at, pick);
-                    result.list.push_back({s, 1, {at, to}, part, parts});
-                    part += parts;
+                    const index_t peaks = ceil_div(to - at, peak_window);
+                    result.list.push_back({s, 1, {at, to}, first_peak, peaks});
+                    first_peak += peaks;
                 }
             }
-        result.stored *= result.parts;
+        result.stored *= result.peaks_per_window;
         return result;
     }
 
     const index_t unit = window.kind == Kind::none ? 1 : window.length;
     const index_t length = chunk_length(unit, outputs, step);
-    const index_t together = std::clamp<index_t>(outputs / count, 1, signals);
-    for (index_t s = 0; s < signals; s += together)
+    const index_t signals_per_chunk = std::clamp<index_t>(outputs / count, 1, signals);
+    for (index_t s = 0; s < signals; s += signals_per_chunk)
         for (index_t at = range.begin; at < range.end; at += length) {
             const SampleRange results{at, std::min(at + length, range.end)};
-            result.list.push_back({s, std::min(together, signals - s), results,
+            result.list.push_back({s, std::min(signals_per_chunk, signals - s), results,
                                    (at - range.begin) / unit, window.stored(results.count())});
         }
     return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The filter engine on one CUDA device: signals and results travel in chunks, several in flight.
-// And banks of filters for signals in device memory.
+// Also filter banks for signals in device memory.
 
 #include <algorithm>
 #include <array>
@@ -19,57 +19,58 @@ namespace convolume::gpu {
 
 namespace {
 
-constexpr int slots = 3;            // chunks in flight: one comes, one is computed, one leaves
-constexpr int staging_buffers = 4;  // of one direction
+constexpr int chunks_in_flight =
+    3;  // chunks in flight: one is uploaded, one computed, one downloaded
+constexpr int staging_buffers = 4;  // staging buffers of one direction
 // Bytes of a chunk's signals or results: large enough for full transfer rates.
-constexpr index_t slot_bytes = index_t{48} << 20;
-constexpr index_t shortest_pick = 512;
+constexpr index_t target_chunk_bytes = index_t{48} << 20;
+constexpr index_t shortest_peak_window = 512;
 
 index_t aligned(index_t bytes) {
     return round_up(bytes, DeviceMemory::alignment);
 }
 
-// The work with the window that peaks are picked from at a time.
-FilterWork picking(FilterWork work, const FilterRates& rates) {
-    if (work.window.kind != WindowPost::Kind::peak) return work;
-    if (estimate_device_filters(work, 1, work.window.length, rates)) return work;
-    if (work.window.length > shortest_pick)
-        work.window.length =
-            ceil_div(work.window.length, ceil_div(work.window.length, shortest_pick));
-    return work;
+// Returns `spec` with the window in which the device searches peaks at a time.
+FilterSpec with_peak_window(FilterSpec spec, const FilterRates& rates) {
+    if (spec.window.kind != WindowPost::Kind::peak) return spec;
+    if (estimate_device_filters(spec, 1, spec.window.length, rates)) return spec;
+    if (spec.window.length > shortest_peak_window)
+        spec.window.length =
+            ceil_div(spec.window.length, ceil_div(spec.window.length, shortest_peak_window));
+    return spec;
 }
 
-/// A bank on a device. Its work has the window that peaks are picked from at a time: shorter than
-/// the caller's where no method looks at so many results together.
+/// A bank on a device. The window of `spec` is the one in which the device searches peaks at a
+/// time. It is shorter than the caller's if no method processes so many results together.
 struct PreparedOnDevice : PreparedFilters {
-    FilterWork work;
+    FilterSpec spec;
     std::unique_ptr<DeviceFilters> filters;
 };
 
-/// How results are cut into chunks, and bytes of one slot and of the workspace.
-struct Sizes {
+/// Division of results into chunks, and bytes of one slot and of the workspace.
+struct ChunkLayout {
     FilterChunks chunks;
     index_t input_bytes = 0, output_bytes = 0, positions_bytes = 0, workspace_bytes = 0;
 
-    index_t slot() const { return input_bytes + output_bytes + positions_bytes; }
-    index_t total() const { return slots * slot() + workspace_bytes; }
+    index_t slot_bytes() const { return input_bytes + output_bytes + positions_bytes; }
+    index_t total() const { return chunks_in_flight * slot_bytes() + workspace_bytes; }
 };
 
-// Stores the largest of the partial peaks of each window of the caller's `work`; `pick` results
-// each have made a partial one.
+// Stores the largest partial peak of each window of the caller's `spec`. Each partial peak is that
+// of `peak_window` results.
 template <class Real>
-void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, const FilterWork& work,
-                   index_t pick, index_t rows, const FilterResult& result) {
+void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, const FilterSpec& spec,
+                   index_t peak_window, index_t rows, const FilterResult& result) {
     const auto* const values = static_cast<const Real*>(partial.data);
-    const index_t count = result.range.count(), windows = work.window.stored(count);
+    const index_t count = result.range.count(), windows = spec.window.stored(count);
     for (index_t row = 0; row < rows; ++row) {
         const index_t to =
-            row / work.filters * result.signal_stride + row % work.filters * result.filter_stride;
+            row / spec.filters * result.signal_stride + row % spec.filters * result.filter_stride;
         for (index_t w = 0; w < windows; ++w) {
-            const index_t length = std::min(work.window.length, count - w * work.window.length);
-            const index_t first = row * chunks.stored + w * chunks.parts;
+            const index_t length = std::min(spec.window.length, count - w * spec.window.length);
+            const index_t first = row * chunks.stored + w * chunks.peaks_per_window;
             index_t best = first;
-            for (index_t i = first + 1; i < first + ceil_div(length, pick); ++i)
+            for (index_t i = first + 1; i < first + ceil_div(length, peak_window); ++i)
                 if (is_higher(values[i], values[best])) best = i;
             static_cast<Real*>(result.data)[to + w] = values[best];
             if (result.peak_positions) result.peak_positions[to + w] = partial.peak_positions[best];
@@ -77,24 +78,25 @@ void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, cons
     }
 }
 
-/// Streams and buffers that the transfers of an engine share.
-struct Transfers {
+/// CUDA streams and staging buffers that the transfers of an engine share.
+struct TransferResources {
     int device;
     int host_threads;
     DeviceStreams streams{};
-    Gate gate{TransferGate::off};
+    BusGate gate{TransferGate::off};
     StagingPool up_staging{staging_buffers}, down_staging{staging_buffers};
 };
 
-/// One call on its way through the device.
+/// One call of the engine: uploads, filters and downloads its chunks.
 class FilterRun {
   public:
-    FilterRun(Transfers& transfers, DeviceTimeline& timeline, const PreparedOnDevice& prepared,
-              const SignalView& signal, const FilterResult& result)
+    FilterRun(TransferResources& transfers, DeviceTimeline& timeline,
+              const PreparedOnDevice& prepared, const SignalView& signal,
+              const FilterResult& result)
         : streams_(transfers.streams),
           timeline_(timeline),
           prepared_(prepared),
-          work_(prepared.work),
+          spec_(prepared.spec),
           signal_(signal),
           result_(result),
           uploader_({transfers.device, transfers.host_threads, &transfers.gate,
@@ -104,20 +106,20 @@ class FilterRun {
                        &transfers.down_staging, &timeline},
                       streams_.down) {}
 
-    void run(const Sizes& sizes, char* memory, const ExecutionContext& context) {
-        for (Slot& slot : slots_) {
+    void run(const ChunkLayout& layout, char* memory, const ExecutionContext& context) {
+        for (ChunkSlot& slot : slots_) {
             slot.input = memory;
-            slot.output = slot.input + sizes.input_bytes;
-            if (sizes.positions_bytes > 0)
-                slot.positions = reinterpret_cast<index_t*>(slot.output + sizes.output_bytes);
-            memory += sizes.slot();
+            slot.output = slot.input + layout.input_bytes;
+            if (layout.positions_bytes > 0)
+                slot.positions = reinterpret_cast<index_t*>(slot.output + layout.output_bytes);
+            memory += layout.slot_bytes();
         }
-        const auto& list = sizes.chunks.list;
+        const auto& list = layout.chunks.list;
         for (std::size_t i = 0; i < list.size(); ++i) {
             throw_if_stopped(context);
-            Slot& slot = slots_[i % slots];
-            const SignalView there = upload(list[i], slot);
-            filter(list[i], there, slot, memory);
+            ChunkSlot& slot = slots_[i % chunks_in_flight];
+            const SignalView uploaded = upload(list[i], slot);
+            filter(list[i], uploaded, slot, memory);
             download(list[i], slot);
             if (context.progress)
                 context.progress(static_cast<double>(i + 1) / static_cast<double>(list.size()));
@@ -128,26 +130,26 @@ class FilterRun {
     }
 
   private:
-    struct Slot {
+    struct ChunkSlot {
         char *input = nullptr, *output = nullptr;
-        index_t* positions = nullptr;  ///< of peaks
-        Event uploaded, computed, downloaded;
+        index_t* positions = nullptr;  ///< positions of peaks
+        CudaEvent uploaded, computed, downloaded;
     };
 
-    // The samples that a chunk's results are made of.
-    SignalView upload(const FilterChunk& chunk, const Slot& slot) {
+    // Uploads the samples that a chunk's results need.
+    SignalView upload(const FilterChunk& chunk, const ChunkSlot& slot) {
         slot.computed.hold_back(streams_.up);
-        const index_t before = work_.taps - 1 + halo_before(work_);
+        const index_t before = spec_.taps - 1 + halo_before(spec_);
         const index_t first = std::max(signal_.first, chunk.range.begin - before);
         const index_t end =
-            std::min(signal_.first + signal_.count, chunk.range.end + halo_after(work_));
+            std::min(signal_.first + signal_.count, chunk.range.end + halo_after(spec_));
         const index_t samples = std::max<index_t>(0, end - first);
         if (samples > 0) {
             const auto* const from =
                 static_cast<const char*>(signal_.data) +
-                (chunk.signal * signal_.stride + first - signal_.first) * sample_bytes(work_);
+                (chunk.signal * signal_.stride + first - signal_.first) * sample_bytes(spec_);
             uploader_.upload({from,
-                              work_.sample_type(),
+                              spec_.sample_type(),
                               {1, chunk.signals, samples},
                               {chunk.signals * signal_.stride, signal_.stride, 1}},
                              slot.input);
@@ -156,31 +158,32 @@ class FilterRun {
         return {slot.input, chunk.signals, samples, first, samples};
     }
 
-    void filter(const FilterChunk& chunk, const SignalView& there, const Slot& slot,
+    void filter(const FilterChunk& chunk, const SignalView& uploaded, const ChunkSlot& slot,
                 char* workspace) {
         slot.downloaded.hold_back(streams_.compute);
         slot.uploaded.hold_back(streams_.compute);
-        FilterResult made;
-        made.range = chunk.range;
-        made.data = slot.output;
-        made.peak_positions = slot.positions;
-        made.filter_stride = chunk.stored;
-        made.signal_stride = work_.filters * chunk.stored;
-        timeline_.phase(Phase::convolve, streams_.compute, 0,
-                        [&] { prepared_.filters->run(there, made, workspace, streams_.compute); });
+        FilterResult device_result;
+        device_result.range = chunk.range;
+        device_result.data = slot.output;
+        device_result.peak_positions = slot.positions;
+        device_result.filter_stride = chunk.stored;
+        device_result.signal_stride = spec_.filters * chunk.stored;
+        timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
+            prepared_.filters->run(uploaded, device_result, workspace, streams_.compute);
+        });
         slot.computed.record(streams_.compute);
     }
 
-    void download(const FilterChunk& chunk, const Slot& slot) {
+    void download(const FilterChunk& chunk, const ChunkSlot& slot) {
         slot.computed.hold_back(streams_.down);
-        const Shape3 shape{chunk.signals, work_.filters, chunk.stored};
+        const Shape3 shape{chunk.signals, spec_.filters, chunk.stored};
         const Index3 strides{result_.signal_stride, result_.filter_stride, 1};
         const index_t to = chunk.signal * result_.signal_stride + chunk.stored_begin;
         downloader_.download(slot.output,
-                             {static_cast<char*>(result_.data) + to * result_bytes(work_),
-                              work_.result_type(), shape, strides});
+                             {static_cast<char*>(result_.data) + to * result_bytes(spec_),
+                              spec_.result_type(), shape, strides});
         if (slot.positions && result_.peak_positions)
-            downloader_.download(  // moved as anything of eight bytes
+            downloader_.download(  // copied as 8-byte elements
                 reinterpret_cast<const char*>(slot.positions),
                 {result_.peak_positions + to, PixelType::float64, shape, strides});
         slot.downloaded.record(streams_.down);
@@ -189,10 +192,10 @@ class FilterRun {
     const DeviceStreams& streams_;
     DeviceTimeline& timeline_;
     const PreparedOnDevice& prepared_;
-    const FilterWork& work_;
+    const FilterSpec& spec_;
     const SignalView& signal_;
     const FilterResult& result_;
-    std::array<Slot, slots> slots_;
+    std::array<ChunkSlot, chunks_in_flight> slots_;
     Uploader uploader_;
     Downloader downloader_;
 };
@@ -202,7 +205,7 @@ class GpuFilterEngine : public FilterEngine {
     GpuFilterEngine(int device, int index, index_t limit_bytes, int host_threads)
         : device_(device),
           host_threads_(std::max(1, host_threads / 2)),
-          rates_(filter_rates(device_facts(device))),
+          rates_(filter_rates(device_properties(device))),
           bus_rates_(transfer_rates(device)),
           pool_(device, limit_bytes) {
         info_.name = message("gpu:", device);
@@ -214,108 +217,110 @@ class GpuFilterEngine : public FilterEngine {
 
     const EngineInfo& info() const override { return info_; }
 
-    std::optional<FilterCost> estimate(const FilterWork& work, index_t signals,
+    std::optional<FilterCost> estimate(const FilterSpec& spec, index_t signals,
                                        index_t outputs) const override {
-        auto cost = estimate_device_filters(picking(work, rates_), signals, outputs, rates_,
-                                            pool_.limit_bytes());
+        auto cost = estimate_device_filters(with_peak_window(spec, rates_), signals, outputs,
+                                            rates_, pool_.limit_bytes());
         if (!cost) return cost;
         cost->host_bytes = 2 * staging_buffers * StagingPool::buffer_bytes;
-        const double up = static_cast<double>(signals) * static_cast<double>(outputs + work.taps) *
-                          static_cast<double>(sample_bytes(work)) / bus_rates_.to_device;
-        const double down = static_cast<double>(signals) * static_cast<double>(work.filters) *
-                            static_cast<double>(work.window.stored(outputs)) *
-                            static_cast<double>(result_bytes(work)) / bus_rates_.to_host;
+        const double up = static_cast<double>(signals) * static_cast<double>(outputs + spec.taps) *
+                          static_cast<double>(sample_bytes(spec)) / bus_rates_.to_device;
+        const double down = static_cast<double>(signals) * static_cast<double>(spec.filters) *
+                            static_cast<double>(spec.window.stored(outputs)) *
+                            static_cast<double>(result_bytes(spec)) / bus_rates_.to_host;
         const double slowest = std::max({up, down, cost->seconds});
         cost->seconds = slowest + BlockCost::hidden_share * (up + down + cost->seconds - slowest) +
                         GpuFilterTimes{}.call_s;
         return cost;
     }
 
-    std::shared_ptr<const PreparedFilters> prepare(const FilterWork& work,
+    std::shared_ptr<const PreparedFilters> prepare(const FilterSpec& spec,
                                                    const void* taps) override {
         const std::lock_guard lock(mutex_);
         const DeviceScope scope(device_);
         auto prepared = std::make_shared<PreparedOnDevice>();
-        prepared->work = picking(work, rates_);
+        prepared->spec = with_peak_window(spec, rates_);
         const CudaStream stream;
-        prepared->filters = make_device_filters(prepared->work, taps, rates_, pool_, stream);
+        prepared->filters = make_device_filters(prepared->spec, taps, rates_, pool_, stream);
         return prepared;
     }
 
-    void filter(const FilterWork& work, const PreparedFilters& filters, const SignalView& signal,
+    void filter(const FilterSpec& spec, const PreparedFilters& filters, const SignalView& signal,
                 const FilterResult& result, const ExecutionContext& context) override {
         const auto* const prepared = dynamic_cast<const PreparedOnDevice*>(&filters);
         if (!prepared) throw InternalError("a GPU was given another engine's filters");
         throw_if_stopped(context);
         const std::lock_guard lock(mutex_);
         const DeviceScope scope(device_);
-        const Sizes sizes = sizes_for(*prepared, work.window, signal.signals, result.range);
-        if (sizes.chunks.parts == 1) return run(*prepared, sizes, signal, result, context);
+        const ChunkLayout layout = layout_for(*prepared, spec.window, signal.signals, result.range);
+        if (layout.chunks.peaks_per_window == 1)
+            return run(*prepared, layout, signal, result, context);
 
-        // Partial peaks, compared when all are here.
-        const index_t rows = checked_multiply(signal.signals, work.filters);
-        const index_t count = checked_multiply(rows, sizes.chunks.stored);
-        const Buffer values(checked_multiply(count, result_bytes(work)), "partial peaks");
+        // Partial peaks are compared on the host when all are downloaded.
+        const index_t rows = checked_multiply(signal.signals, spec.filters);
+        const index_t count = checked_multiply(rows, layout.chunks.stored);
+        const Buffer values(checked_multiply(count, result_bytes(spec)), "partial peaks");
         const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
         FilterResult partial = result;
         partial.data = values.data();
         partial.peak_positions = positions.as<index_t>();
-        partial.filter_stride = sizes.chunks.stored;
-        partial.signal_stride = checked_multiply(work.filters, sizes.chunks.stored);
-        run(*prepared, sizes, signal, partial, context);
+        partial.filter_stride = layout.chunks.stored;
+        partial.signal_stride = checked_multiply(spec.filters, layout.chunks.stored);
+        run(*prepared, layout, signal, partial, context);
         const auto compare =
-            work.precision == Precision::float32 ? compare_peaks<float> : compare_peaks<double>;
-        compare(partial, sizes.chunks, work, prepared->work.window.length, rows, result);
+            spec.precision == Precision::float32 ? compare_peaks<float> : compare_peaks<double>;
+        compare(partial, layout.chunks, spec, prepared->spec.window.length, rows, result);
     }
 
   private:
-    // How results are to be cut so that what is in flight fits the device.
-    Sizes sizes_for(const PreparedOnDevice& prepared, const WindowPost& window, index_t signals,
-                    const SampleRange& range) const {
-        const FilterWork& work = prepared.work;
-        const index_t halo = work.taps - 1 + halo_before(work) + halo_after(work);
+    // Divides results into chunks so that the chunks in flight fit the device.
+    ChunkLayout layout_for(const PreparedOnDevice& prepared, const WindowPost& window,
+                           index_t signals, const SampleRange& range) const {
+        const FilterSpec& spec = prepared.spec;
+        const index_t halo = spec.taps - 1 + halo_before(spec) + halo_after(spec);
         const index_t limit = pool_.limit_bytes();
-        // Results that fill a slot, as if every one were stored.
-        const index_t per_output = std::max(work.filters * result_bytes(work), sample_bytes(work));
-        index_t outputs = std::max<index_t>(1, slot_bytes / per_output);
+        // Results that fill a slot, as if all of them were stored.
+        const index_t per_output = std::max(spec.filters * result_bytes(spec), sample_bytes(spec));
+        index_t outputs = std::max<index_t>(1, target_chunk_bytes / per_output);
         while (true) {
-            Sizes sizes;
-            sizes.chunks = cut_into_chunks(window, work.window.length, signals, range, outputs,
-                                           prepared.filters->outputs_step());
+            ChunkLayout layout;
+            layout.chunks = cut_into_chunks(window, spec.window.length, signals, range, outputs,
+                                            prepared.filters->outputs_step());
             index_t stored = 0, inputs = 0;
-            const auto& list = sizes.chunks.list;
+            const auto& list = layout.chunks.list;
             for (std::size_t i = 0; i < list.size(); ++i) {
-                if (i > 1 && i + 1 < list.size()) continue;  // like the first two
+                if (i > 1 && i + 1 < list.size()) continue;  // as large as the first two
                 const FilterChunk& chunk = list[i];
                 const index_t samples = checked_add(chunk.range.count(), halo);
                 inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
                 stored = std::max(stored, checked_multiply(chunk.signals, chunk.stored));
-                sizes.workspace_bytes =
-                    std::max(sizes.workspace_bytes,
+                layout.workspace_bytes =
+                    std::max(layout.workspace_bytes,
                              prepared.filters->workspace_bytes(chunk.signals, chunk.range.count()));
             }
-            sizes.input_bytes = aligned(checked_multiply(inputs, sample_bytes(work)));
-            stored = checked_multiply(stored, work.filters);
-            sizes.output_bytes = aligned(checked_multiply(stored, result_bytes(work)));
-            if (work.window.kind == WindowPost::Kind::peak)
-                sizes.positions_bytes = aligned(checked_multiply(stored, index_t{sizeof(index_t)}));
-            sizes.workspace_bytes = aligned(std::max<index_t>(sizes.workspace_bytes, 1));
-            if (limit == 0 || sizes.total() + prepared.filters->bytes() <= limit || outputs <= 1)
-                return sizes;
+            layout.input_bytes = aligned(checked_multiply(inputs, sample_bytes(spec)));
+            stored = checked_multiply(stored, spec.filters);
+            layout.output_bytes = aligned(checked_multiply(stored, result_bytes(spec)));
+            if (spec.window.kind == WindowPost::Kind::peak)
+                layout.positions_bytes =
+                    aligned(checked_multiply(stored, index_t{sizeof(index_t)}));
+            layout.workspace_bytes = aligned(std::max<index_t>(layout.workspace_bytes, 1));
+            if (limit == 0 || layout.total() + prepared.filters->bytes() <= limit || outputs <= 1)
+                return layout;
             outputs /= 2;
         }
     }
 
-    void run(const PreparedOnDevice& prepared, const Sizes& sizes, const SignalView& signal,
+    void run(const PreparedOnDevice& prepared, const ChunkLayout& layout, const SignalView& signal,
              const FilterResult& result, const ExecutionContext& context) {
-        if (!transfers_) transfers_.reset(new Transfers{device_, host_threads_});
+        if (!transfers_) transfers_.reset(new TransferResources{device_, host_threads_});
         const DeviceStreams& streams = transfers_->streams;
-        const DevicePool::Lease memory = pool_.take(sizes.total(), "signals and results");
-        // Whatever happens, the device has done with the memory before it is given back.
+        const DevicePool::BorrowedMemory memory = pool_.take(layout.total(), "signals and results");
+        // Even after an exception, the device must have finished before the memory is reused.
         const WaitAtEnd wait(streams);
         DeviceTimeline timeline(context.timeline, info_.index, 0, streams.compute);
         FilterRun(*transfers_, timeline, prepared, signal, result)
-            .run(sizes, memory.get(), context);
+            .run(layout, memory.get(), context);
     }
 
     EngineInfo info_;
@@ -324,26 +329,26 @@ class GpuFilterEngine : public FilterEngine {
     FilterRates rates_;
     TransferRates bus_rates_;
     DevicePool pool_;
-    std::mutex mutex_;  // one run at a time: cuFFT's plans have one work area
-    std::unique_ptr<Transfers> transfers_;
+    std::mutex mutex_;  // one run at a time: a cuFFT plan has one work area
+    std::unique_ptr<TransferResources> transfers_;
 };
 
-class Program : public DeviceFilterProgram {
+class FilterProgram : public DeviceFilterProgram {
   public:
-    Program(int device, FilterWork work, const void* taps, index_t signals, index_t outputs)
+    FilterProgram(int device, FilterSpec spec, const void* taps, index_t signals, index_t outputs)
         : device_(device), pool_(device, 0) {
         const DeviceScope scope(device);
-        const FilterRates rates = filter_rates(device_facts(device));
-        const auto cost = estimate_device_filters(work, signals, outputs, rates);
+        const FilterRates rates = filter_rates(device_properties(device));
+        const auto cost = estimate_device_filters(spec, signals, outputs, rates);
         if (!cost)
             throw GpuUnavailable(
-                "no way of filtering on a GPU does this work: leave method and segment open, and "
-                "pick peaks from shorter windows");
+                "no filter method of a GPU can do this: leave method and segment open, and "
+                "choose shorter windows for peaks");
         cost_ = *cost;
-        work.method = cost->method;
-        work.segment = cost->segment;
+        spec.method = cost->method;
+        spec.segment = cost->segment;
         const CudaStream stream;
-        filters_ = make_device_filters(work, taps, rates, pool_, stream);
+        filters_ = make_device_filters(spec, taps, rates, pool_, stream);
         workspace_bytes_ = filters_->workspace_bytes(signals, outputs);
         if (workspace_bytes_ > 0) workspace_ = pool_.take(workspace_bytes_, "a workspace");
     }
@@ -352,8 +357,9 @@ class Program : public DeviceFilterProgram {
     index_t bytes() const override { return filters_->bytes() + workspace_bytes_; }
     void run(const SignalView& signal, const FilterResult& result, void* stream) override {
         const DeviceScope scope(device_);
-        const auto queue = static_cast<cudaStream_t>(stream);
-        order_.run(queue, [&] { filters_->run(signal, result, workspace_.get(), queue); });
+        const auto cuda_stream = static_cast<cudaStream_t>(stream);
+        order_.run(cuda_stream,
+                   [&] { filters_->run(signal, result, workspace_.get(), cuda_stream); });
     }
 
   private:
@@ -362,7 +368,7 @@ class Program : public DeviceFilterProgram {
     StreamOrder order_;
     FilterCost cost_;
     std::unique_ptr<DeviceFilters> filters_;
-    DevicePool::Lease workspace_;
+    DevicePool::BorrowedMemory workspace_;
     index_t workspace_bytes_ = 0;
 };
 
@@ -377,11 +383,11 @@ FilterEngineList make_filter_engines(const GpuOptions& options) {
         });
 }
 
-std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterWork& work,
+std::unique_ptr<DeviceFilterProgram> make_device_filter_program(int device, const FilterSpec& spec,
                                                                 const void* taps, index_t signals,
                                                                 index_t outputs) {
     require_device(device);
-    return std::make_unique<Program>(device, work, taps, signals, outputs);
+    return std::make_unique<FilterProgram>(device, spec, taps, signals, outputs);
 }
 
 }  // namespace convolume::gpu

@@ -14,13 +14,13 @@ namespace {
 
 constexpr index_t mebi = index_t{1} << 20;
 
-// Bytes of a transfer buffer and of the kernel's spectra along z made at a time: as large as
-// memory allows, down to one plane and one tile. Kernels' spectra are read back at once, so that
-// more than stays in the cache gains nothing.
-struct Amounts {
-    index_t buffer, batch, buffers;
+// Choices of buffer sizes: bytes of a transfer buffer, and of the kernel's spectra along z that are
+// made at a time. The largest choice that fits is used; the smallest is one plane and one tile of
+// columns. The spectra are read back at once, so that more than the cache holds gains nothing.
+struct BufferSizes {
+    index_t transfer_bytes, batch_bytes, transfer_buffers;
 };
-constexpr Amounts amounts[] = {
+constexpr BufferSizes buffer_sizes[] = {
     {64 * mebi, 64 * mebi, 3},
     {32 * mebi, 32 * mebi, 3},
     {8 * mebi, 8 * mebi, 3},
@@ -32,19 +32,16 @@ index_t aligned(index_t bytes) {
     return round_up(bytes, DeviceMemory::alignment);
 }
 
-index_t bytes_of(PixelType type) {
-    return static_cast<index_t>(size_of(type));
-}
-
 // Whether there are passes along `axis` (0 is z), for rows or columns of that length.
 bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
-    const bool twice = precision == Precision::float64;
+    const bool is_double = precision == Precision::float64;
     if (device == any_device)
-        return has_passes(axis == 2 && !complex_data ? length / 2 : length, twice);
+        return has_passes(axis == 2 && !complex_data ? length / 2 : length, is_double);
     if (axis == 2)
-        return twice ? has_row_pass<double>(length, complex_data, device)
-                     : has_row_pass<float>(length, complex_data, device);
-    return twice ? has_column_pass<double>(length, device) : has_column_pass<float>(length, device);
+        return is_double ? has_row_pass<double>(length, complex_data, device)
+                         : has_row_pass<float>(length, complex_data, device);
+    return is_double ? has_column_pass<double>(length, device)
+                     : has_column_pass<float>(length, device);
 }
 bool has_pass(const Block& block, int axis, index_t length, int device) {
     return has_pass(device, axis, length, block.complex_data, block.precision);
@@ -54,15 +51,15 @@ index_t tile_of(const Block& block) {
     return block.precision == Precision::float32 ? tile_columns<float> : tile_columns<double>;
 }
 
-bool in_space(const Block& block) {
+bool is_direct(const Block& block) {
     return block.algorithm == Algorithm::direct;
 }
 
-// The part of the layout that does not depend on how much memory there is.
-BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device) {
+// Returns the part of the layout that does not depend on the available memory.
+BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int device) {
     BlockGeometry g;
     g.pixels = pixels;
-    if (in_space(block)) {
+    if (is_direct(block)) {
         describe_direct(block, g);
         return g;
     }
@@ -83,27 +80,28 @@ BlockGeometry planes_of(const Block& block, const PlaneBytes& pixels, int device
     return g;
 }
 
-// Fills in what the choice of `z_length` (and slab) and the amounts decide.
-void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
+// Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.
+void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     const BlockAxis& z = block.axes[0];
     const index_t tile = tile_of(block);
     const index_t planes = std::max(z.loaded, z.kept);
     g.ring = g.on_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
-    if (in_space(block)) g.ring = g.z_length;
+    if (is_direct(block)) g.ring = g.z_length;
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
-    g.transfer_buffers = amount.buffers;
+    g.transfer_buffers = sizes.transfer_buffers;
     const auto buffer_bytes = [&](index_t plane_bytes, index_t count) {
-        if (plane_bytes == 0) return index_t{0};  // images on the device are used in place
-        return aligned(std::min(checked_multiply(plane_bytes, count),
-                                std::max(plane_bytes, amount.buffer / plane_bytes * plane_bytes)));
+        if (plane_bytes == 0) return index_t{0};  // images on the device need no transfer buffer
+        return aligned(
+            std::min(checked_multiply(plane_bytes, count),
+                     std::max(plane_bytes, sizes.transfer_bytes / plane_bytes * plane_bytes)));
     };
     g.source_buffer_bytes = buffer_bytes(g.pixels.source, z.loaded);
     g.target_buffer_bytes = buffer_bytes(g.pixels.target, z.kept);
-    if (in_space(block)) return;
+    if (is_direct(block)) return;
     const index_t taps = checked_multiply(
         checked_multiply(z.kernel, checked_multiply(block.axes[1].kernel, block.axes[2].kernel)),
         g.sample_bytes);
-    // Compact taps and the part's, which is no larger, then the planes' gathers.
+    // Compact taps and the taps of the part, which are no larger, then the gathers of planes.
     g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
     g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
     if (g.on_cufft) {
@@ -112,7 +110,8 @@ void lay_out(const Block& block, const Amounts& amount, BlockGeometry& g) {
         g.kernel_bytes = g.ring_bytes;
     } else {
         g.batch_columns = std::min(
-            g.plane, std::max(tile, amount.batch / (g.z_length * g.sample_bytes) / tile * tile));
+            g.plane,
+            std::max(tile, sizes.batch_bytes / (g.z_length * g.sample_bytes) / tile * tile));
         g.batch_bytes = aligned(
             checked_multiply(checked_multiply(g.batch_columns, g.z_length), g.sample_bytes));
         if (g.keeps_spectrum) g.batch_bytes = 0;
@@ -127,15 +126,16 @@ index_t total_bytes(const BlockGeometry& g) {
 
 }  // namespace
 
-index_t own_length(int device, int axis, index_t least, int parts, bool complex_data,
-                   Precision precision) {
-    // Every part of a split needs a length: real data's first part twice that of the others.
+index_t length_with_passes(int device, int axis, index_t least, int parts, bool complex_data,
+                           Precision precision) {
+    // Every part of a split needs a good length. The first part of real data is twice as long as
+    // the others.
     const bool splits = axis == 0 && parts > 1;
     const index_t step = splits ? length_multiple(axis, parts, complex_data) : 1;
     const auto next = [&](index_t length) {
-        const bool twice = precision == Precision::float64;
-        return axis == 2 ? good_row_length(length, complex_data, twice)
-                         : good_column_length(length, 1, twice);
+        const bool is_double = precision == Precision::float64;
+        return axis == 2 ? good_row_length(length, complex_data, is_double)
+                         : good_column_length(length, 1, is_double);
     };
     for (index_t length = next(ceil_div(least, step)); length > 0; length = next(length + 1))
         if (has_pass(device, axis, length, complex_data, precision) &&
@@ -169,7 +169,7 @@ std::vector<ZWindow> BlockGeometry::windows(const BlockAxis& z) const {
         const index_t end = std::clamp<index_t>(first + reach + window.kept, begin, z.loaded);
         window.loaded_end = end;
         window.load = {begin - first, end - begin, begin % ring, ring};
-        // Outputs take the slots of the planes that leave the window.
+        // Outputs are stored in the slots of planes that leave the window.
         window.store = {reach, window.kept, ((first % ring) + ring) % ring, ring};
         windows.push_back(window);
     }
@@ -180,13 +180,13 @@ PlaneBytes expected_plane_bytes(const Block& block) {
     const BlockAxis &y = block.axes[1], &x = block.axes[2];
     const index_t source =
         block.source_plane > 0 ? block.source_plane : checked_multiply(y.loaded, x.loaded);
-    return {checked_multiply(source, bytes_of(block.source_type)),
-            checked_multiply(checked_multiply(y.kept, x.kept), bytes_of(block.target_type))};
+    return {checked_multiply(source, sample_bytes(block.source_type)),
+            checked_multiply(checked_multiply(y.kept, x.kept), sample_bytes(block.target_type))};
 }
 
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum) {
-    BlockGeometry base = planes_of(block, pixels, rates.device);
+    BlockGeometry base = base_geometry(block, pixels, rates.device);
     base.keeps_spectrum = keep_spectrum && !base.on_cufft;
     BlockGeometry best;
     double best_s = -1;
@@ -194,8 +194,8 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         return limit_bytes == 0 || total_bytes(g) <= limit_bytes;
     };
     const auto consider = [&](BlockGeometry g) {
-        for (const Amounts& amount : amounts) {
-            lay_out(block, amount, g);
+        for (const BufferSizes& sizes : buffer_sizes) {
+            set_sizes(block, sizes, g);
             if (fits(g)) break;
         }
         const double seconds = block_times(block, g, rates).alone_s;
@@ -207,8 +207,8 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         best_s = seconds;
     };
     const BlockAxis& z = block.axes[0];
-    if (in_space(block)) {
-        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not fill a device
+    if (is_direct(block)) {
+        for (index_t slab = 8;; slab *= 2) {  // fewer planes do not occupy a device
             base.slab = std::min(slab, z.kept);
             base.z_length = base.slab + z.kernel - 1;
             consider(base);
@@ -232,7 +232,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         if (length >= whole) break;
     }
     if (best_s < 0) {
-        // A kernel taller than every pass: held whole.
+        // A kernel is taller than every pass allows: the block is held whole.
         base.on_cufft = true;
         base.keeps_spectrum = false;
         base.pitch = base.half_x;
@@ -257,7 +257,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     BlockTimes times{};
     const BlockAxis& x = block.axes[2];
     const auto transfer_s = [&](double bytes, index_t samples, PixelType type, double rate) {
-        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return bytes / rate *
                (block.whole_rows ? 1 : 1 + rates.machine.gpu_row_overhead_bytes / row_bytes);
     };
@@ -266,13 +266,13 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
     const auto file_s = [&](double planes, double plane_bytes, index_t samples, PixelType type,
                             double rate) {
         if (rate == 0) return 0.0;
-        const double row_bytes = static_cast<double>(samples * bytes_of(type));
+        const double row_bytes = static_cast<double>(samples * sample_bytes(type));
         return rates.machine.file_seconds(planes * plane_bytes, rate,
                                           block.whole_rows ? plane_bytes : row_bytes);
     };
     times.read_s = file_s(in, source, x.loaded, block.source_type, block.source_bytes_per_s);
     times.write_s = file_s(out, target, x.kept, block.target_type, block.target_bytes_per_s);
-    // Boxes are read and written as they travel.
+    // Boxes are read and written while they travel.
     const double in_s = std::max(times.read_s, times.to_device_s);
     const double out_s = std::max(times.write_s, times.to_host_s);
     // Every pass reads and writes its samples once.
@@ -283,7 +283,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
                      static_cast<double>(g.kernel_planes));
     double bytes = in * planes_in + out * planes_out + z_pass;
     double z_launches = windows * 2 * static_cast<double>(ceil_div(g.plane, g.batch_columns));
-    if (in_space(block)) {  // sums are made as results leave
+    if (is_direct(block)) {  // sums are computed when results are stored
         z_pass = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);
     }
@@ -293,16 +293,16 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +
              out * target / static_cast<double>(std::max<index_t>(g.target_buffer_bytes, 1)));
     times.compute_s = bytes / rates.memory + launches * rates.machine.gpu_launch_s;
-    if (in_space(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
+    if (is_direct(block)) times.compute_s += direct_seconds(block, rates.multiply_adds);
 
-    // The first window's planes come alone, the last one's results leave alone.
+    // The upload of the first window and the download of the last one overlap with nothing.
     const double up_first =
         in_s *
         (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab + g.kernel_planes / 2) / in) : 1);
     const double down_last =
         out_s * (g.slab > 0 ? std::min(1.0, static_cast<double>(g.slab) / out) : 1);
     const double z_s = z_pass / windows / rates.memory;
-    // Work that runs side by side is hidden behind the slowest, but never wholly.
+    // Concurrent work is hidden behind the slowest, but never completely.
     const double up = in_s - up_first;
     const double down = out_s - down_last;
     const double passes = times.compute_s - z_s;

@@ -10,7 +10,7 @@ namespace convolume::gpu {
 
 namespace {
 
-__global__ void fold_kernel(Fold fold) {
+__global__ void fold_cuda_kernel(FoldArguments fold) {
     const Shape3 shape = fold.target_shape;
     const index_t count = shape.z * shape.y * shape.x;
     ClampTally tally;
@@ -31,7 +31,7 @@ __global__ void fold_kernel(Fold fold) {
 }
 
 template <class Real>
-__global__ void count_kernel(const Real* values, index_t count, unsigned long long* counter) {
+__global__ void count_cuda_kernel(const Real* values, index_t count, unsigned long long* counter) {
     unsigned found = 0;
     for (index_t i = first_item(); i < count; i += item_step()) found += !isfinite(values[i]);
     if (found) atomicAdd(counter, static_cast<unsigned long long>(found));
@@ -41,13 +41,13 @@ template <class Real>
 void count_reals(const void* values, index_t count, unsigned long long* counter,
                  cudaStream_t stream) {
     const unsigned blocks = std::min(grid_blocks(ceil_div(count, 8)), 4096U);
-    count_kernel<<<blocks, grid_threads, 0, stream>>>(static_cast<const Real*>(values), count,
-                                                      counter);
+    count_cuda_kernel<<<blocks, grid_threads, 0, stream>>>(static_cast<const Real*>(values), count,
+                                                           counter);
     check(cudaGetLastError(), "searching for NaN");
 }
 
 template <class Real, bool complex_taps, bool complex_target>
-__global__ void part_kernel(PartKernel part, index_t plane) {
+__global__ void fold_taps_cuda_kernel(PartKernel part, index_t plane) {
     const auto* const taps = static_cast<const Real*>(part.taps);
     auto* const target = static_cast<Real*>(part.target);
     const index_t count = part.planes * plane;
@@ -73,20 +73,22 @@ __global__ void part_kernel(PartKernel part, index_t plane) {
 }
 
 template <class Real>
-void launch_part_kernel(const PartKernel& part, cudaStream_t stream) {
+void launch_fold_taps(const PartKernel& part, cudaStream_t stream) {
     const index_t plane = part.shape.y * part.shape.x;
     const unsigned blocks = grid_blocks(part.planes * plane);
-    const auto kernel = is_complex(part.taps_type)     ? part_kernel<Real, true, true>
-                        : is_complex(part.target_type) ? part_kernel<Real, false, true>
-                                                       : part_kernel<Real, false, false>;
-    kernel<<<blocks, grid_threads, 0, stream>>>(part, plane);
+    const auto cuda_kernel = is_complex(part.taps_type) ? fold_taps_cuda_kernel<Real, true, true>
+                             : is_complex(part.target_type)
+                                 ? fold_taps_cuda_kernel<Real, false, true>
+                                 : fold_taps_cuda_kernel<Real, false, false>;
+    cuda_kernel<<<blocks, grid_threads, 0, stream>>>(part, plane);
     check(cudaGetLastError(), "folding the kernel");
 }
 
 }  // namespace
 
-void fold(const Fold& fold, cudaStream_t stream) {
-    fold_kernel<<<grid_blocks(element_count(fold.target_shape)), grid_threads, 0, stream>>>(fold);
+void fold(const FoldArguments& fold, cudaStream_t stream) {
+    fold_cuda_kernel<<<grid_blocks(element_count(fold.target_shape)), grid_threads, 0, stream>>>(
+        fold);
     check(cudaGetLastError(), "folding the result");
 }
 
@@ -102,9 +104,9 @@ void count_nonfinite(const void* pixels, PixelType type, index_t count, unsigned
 
 void make_part_kernel(const PartKernel& part, cudaStream_t stream) {
     if (part.target_type == PixelType::float32 || part.target_type == PixelType::complex64)
-        launch_part_kernel<float>(part, stream);
+        launch_fold_taps<float>(part, stream);
     else
-        launch_part_kernel<double>(part, stream);
+        launch_fold_taps<double>(part, stream);
 }
 
 }  // namespace convolume::gpu

@@ -42,7 +42,7 @@ BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const Block
     lists_ = next(geometry.lists_bytes);
 }
 
-// The gathers of y and x, and the counters.
+// Uploads the gathers of y and x, and clears the counters.
 void BlockRun::upload_lists() {
     clamped_ = reinterpret_cast<unsigned long long*>(lists_);
     check(cudaMemsetAsync(clamped_, 0, 3 * sizeof *clamped_, streams_.compute),
@@ -51,7 +51,7 @@ void BlockRun::upload_lists() {
     const auto upload = [&](const AxisGather& gather) -> std::int32_t* {
         std::int32_t* const begin = at;
         if (gather.is_identity) return nullptr;
-        // From ordinary memory: the call returns when the list was read.
+        // From ordinary memory, the call returns when the list has been read.
         check(cudaMemcpyAsync(begin, gather.list.data(), gather.list.size() * sizeof *begin,
                               cudaMemcpyHostToDevice, streams_.compute),
               "copying a gather");
@@ -67,22 +67,23 @@ ExecutionReport BlockRun::run() {
     upload_lists();
     const std::vector<ZWindow> windows = task_.geometry.windows(task_.block.axes[0]);
     const index_t planes = task_.block.axes[0].loaded;
-    // A source that is still being made, or read, comes too slowly to keep others from the way.
-    Gate::Pass up;
+    // A source that is incomplete or read from a stream is too slow to lock the bus against other
+    // tasks.
+    BusGate::Lock up;
     if (!task_.input.await_planes && !task_.input.read)
-        up = resources_.gate->hold(resources_.device, BusDirection::to_device);
-    Gate::Pass down;
+        up = resources_.gate->lock_link(resources_.device, BusDirection::to_device);
+    BusGate::Lock down;
     index_t loaded = 0;
-    const ZWindow* before = nullptr;
-    index_t stored = 0;  // of the window before
+    const ZWindow* previous = nullptr;
+    index_t stored = 0;  // results of the previous window that are stored
     const auto store_until = [&](index_t count) {
-        if (!before) return;
-        count = std::min(count, before->kept);
+        if (!previous) return;
+        count = std::min(count, previous->kept);
         if (stored < count && !down)
-            down = resources_.gate->hold(resources_.device, BusDirection::to_host);
+            down = resources_.gate->lock_link(resources_.device, BusDirection::to_host);
         while (stored < count) {
-            const index_t next = std::min(before->kept, stored + target_.planes());
-            store(stored, next, *before);
+            const index_t next = std::min(previous->kept, stored + target_.planes());
+            store(stored, next, *previous);
             stored = next;
         }
     };
@@ -90,28 +91,29 @@ ExecutionReport BlockRun::run() {
         while (loaded < window.loaded_end) {
             throw_if_stopped(context_);
             const index_t next = std::min(window.loaded_end, loaded + source_.planes());
-            // New planes take the slots of results, which leave first.
-            if (before) store_until(next - task_.geometry.ring - before->first);
+            // New planes need the slots of results, which are stored first.
+            if (previous) store_until(next - task_.geometry.ring - previous->first);
             load(loaded, next);
             loaded = next;
             report_progress(0.5 * static_cast<double>(loaded) / static_cast<double>(planes) +
-                            0.5 * static_cast<double>(before ? before->kept_begin + stored : 0) /
+                            0.5 *
+                                static_cast<double>(previous ? previous->kept_begin + stored : 0) /
                                 static_cast<double>(task_.block.axes[0].kept));
         }
-        store_until(task_.geometry.ring + (before ? before->kept : 0));
+        store_until(task_.geometry.ring + (previous ? previous->kept : 0));
         if (&window == &windows.back()) uploader_.finish();
         if (&window == &windows.back() && up) {
             streams_.up.wait();
             up.unlock();
         }
         convolve(window);
-        before = &window;
+        previous = &window;
         stored = 0;
     }
-    while (before && stored < before->kept) {
+    while (previous && stored < previous->kept) {
         throw_if_stopped(context_);
         store_until(stored + target_.planes());
-        report_progress(0.5 + 0.5 * static_cast<double>(before->kept_begin + stored) /
+        report_progress(0.5 + 0.5 * static_cast<double>(previous->kept_begin + stored) /
                                   static_cast<double>(task_.block.axes[0].kept));
     }
     downloader_.finish();
@@ -131,14 +133,15 @@ ExecutionReport BlockRun::run() {
     return report;
 }
 
-// Planes [begin, end) of the block: uploaded in runs that follow each other in the source.
+// Loads planes [begin, end) of the block. Uploads contiguous planes of the source together.
 void BlockRun::load(index_t begin, index_t end) {
     const std::vector<index_t>& planes = task_.input.gather[0];
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
     const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
-    const TaskStreams::TransferBuffer& events = streams_.source[number];
+    const TaskStreams::TransferBufferEvents& events = streams_.source[number];
     char* const buffer = source_.data + static_cast<index_t>(number) * source_.bytes;
-    if (resources_.gate->policy() == TransferGate::global) events.free.wait();  // not on the bus
+    if (resources_.gate->policy() == TransferGate::global)
+        events.free.wait();  // wait without the bus lock
     events.free.hold_back(streams_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
@@ -197,11 +200,11 @@ void BlockRun::load(index_t begin, index_t end) {
     events.free.record(streams_.compute);
 }
 
-// The pass along z. A kernel that serves once is transformed just before, in memory that the blocks
-// in flight use one after the other.
+// Runs the pass along z. A kernel that is used once is transformed just before. Its spectra are in
+// memory that the blocks in flight use one after another.
 void BlockRun::convolve(const ZWindow& window) {
     std::unique_lock<std::mutex> alone;
-    DevicePool::Lease spectra;
+    DevicePool::BorrowedMemory spectra;
     if (!task_.kernel.spectra()) {
         alone = std::unique_lock(resources_.single_use_kernel);
         spectra = resources_.memory.take(task_.geometry.kernel_bytes, "a kernel");
@@ -214,11 +217,11 @@ void BlockRun::convolve(const ZWindow& window) {
     });
 }
 
-// Results [begin, end) of a window.
+// Stores results [begin, end) of a window.
 void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     const std::size_t number =
         stores_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
-    const TaskStreams::TransferBuffer& events = streams_.target[number];
+    const TaskStreams::TransferBufferEvents& events = streams_.target[number];
     char* const buffer = target_.data + static_cast<index_t>(number) * target_.bytes;
     const BlockAxis &y = task_.block.axes[1], &x = task_.block.axes[2];
     RowTarget target;
@@ -237,7 +240,8 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
                               streams_.compute);
     });
     events.full.record(streams_.compute);
-    if (resources_.gate->policy() == TransferGate::global) events.full.wait();  // not on the bus
+    if (resources_.gate->policy() == TransferGate::global)
+        events.full.wait();  // wait without the bus lock
     events.full.hold_back(streams_.down);
     const index_t first = window.kept_begin + begin;
     const ImageView& image = task_.output.target;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One block on its way through a device: uploads, passes and downloads side by side.
+// Execution of one block on a device: concurrent uploads, passes and downloads.
 
 #include <algorithm>
 #include <cstdint>
@@ -18,9 +18,9 @@
 
 namespace convolume::gpu {
 
-/// The part of a source axis that a gather reads, and the gather within it.
+/// The section of a source axis that a gather reads, and the gather relative to it.
 struct AxisGather {
-    index_t begin = 0, end = 0;  ///< source indices; empty where all is zero
+    index_t begin = 0, end = 0;  ///< source indices; empty if everything is zero
     std::vector<std::int32_t> list;
     bool is_identity = true;
 
@@ -49,17 +49,17 @@ struct TaskGathers {
     AxisGather y, x;
 };
 
-/// A kernel on the device: its spectra, or, of one that serves once, the taps of its part.
-class GpuKernel : public EngineKernel {
+/// A kernel on the device: its spectra, or the taps of its part if it is used once.
+class GpuEngineKernel : public EngineKernel {
   public:
-    GpuKernel(DevicePool::Lease memory, const DeviceTaps& taps, bool transformed)
+    GpuEngineKernel(DevicePool::BorrowedMemory memory, const DeviceTaps& taps, bool transformed)
         : memory_(std::move(memory)), taps_(taps), transformed_(transformed) {}
-    /// Null where the taps are still to be transformed.
+    /// Returns null if the taps are not transformed yet.
     char* spectra() const { return transformed_ ? memory_.get() : nullptr; }
     const DeviceTaps& taps() const { return taps_; }
 
   private:
-    DevicePool::Lease memory_;
+    DevicePool::BorrowedMemory memory_;
     DeviceTaps taps_;
     bool transformed_;
 };
@@ -67,17 +67,17 @@ class GpuKernel : public EngineKernel {
 /// Resources that the tasks of an engine share.
 struct DeviceResources {
     int device = 0;
-    int engine = 0;  ///< EngineInfo::index
+    int engine = 0;  ///< value of EngineInfo::index
     int host_threads = 1;
-    std::shared_ptr<Gate> gate;
+    std::shared_ptr<BusGate> gate;
     DevicePool memory;
     StagingPool up_staging, down_staging;
     TaskStreamsPool streams;
-    /// Held by the task that transforms and uses a kernel that serves once: one at a time.
+    /// Held by the task that transforms and uses a kernel for single use: one task at a time.
     std::mutex single_use_kernel;
 };
 
-/// One block to convolve, and how.
+/// A block to convolve, with its layout, transform, data and kernel.
 struct BlockTask {
     const Block& block;
     const BlockGeometry& geometry;
@@ -85,14 +85,14 @@ struct BlockTask {
     const TaskGathers& gathers;
     const BlockInput& input;
     const BlockOutput& output;
-    const GpuKernel& kernel;
+    const GpuEngineKernel& kernel;
     char* workspace;
     int number;
 };
 
 class BlockRun {
   public:
-    /// Everything given must outlive it.
+    /// All arguments must outlive this object.
     BlockRun(DeviceResources& resources, TaskStreams& streams, const BlockTask& task,
              const ExecutionContext& context);
 
@@ -101,8 +101,8 @@ class BlockRun {
   private:
     struct TransferBuffers {
         char* data = nullptr;
-        index_t bytes = 0;        ///< of one buffer
-        index_t plane_bytes = 0;  ///< of this task's own pixels
+        index_t bytes = 0;        ///< bytes of one buffer
+        index_t plane_bytes = 0;  ///< bytes of a plane of this task's pixels
         index_t planes() const { return std::max<index_t>(1, bytes / plane_bytes); }
     };
 
@@ -120,9 +120,10 @@ class BlockRun {
     BlockMemory memory_;
     TransferBuffers source_, target_;
     std::int32_t *list_y_ = nullptr, *list_x_ = nullptr;
-    unsigned long long* clamped_ = nullptr;  ///< low, high; then inputs that are not finite
+    /// counters: clamped low, clamped high, inputs that are not finite.
+    unsigned long long* clamped_ = nullptr;
     char* lists_ = nullptr;
-    std::size_t loads_ = 0, stores_ = 0;  ///< transfer buffers used so far
+    std::size_t loads_ = 0, stores_ = 0;  ///< number of transfer buffers used so far
     DeviceTimeline timeline_;
     Uploader uploader_;
     Downloader downloader_;

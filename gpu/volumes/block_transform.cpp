@@ -11,9 +11,9 @@ namespace convolume::gpu {
 namespace {
 
 template <class Real>
-class OwnPasses : public RingTransform {
+class FftPassTransform : public RingTransform {
   public:
-    OwnPasses(const Block& block, const BlockGeometry& geometry)
+    FftPassTransform(const Block& block, const BlockGeometry& geometry)
         : RingTransform(block, geometry),
           scale_(1 / (static_cast<double>(geometry.z_length) * static_cast<double>(geometry.rows) *
                       static_cast<double>(block.axes[2].grid))) {}
@@ -23,7 +23,7 @@ class OwnPasses : public RingTransform {
         const RowSource source = source_of(taps);
         forward(source, planes(memory.kernel, 0, geometry_.kernel_planes), stream);
         if (!keeps_spectrum()) return;
-        // Along z once and for all: the planes make room for the whole spectrum.
+        // Transforms along z once. The kernel's memory has room for the whole spectrum.
         const index_t length = geometry_.z_length;
         transform_columns<Real>(length, Direction::forward, columns(memory.kernel),
                                 kernel_positions(), columns(memory.kernel), {0, length, 0, length},
@@ -108,19 +108,19 @@ class OwnPasses : public RingTransform {
                 first_slot, ring};
     }
 
-    // Slots are planes.
+    // Returns columns along z: slots are planes.
     Columns<Real> columns(char* data) const {
         return {reinterpret_cast<std::complex<Real>*>(data), geometry_.plane, geometry_.plane, 1,
                 0};
     }
 
-    // Slots are the rows of each plane.
+    // Returns columns along y: slots are the rows of each plane.
     Columns<Real> columns_of_planes(char* data, index_t first_slot, index_t count) const {
         return {reinterpret_cast<std::complex<Real>*>(data) + first_slot * geometry_.plane,
                 geometry_.pitch, geometry_.pitch, count, geometry_.plane};
     }
 
-    double scale_;  ///< the transforms are not normalized
+    double scale_;  ///< normalization, which the transforms lack
 };
 
 }  // namespace
@@ -150,8 +150,8 @@ std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
     if (block.algorithm == Algorithm::direct) return make_direct_transform(block, geometry);
     if (geometry.on_cufft) return make_cufft_transform(block, geometry, device);
     if (block.precision == Precision::float32)
-        return std::make_unique<OwnPasses<float>>(block, geometry);
-    return std::make_unique<OwnPasses<double>>(block, geometry);
+        return std::make_unique<FftPassTransform<float>>(block, geometry);
+    return std::make_unique<FftPassTransform<double>>(block, geometry);
 }
 
 }  // namespace convolume::gpu

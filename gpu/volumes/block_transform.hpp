@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The transforms of one block: planes forward, the pass along z that multiplies with the kernel,
-// planes back. By our own passes where they exist for all three lengths, else by cuFFT's 3D
-// transforms. Everything is asynchronous on the stream given.
+// The transforms of one block: forward transforms of planes, the pass along z that multiplies with
+// the kernel, and inverse transforms of planes. Our own passes are used if they support all three
+// lengths, otherwise cuFFT's 3D transforms. All calls are asynchronous on the given CUDA stream.
 
 #include <algorithm>
 #include <memory>
@@ -11,15 +11,16 @@
 
 namespace convolume::gpu {
 
-/// Memory that a block works in; `kernel` is what prepare(), or direct_taps(), filled.
+/// Memory of a block. `kernel` is filled by prepare() or direct_taps().
 struct BlockMemory {
     char* ring = nullptr;
     char* batch = nullptr;
     char* kernel = nullptr;
 };
 
-/// A kernel's taps on the device: contiguous planes of the data's kind. The gathers, where they are
-/// not null, list the tap of every position of the grid: a kernel shifted on a periodic grid.
+/// A kernel's taps on the device: contiguous planes, complex if the data are. The gathers, if not
+/// null, list the tap at every position of the grid, for a kernel that is shifted on a periodic
+/// grid.
 struct DeviceTaps {
     PixelRows pixels;
     Shape3 shape;
@@ -27,7 +28,8 @@ struct DeviceTaps {
     const std::int32_t* gather_x = nullptr;
 };
 
-/// Immutable; its members may be called for several blocks at a time, each with its own memory.
+/// Transforms of a block. Immutable. Its functions may be called for several blocks at a time, each
+/// with its own memory.
 class BlockTransform {
   public:
     virtual ~BlockTransform() = default;
@@ -35,20 +37,20 @@ class BlockTransform {
     /// Transforms taps into memory.kernel.
     virtual void prepare(const DeviceTaps& taps, const BlockMemory& memory,
                          cudaStream_t stream) const = 0;
-    /// Transforms the planes of `source` into slots first_slot … of the ring.
+    /// Transforms the planes of `source` into the ring's slots from first_slot on.
     virtual void load(const RowSource& source, index_t first_slot, const BlockMemory& memory,
                       cudaStream_t stream) const = 0;
-    /// Makes slots first_slot … first_slot + planes - 1 the spectra of zeros.
+    /// Sets slots first_slot … first_slot + planes - 1 to zero.
     virtual void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
                             cudaStream_t stream) const = 0;
     virtual void convolve(const ZWindow& window, const BlockMemory& memory,
                           cudaStream_t stream) const = 0;
-    /// Stores results from slots first_slot … on.
+    /// Stores results from the slots from first_slot on.
     virtual void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
                        cudaStream_t stream) const = 0;
 };
 
-/// A transform whose planes lie in the slots of a ring.
+/// A transform whose planes are in the slots of a ring.
 class RingTransform : public BlockTransform {
   public:
     RingTransform(const Block& block, const BlockGeometry& geometry)
@@ -57,8 +59,8 @@ class RingTransform : public BlockTransform {
                     cudaStream_t stream) const override;
 
   protected:
-    /// Calls run(slot, begin, count) for each run of slots that follow each other, one or two, of
-    /// `count` planes from first_slot on.
+    /// Calls run(slot, begin, count) for each run of consecutive slots that hold `count` planes
+    /// from first_slot on. There are one or two runs.
     template <class Run>
     void for_each_run(index_t first_slot, index_t count, const Run& run) const {
         index_t slot = first_slot % geometry_.ring;
@@ -69,7 +71,7 @@ class RingTransform : public BlockTransform {
             slot = 0;
         }
     }
-    /// The taps as rows to transform.
+    /// Returns the taps as rows to transform.
     RowSource source_of(const DeviceTaps& taps) const;
 
     const Block block_;
@@ -79,7 +81,7 @@ class RingTransform : public BlockTransform {
 std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
                                                      const BlockGeometry& geometry, int device);
 
-/// The fallback for lengths without passes of our own: whole 3D transforms.
+/// Makes the fallback for lengths that our own passes do not support: whole 3D transforms.
 std::unique_ptr<BlockTransform> make_cufft_transform(const Block& block,
                                                      const BlockGeometry& geometry, int device);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fallback for lengths without passes of our own: the padded block and the padded kernel
-// transformed by cuFFT in place, with 64-bit sizes and a work area of ours.
+// The fallback for lengths that our own passes do not support. cuFFT transforms the padded block
+// and the padded kernel in place, with 64-bit sizes and a work area that we provide.
 
 #include <algorithm>
 #include <map>
@@ -21,14 +21,14 @@ namespace {
 
 constexpr int threads = grid_threads;
 
-/// Padded planes: rows of `length` samples (Real, or complex where Sample is) `pitch` apart.
+/// Padded planes: rows of `length` samples (Real, or complex if Sample is), `pitch` samples apart.
 struct PaddedPlanes {
     void* data;
-    index_t rows, length, pitch;  ///< in samples
+    index_t rows, length, pitch;  ///< `length` and `pitch` in samples
 };
 
 template <class Real, class Sample>
-__global__ void pad(RowSource source, PaddedPlanes target, LoadRule<Real> rule) {
+__global__ void pad_cuda_kernel(RowSource source, PaddedPlanes target, LoadRule<Real> rule) {
     const index_t count = source.planes * target.rows * target.pitch;
     for (index_t i = first_item(); i < count; i += item_step()) {
         const index_t x = i % target.pitch;
@@ -53,7 +53,7 @@ __global__ void pad(RowSource source, PaddedPlanes target, LoadRule<Real> rule) 
 }
 
 template <class Real, class Sample>
-__global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
+__global__ void crop_cuda_kernel(PaddedPlanes source, RowTarget target, double scale) {
     const index_t count = target.planes * target.kept_y * target.kept_x;
     ClampTally tally;
     for (index_t i = first_item(); i < count; i += item_step()) {
@@ -79,14 +79,15 @@ __global__ void crop(PaddedPlanes source, RowTarget target, double scale) {
 }
 
 template <class Real>
-__global__ void multiply(Complex<Real>* data, const Complex<Real>* kernel, index_t count) {
+__global__ void multiply_cuda_kernel(Complex<Real>* data, const Complex<Real>* kernel,
+                                     index_t count) {
     for (index_t i = first_item(); i < count; i += item_step()) data[i] = data[i] * kernel[i];
 }
 
-/// cuFFT's plans of one grid, for several streams: one transform is enqueued at a time.
-class Plans {
+/// The cuFFT plans of one grid, for several CUDA streams. Only one transform is enqueued at a time.
+class GridPlans {
   public:
-    Plans(const Shape3& grid, bool complex_data, bool single) {
+    GridPlans(const Shape3& grid, bool complex_data, bool single) {
         long long n[3] = {grid.z, grid.y, grid.x};
         long long spectrum[3] = {grid.z, grid.y, complex_data ? grid.x : grid.x / 2 + 1};
         long long real[3] = {grid.z, grid.y, 2 * spectrum[2]};
@@ -113,22 +114,23 @@ class Plans {
 
   private:
     bool complex_data_ = false;
-    CufftPlan forward_, inverse_;  // of complex data, `forward_` serves both ways
+    CufftPlan forward_, inverse_;  // for complex data, `forward_` transforms both ways
     std::mutex mutex_;
 };
 
-// Planning takes long: the last few plans are kept. They are never destroyed at the end of the
-// process: cuFFT may be gone before.
-std::shared_ptr<Plans> plans_for(int device, const Shape3& grid, bool complex_data, bool single) {
+// cuFFT plans take long to make, so the last few are kept. They are never destroyed at the end of
+// the process, because cuFFT may be unloaded before.
+std::shared_ptr<GridPlans> plans_for(int device, const Shape3& grid, bool complex_data,
+                                     bool single) {
     using Key = std::tuple<int, index_t, index_t, index_t, bool, bool>;
     static std::mutex mutex;
-    static auto& known = *new std::map<Key, std::shared_ptr<Plans>>;
-    constexpr std::size_t most = 8;
+    static auto& kept_plans = *new std::map<Key, std::shared_ptr<GridPlans>>;
+    constexpr std::size_t largest_count = 8;
     const std::lock_guard lock(mutex);
     const Key key{device, grid.z, grid.y, grid.x, complex_data, single};
-    if (const auto found = known.find(key); found != known.end()) return found->second;
-    if (known.size() >= most) known.clear();
-    return known[key] = std::make_shared<Plans>(grid, complex_data, single);
+    if (const auto found = kept_plans.find(key); found != kept_plans.end()) return found->second;
+    if (kept_plans.size() >= largest_count) kept_plans.clear();
+    return kept_plans[key] = std::make_shared<GridPlans>(grid, complex_data, single);
 }
 
 template <class Real>
@@ -150,7 +152,7 @@ class CufftTransform : public RingTransform {
                               stream),
               "clearing the kernel");
         const RowSource source = source_of(taps);
-        // Shifted along z plane by plane: rare, and planes are what memory is made of.
+        // The taps are shifted along z plane by plane. This is rare.
         const index_t length = geometry_.z_length;
         RowSource plane = source;
         plane.planes = 1;
@@ -172,7 +174,7 @@ class CufftTransform : public RingTransform {
         load_zeros(window.loaded_end, geometry_.ring - window.loaded_end, memory, stream);
         plans_->execute(true, memory.ring, memory.batch, stream);
         const index_t count = geometry_.ring * geometry_.plane;
-        multiply<Real><<<grid_blocks(count), threads, 0, stream>>>(
+        multiply_cuda_kernel<Real><<<grid_blocks(count), threads, 0, stream>>>(
             reinterpret_cast<Complex<Real>*>(memory.ring),
             reinterpret_cast<const Complex<Real>*>(memory.kernel), count);
         check(cudaGetLastError(), "multiplying spectra");
@@ -184,14 +186,15 @@ class CufftTransform : public RingTransform {
         const Shape3 grid = block_.grid();
         const double scale = 1 / (static_cast<double>(grid.z) * static_cast<double>(grid.y) *
                                   static_cast<double>(grid.x));
-        // Results stand at their own positions, not from slot 0 on.
+        // Results are at their grid positions, not from slot 0 on.
         const index_t plane = block_.axes[0].kept_begin + first_slot;
         const PaddedPlanes from = planes(memory.ring + plane * geometry_.plane_bytes());
         const unsigned blocks = grid_blocks(target.planes * target.kept_y * target.kept_x);
         if (block_.complex_data)
-            crop<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(from, target, scale);
+            crop_cuda_kernel<Real, Complex<Real>>
+                <<<blocks, threads, 0, stream>>>(from, target, scale);
         else
-            crop<Real, Real><<<blocks, threads, 0, stream>>>(from, target, scale);
+            crop_cuda_kernel<Real, Real><<<blocks, threads, 0, stream>>>(from, target, scale);
         check(cudaGetLastError(), "storing results");
     }
 
@@ -206,13 +209,14 @@ class CufftTransform : public RingTransform {
         const LoadRule<Real> rule{static_cast<Real>(source.subtract), source.nonfinite_to_zero};
         const unsigned blocks = grid_blocks(source.planes * target.rows * target.pitch);
         if (block_.complex_data)
-            pad<Real, Complex<Real>><<<blocks, threads, 0, stream>>>(source, target, rule);
+            pad_cuda_kernel<Real, Complex<Real>>
+                <<<blocks, threads, 0, stream>>>(source, target, rule);
         else
-            pad<Real, Real><<<blocks, threads, 0, stream>>>(source, target, rule);
+            pad_cuda_kernel<Real, Real><<<blocks, threads, 0, stream>>>(source, target, rule);
         check(cudaGetLastError(), "loading planes");
     }
 
-    std::shared_ptr<Plans> plans_;
+    std::shared_ptr<GridPlans> plans_;
 };
 
 }  // namespace

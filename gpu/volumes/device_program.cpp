@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block kept ready on a device: the same transforms as the engine's, without transfers.
+// A block prepared for data in device memory: the transforms of the engine, without transfers.
 
 #include <algorithm>
 #include <limits>
@@ -18,9 +18,9 @@ namespace convolume::gpu {
 
 namespace {
 
-class Program : public DeviceProgram {
+class BlockProgram : public DeviceProgram {
   public:
-    explicit Program(const DeviceProgramSpec& spec)
+    explicit BlockProgram(const DeviceProgramSpec& spec)
         : spec_(spec),
           device_(spec.device),
           workspace_(Workspace::shared_or_new(spec.workspace, spec.device)),
@@ -35,8 +35,8 @@ class Program : public DeviceProgram {
         gather_y_ = gather_list(spec.gather[1]);
         gather_x_ = gather_list(spec.gather[2]);
         if (!spec.fold_sources[0].empty()) prepare_fold();
-        // All at once: fewer at a time would pass from pass to pass through the cache, but small
-        // launches cost more than that saves.
+        // All planes are transformed at once. Fewer planes would stay in the cache between passes,
+        // but small launches cost more than this saves.
         prepare_kernel(spec);
     }
 
@@ -58,7 +58,7 @@ class Program : public DeviceProgram {
     static index_t workspace_bytes(const BlockGeometry& geometry) {
         return checked_add(geometry.ring_bytes, geometry.batch_bytes);
     }
-    // Calls work(memory), which enqueues.
+    // Calls work(memory), which enqueues work on `stream`, with the workspace.
     template <class Work>
     void in_workspace(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, workspace_bytes(geometry_), stream, [&](bool) {
@@ -75,7 +75,7 @@ class Program : public DeviceProgram {
         const bool folds = extended_.bytes() > 0;
         store(folds ? extended_.data() : output, memory, stream);
         if (!folds) return;
-        Fold to_output = fold_;
+        FoldArguments to_output = fold_arguments_;
         to_output.target = output;
         gpu::fold(to_output, stream);
     }
@@ -86,16 +86,16 @@ class Program : public DeviceProgram {
         rates.device = spec.device;
         index_t limit = spec.memory_limit_bytes > 0 ? spec.memory_limit_bytes
                                                     : usable_device_bytes(spec.device);
-        if (!spec.fold_sources[0].empty())  // the continued image
-            limit -= checked_multiply(element_count(spec.block.kept()),
-                                      static_cast<index_t>(size_of(spec.block.target_type)));
+        if (!spec.fold_sources[0].empty())  // room for the continued image
+            limit -= bytes_of(spec.block.kept(), spec.block.target_type);
         limit = std::max<index_t>(limit, 1);
-        const index_t there = workspace.bytes();
+        const index_t workspace_there = workspace.bytes();
         for (const bool keep : {true, false}) {
             if (keep && !spec.keep_spectrum) continue;
-            BlockGeometry geometry = block_geometry(spec.block, {0, 0}, limit + there, rates, keep);
+            BlockGeometry geometry =
+                block_geometry(spec.block, {0, 0}, limit + workspace_there, rates, keep);
             geometry.kernel_shift = spec.kernel_shift.z;
-            if (geometry.workspace_bytes() - std::min(there, workspace_bytes(geometry)) +
+            if (geometry.workspace_bytes() - std::min(workspace_there, workspace_bytes(geometry)) +
                     geometry.kernel_bytes <=
                 limit)
                 return geometry;
@@ -106,7 +106,7 @@ class Program : public DeviceProgram {
                           MemoryKind::gpu);
     }
 
-    // Empty for what is read as it is.
+    // Uploads a gather; returns empty memory for an identity.
     DeviceMemory gather_list(const std::vector<index_t>& indices) const {
         bool identity = true;
         std::vector<std::int32_t> list;
@@ -132,8 +132,8 @@ class Program : public DeviceProgram {
         return reinterpret_cast<const std::int32_t*>(memory.data());
     }
 
-    // On a periodic grid the kernel is shifted, circularly, instead of the image: the tap of every
-    // position of the grid, -1 where there is none.
+    // Returns the tap at every position of a periodic grid, -1 if there is none. The kernel is
+    // shifted circularly instead of the image.
     DeviceMemory shifted_taps(index_t grid, index_t taps, index_t shift) const {
         if (shift == 0) return {};
         std::vector<std::int32_t> list(static_cast<std::size_t>(grid), -1);
@@ -144,8 +144,7 @@ class Program : public DeviceProgram {
     }
 
     void prepare_kernel(const DeviceProgramSpec& spec) {
-        const auto bytes =
-            element_count(spec.taps.shape) * static_cast<index_t>(size_of(spec.taps.type));
+        const index_t bytes = bytes_of(spec.taps.shape, spec.taps.type);
         const DeviceMemory taps(device_, bytes);
         check(cudaMemcpy(taps.data(), spec.taps.data, static_cast<std::size_t>(bytes),
                          cudaMemcpyHostToDevice),
@@ -160,20 +159,19 @@ class Program : public DeviceProgram {
         source.gather_y = list_of(list_y);
         source.gather_x = list_of(list_x);
         const CudaStream stream;
-        // Copies from ordinary memory may still be on their way when they return.
+        // Copies from ordinary memory may still be running when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
         in_workspace(stream, [&](const BlockMemory& memory) {
             transform_->prepare(source, memory, stream);
-            // Once on whatever is there: all tables of the passes are made here, none in run().
+            // Runs the pass once on arbitrary data, so that all tables of the passes are made here
+            // and none in run().
             transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory, stream);
         });
         stream.wait();
     }
 
     void prepare_fold() {
-        extended_ = DeviceMemory(
-            device_, checked_multiply(element_count(spec_.block.kept()),
-                                      static_cast<index_t>(size_of(spec_.block.target_type))));
+        extended_ = DeviceMemory(device_, bytes_of(spec_.block.kept(), spec_.block.target_type));
         std::vector<std::int64_t> lists;
         std::array<std::size_t, 3> begins{};
         for (std::size_t a = 0; a < 3; ++a) {
@@ -186,28 +184,28 @@ class Program : public DeviceProgram {
                         static_cast<std::int64_t>(i));
             begins[a] = lists.size();
             std::int64_t start = 0;
-            for (const auto& of_target : positions) {
+            for (const auto& target_positions : positions) {
                 lists.push_back(start);
-                start += static_cast<std::int64_t>(of_target.size());
+                start += static_cast<std::int64_t>(target_positions.size());
             }
             lists.push_back(start);
-            for (const auto& of_target : positions)
-                lists.insert(lists.end(), of_target.begin(), of_target.end());
+            for (const auto& target_positions : positions)
+                lists.insert(lists.end(), target_positions.begin(), target_positions.end());
         }
         fold_lists_ = upload(lists);
         const auto* const at = reinterpret_cast<const std::int64_t*>(fold_lists_.data());
         for (std::size_t a = 0; a < 3; ++a) {
             const auto extent = static_cast<std::size_t>(spec_.folded[static_cast<int>(a)]);
-            fold_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
+            fold_arguments_.axes[a] = {at + begins[a], at + begins[a] + extent + 1};
         }
-        fold_.extended = extended_.data();
-        fold_.extended_type = spec_.block.target_type;
-        fold_.extended_shape = spec_.block.kept();
-        fold_.target_type = spec_.folded_type;
-        fold_.target_shape = spec_.folded;
+        fold_arguments_.extended = extended_.data();
+        fold_arguments_.extended_type = spec_.block.target_type;
+        fold_arguments_.extended_shape = spec_.block.kept();
+        fold_arguments_.target_type = spec_.folded_type;
+        fold_arguments_.target_shape = spec_.folded;
     }
 
-    // Planes in runs that follow each other in the input, no longer than the cache holds.
+    // Loads contiguous planes of the input together, at most as many as the ring has slots.
     void load(const void* input, const BlockMemory& memory, cudaStream_t stream) const {
         const std::vector<index_t>& planes = spec_.gather[0];
         const auto count = static_cast<index_t>(planes.size());
@@ -224,7 +222,7 @@ class Program : public DeviceProgram {
             } else {
                 RowSource source;
                 source.pixels = {const_cast<char*>(static_cast<const char*>(input)) +
-                                     first * plane_samples * static_cast<index_t>(size_of(type)),
+                                     first * plane_samples * sample_bytes(type),
                                  type, plane_samples, spec_.source.x};
                 source.planes = run;
                 source.loaded_y = spec_.block.axes[1].loaded;
@@ -245,9 +243,9 @@ class Program : public DeviceProgram {
         const PixelType type = spec_.block.target_type;
         for (index_t begin = 0; begin < z.kept; begin += geometry_.ring) {
             RowTarget target;
-            target.pixels = {static_cast<char*>(output) +
-                                 begin * y.kept * x.kept * static_cast<index_t>(size_of(type)),
-                             type, y.kept * x.kept, x.kept};
+            target.pixels = {
+                static_cast<char*>(output) + begin * y.kept * x.kept * sample_bytes(type), type,
+                y.kept * x.kept, x.kept};
             target.planes = std::min(geometry_.ring, z.kept - begin);
             target.kept_begin_y = y.kept_begin;
             target.kept_y = y.kept;
@@ -263,23 +261,23 @@ class Program : public DeviceProgram {
     int device_;
     std::shared_ptr<Workspace> workspace_;
     BlockGeometry geometry_;
-    index_t workspace_grown_ = 0;  ///< bytes added for this program
+    index_t workspace_grown_ = 0;  ///< bytes by which this program enlarged the workspace
     std::unique_ptr<BlockTransform> transform_;
     DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
-    Fold fold_;
+    FoldArguments fold_arguments_;
 };
 
 }  // namespace
 
 std::unique_ptr<DeviceProgram> make_device_program(const DeviceProgramSpec& spec) {
     require_device(spec.device);
-    return std::make_unique<Program>(spec);
+    return std::make_unique<BlockProgram>(spec);
 }
 
 index_t good_device_length(int device, int axis, index_t least, bool complex_data,
                            Precision precision) {
     require_device(device);
-    const index_t own = own_length(device, axis, least, 1, complex_data, precision);
+    const index_t own = length_with_passes(device, axis, least, 1, complex_data, precision);
     return own > 0 ? own : good_fft_size(least, length_multiple(axis, 1, complex_data));
 }
 

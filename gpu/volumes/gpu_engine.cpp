@@ -20,11 +20,11 @@ namespace convolume::gpu {
 
 namespace {
 
-// Three tasks keep the bus and the device busy: one comes, one is computed, one leaves.
+// Three tasks keep the bus and the device busy: one is uploaded, one computed, one downloaded.
 constexpr int tasks_in_flight = 3;
-constexpr int staging_buffers = 4;  // of one task and direction
+constexpr int staging_buffers = 4;  // staging buffers of one task and direction
 
-// Factors that the planes of the taps are multiplied by for their part.
+// Returns the complex factors by which the planes of the taps are multiplied for a part.
 std::vector<double> plane_factors(const Block& block, const PartId& part,
                                   const ConstImageView& taps, bool undivided_complex) {
     const index_t first =
@@ -43,7 +43,7 @@ std::vector<double> plane_factors(const Block& block, const PartId& part,
 }
 
 class GpuEngine : public Engine {
-    // Runs `work`; when the device refuses memory, later plans get less.
+    // Runs `work`. If the device refuses memory, the limit falls, and later plans use less.
     template <class Work>
     auto with_device(const Work& work) {
         const DeviceScope scope(resources_.device);
@@ -64,7 +64,7 @@ class GpuEngine : public Engine {
 
   public:
     GpuEngine(int device, int index, index_t limit_bytes, int host_threads,
-              const MachineRates& rates, std::shared_ptr<Gate> gate)
+              const MachineRates& rates, std::shared_ptr<BusGate> gate)
         : resources_{device,
                      index,
                      std::max(1, host_threads / 2),
@@ -74,18 +74,19 @@ class GpuEngine : public Engine {
                      StagingPool(staging_buffers * tasks_in_flight),
                      {},
                      {}} {
-        const DeviceFacts facts = device_facts(device);
+        const DeviceProperties properties = device_properties(device);
         const TransferRates transfers = transfer_rates(device);
         info_.name = message("gpu:", device);
         info_.index = index;
         info_.is_gpu = info_.streams = true;
-        info_.threads = std::max(1, host_threads);  // of the host, for its share of the work
+        // host threads, for the host's share of the work
+        info_.threads = std::max(1, host_threads);
         info_.memory_limit_bytes = limit_bytes;
         info_.tasks_in_flight = tasks_in_flight;
         info_.rates = rates_.machine = rates;
         rates_.device = device;
-        rates_.memory = facts.memory_bytes_per_s * rates.gpu_pass_share;
-        rates_.multiply_adds = facts.processors * rates.gpu_multiply_adds;
+        rates_.memory = properties.memory_bytes_per_s * rates.gpu_pass_share;
+        rates_.multiply_adds = properties.processors * rates.gpu_multiply_adds;
         rates_.to_device = transfers.to_device;
         rates_.to_host = transfers.to_host;
     }
@@ -99,14 +100,14 @@ class GpuEngine : public Engine {
     index_t good_length(int axis, index_t least, int parts, bool complex_data,
                         Precision precision) const override {
         const index_t own =
-            own_length(resources_.device, axis, least, parts, complex_data, precision);
+            length_with_passes(resources_.device, axis, least, parts, complex_data, precision);
         return own > 0 ? own : Engine::good_length(axis, least, parts, complex_data, precision);
     }
 
     bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                         Precision precision) const override {
-        return own_length(resources_.device, axis, length, parts, complex_data, precision) ==
-               length;
+        return length_with_passes(resources_.device, axis, length, parts, complex_data,
+                                  precision) == length;
     }
 
     BlockCost estimate(const Block& block) const override {
@@ -134,8 +135,8 @@ class GpuEngine : public Engine {
                                          " does not run on a GPU: use the CPU"));
         return with_device([&]() -> std::shared_ptr<const EngineKernel> {
             if (block.algorithm != Algorithm::direct) return prepare_fft(block, part, taps, once);
-            const TaskStreamsPool::Lease streams = resources_.streams.take();
-            return std::make_shared<GpuKernel>(
+            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
+            return std::make_shared<GpuEngineKernel>(
                 direct_taps(block, taps, resources_.memory, streams->compute), DeviceTaps{}, true);
         });
     }
@@ -143,7 +144,7 @@ class GpuEngine : public Engine {
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override {
-        const auto* const prepared = dynamic_cast<const GpuKernel*>(&kernel);
+        const auto* const prepared = dynamic_cast<const GpuEngineKernel*>(&kernel);
         if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
         throw_if_stopped(context);
         if (block.algorithm == Algorithm::direct)
@@ -160,31 +161,30 @@ class GpuEngine : public Engine {
         const bool undivided_complex =
             is_complex(taps.type) || (block.complex_data && part.count == 1);
         const PixelType type = block.sample_type();
-        // Declared before what waits for the streams: memory outlives the work on it.
-        DevicePool::Lease workspace, spectra;
+        // Declared before the wait for the CUDA streams, so that memory outlives the work that uses
+        // it.
+        DevicePool::BorrowedMemory workspace, spectra;
         std::vector<double> factors;
         Volume folded_on_host;
-        const TaskStreamsPool::Lease lease = resources_.streams.take();
-        const TaskStreams& streams = *lease;
+        const TaskStreamsPool::BorrowedStreams borrowed_streams = resources_.streams.take();
+        const TaskStreams& streams = *borrowed_streams;
         const WaitAtEnd wait(streams);
         const auto upload = [&](char* target, const void* data, index_t bytes) {
-            check(fault_due(Fault::transfer)
+            check(fault_due(InjectedFault::transfer)
                       ? cudaErrorUnknown
                       : cudaMemcpyAsync(target, data, static_cast<std::size_t>(bytes),
                                         cudaMemcpyHostToDevice, streams.compute),
                   "copying the kernel");
         };
 
-        // In the workspace: compact taps, their factors, the part's taps. Taps that serve once stay
-        // in memory of their own, which is small.
+        // The workspace holds the compact taps, their factors and the part's taps. Taps that are
+        // used once have separate memory, which is small.
         const auto aligned = [](index_t bytes) { return round_up(bytes, DeviceMemory::alignment); };
-        const auto bytes_of = [](const ConstImageView& view) {
-            return element_count(view.shape) * static_cast<index_t>(size_of(view.type));
-        };
+        const index_t taps_bytes = bytes_of(taps.shape, taps.type);
         const index_t factors_bytes = taps.shape.z * static_cast<index_t>(sizeof(double[2]));
-        const index_t folded_at = aligned(bytes_of(taps)) + aligned(factors_bytes);
-        const index_t folded_bytes = geometry.kernel_planes * taps.shape.y * taps.shape.x *
-                                     static_cast<index_t>(size_of(type));
+        const index_t folded_at = aligned(taps_bytes) + aligned(factors_bytes);
+        const index_t folded_bytes =
+            geometry.kernel_planes * taps.shape.y * taps.shape.x * sample_bytes(type);
         const bool fold_on_device =
             folded_at + folded_bytes <= (once ? geometry.taps_bytes : geometry.workspace_bytes());
         workspace =
@@ -194,8 +194,8 @@ class GpuEngine : public Engine {
         char* part_at = workspace.get();
         if (fold_on_device) {
             factors = plane_factors(block, part, taps, undivided_complex);
-            char* const factors_at = part_at + aligned(bytes_of(taps));
-            upload(part_at, taps.data, bytes_of(taps));
+            char* const factors_at = part_at + aligned(taps_bytes);
+            upload(part_at, taps.data, taps_bytes);
             upload(factors_at, factors.data(), factors_bytes);
             PartKernel folded;
             folded.taps = part_at;
@@ -209,7 +209,8 @@ class GpuEngine : public Engine {
             make_part_kernel(folded, streams.compute);
             part_at += folded_at;
         } else {
-            // A tall kernel of many parts: folded on the host, it is as small as a part.
+            // A tall kernel of many parts is folded on the host, where the result is as small as a
+            // part.
             folded_on_host =
                 decompose::split_kernel(taps, undivided_complex, part, block.precision);
             upload(part_at, folded_on_host.view().data, folded_on_host.bytes());
@@ -220,33 +221,32 @@ class GpuEngine : public Engine {
         device_taps.shape = {geometry.kernel_planes, taps.shape.y, taps.shape.x};
         if (once) {
             streams.compute.wait();
-            return std::make_shared<GpuKernel>(workspace, device_taps, false);
+            return std::make_shared<GpuEngineKernel>(workspace, device_taps, false);
         }
         spectra = resources_.memory.take(geometry.kernel_bytes, "a kernel");
-        // cuFFT's work area may lie over the taps: it is used when they were read.
+        // cuFFT's work area may overlap the taps, because it is used after they were read.
         transform->prepare(device_taps, {nullptr, workspace.get(), spectra.get()}, streams.compute);
         streams.compute.wait();
-        return std::make_shared<GpuKernel>(spectra, device_taps, true);
+        return std::make_shared<GpuEngineKernel>(spectra, device_taps, true);
     }
 
-    ExecutionReport run(const Block& block, const GpuKernel& kernel, const BlockInput& input,
+    ExecutionReport run(const Block& block, const GpuEngineKernel& kernel, const BlockInput& input,
                         const BlockOutput& output, int task, const ExecutionContext& context) {
         return with_device([&] {
             const auto start = std::chrono::steady_clock::now();
             const TaskGathers gathers{AxisGather(input.gather[1]), AxisGather(input.gather[2])};
             const PlaneBytes pixels{
-                std::max<index_t>(1, gathers.y.extent() * gathers.x.extent() *
-                                         static_cast<index_t>(size_of(input.source.type))),
-                block.axes[1].kept * block.axes[2].kept *
-                    static_cast<index_t>(size_of(output.target.type))};
+                std::max<index_t>(
+                    1, gathers.y.extent() * gathers.x.extent() * sample_bytes(input.source.type)),
+                block.axes[1].kept * block.axes[2].kept * sample_bytes(output.target.type)};
             const BlockGeometry geometry = layout(block, pixels);
             const auto transform = make_block_transform(block, geometry, resources_.device);
-            const DevicePool::Lease workspace = [&] {
+            const DevicePool::BorrowedMemory workspace = [&] {
                 const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,
                                        geometry.workspace_bytes());
                 return resources_.memory.take(geometry.workspace_bytes(), "a workspace");
             }();
-            const TaskStreamsPool::Lease streams = resources_.streams.take();
+            const TaskStreamsPool::BorrowedStreams streams = resources_.streams.take();
             const BlockTask block_task{block,  geometry, *transform,      gathers, input,
                                        output, kernel,   workspace.get(), task};
             BlockRun block_run(resources_, *streams, block_task, context);
@@ -270,7 +270,7 @@ EngineList make_engines(const GpuOptions& options) {
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
                                     ? choose_transfer_gate(devices).gate
                                     : options.transfer_gate;
-    const auto gate = std::make_shared<Gate>(policy);
+    const auto gate = std::make_shared<BusGate>(policy);
     return make_on_devices<EngineList>(
         options, devices, [&](int device, int index, index_t limit_bytes, int host_threads) {
             return std::make_shared<GpuEngine>(device, index, limit_bytes, host_threads,

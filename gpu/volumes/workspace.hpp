@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Memory on one device that convolutions overwrite, one after another. Those that share it take it
-// once: it is as large as the largest of them needs.
+// Memory on one device that several convolutions overwrite, one after another. It is as large as
+// the largest of them needs.
 
 #include <algorithm>
 #include <memory>
@@ -18,7 +18,7 @@ class Workspace : public DeviceWorkspace {
   public:
     explicit Workspace(int device) : device_(device) {}
 
-    /// `shared`, which is on `device`, or a new one where that is null.
+    /// Returns `shared`, which is on `device`, or a new workspace if it is null.
     static std::shared_ptr<Workspace> shared_or_new(const std::shared_ptr<DeviceWorkspace>& shared,
                                                     int device) {
         if (shared) return std::static_pointer_cast<Workspace>(shared);
@@ -28,13 +28,14 @@ class Workspace : public DeviceWorkspace {
     int device() const override { return device_; }
     index_t bytes() const {
         index_t bytes = 0;
-        order_.between([&] { bytes = memory_.bytes(); });
+        order_.between_uses([&] { bytes = memory_.bytes(); });
         return bytes;
     }
-    /// Makes it at least so large. Returns by how much it has grown. Throws OutOfMemory.
+    /// Enlarges the workspace to at least `bytes`. Returns the number of bytes added. Throws
+    /// OutOfMemory.
     index_t grow(index_t bytes) {
         index_t grown = 0;
-        order_.between([&] {
+        order_.between_uses([&] {
             grown = -memory_.bytes();
             allocate(bytes);
             grown += memory_.bytes();
@@ -42,17 +43,18 @@ class Workspace : public DeviceWorkspace {
         return grown;
     }
 
-    /// Calls work(as_left), which enqueues work on `stream` that uses `bytes`, after the work of
-    /// other users. `as_left`: no other user has had them since `user` did.
+    /// Calls work(is_unchanged), which enqueues work on `stream` that uses `bytes` of the
+    /// workspace, after the work of other users. `is_unchanged`: no other user has written to it
+    /// since the last use by `user`.
     template <class Work>
     void use(const void* user, index_t bytes, cudaStream_t stream, const Work& work) {
         order_.run(stream, [&] {
-            allocate(bytes);  // it is there, unless it could not grow
-            const bool as_left = std::exchange(user_, user) == user;
-            work(as_left);
+            allocate(bytes);  // already allocated, unless growing failed
+            const bool is_unchanged = std::exchange(user_, user) == user;
+            work(is_unchanged);
         });
     }
-    /// Only while it is used: it may become larger between uses.
+    /// Valid only during use(), because the workspace may grow between uses.
     char* data() const { return memory_.data(); }
 
   private:
@@ -62,12 +64,13 @@ class Workspace : public DeviceWorkspace {
         DeviceMemory larger;
         try {
             larger = DeviceMemory(device_, bytes);
-        } catch (const OutOfMemory&) {  // beside the old
+            // there is no room for the old and the new memory together
+        } catch (const OutOfMemory&) {
             memory_ = {};
             larger = DeviceMemory(device_, bytes);
         }
         larger.clear();
-        memory_ = std::move(larger);  // freeing waits for what uses the old
+        memory_ = std::move(larger);  // freeing waits for the work that uses the old memory
     }
 
     int device_;

@@ -133,7 +133,7 @@ class CONVOLUME_API StopScope {
     bool stop_requested() const noexcept;
 
   private:
-    friend class OnStop;
+    friend class StopCallbacks;
     std::stop_token stop_;
     const StopScope* outer_;
 };

@@ -71,7 +71,7 @@ TEST_CASE("samples in 16 bits of which the mean is known") {
             INFO(count << " samples, on average " << mean);
             const auto all = static_cast<float>(count);
             const bool few = count <= 1 << 12;
-            check(ShortFormat::of_mean(count, mean), mean * (few ? std::sqrt(all) : all),
+            check(ShortFormat::for_mean(count, mean), mean * (few ? std::sqrt(all) : all),
                   few ? 13 : 11, std::ldexp(static_cast<double>(mean), few ? -10 : -9), random);
         }
 }

@@ -59,8 +59,8 @@ void check_length(index_t length, testing::Random& random) {
     Buffer scratch(ColumnFft<Real>::scratch_samples(length) * index_t{sizeof(Complex)});
 
     const ColumnFft<Real> fft(length);
-    const typename ColumnFft<Real>::Source from{source.data(), stride, count, begin};
-    const typename ColumnFft<Real>::Target to{target.data(), out_stride, first, kept};
+    const typename ColumnFft<Real>::InputColumns from{source.data(), stride, count, begin};
+    const typename ColumnFft<Real>::OutputColumns to{target.data(), out_stride, first, kept};
     if (inverse)
         fft.inverse(from, to, columns, scratch.as<Complex>());
     else

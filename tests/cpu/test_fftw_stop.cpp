@@ -17,7 +17,7 @@ TEMPLATE_TEST_CASE("a stop ends the measuring of transforms", "", float, double)
     constexpr index_t length = 98304, count = 16, distance = length + 34;
     std::vector<TestType> rows(count * distance);
     std::vector<std::complex<TestType>> spectra(count * distance);
-    const Transforms transforms{length, count, 1, distance, 1, distance};
+    const TransformBatch transforms{length, count, 1, distance, 1, distance};
     std::stop_source source;
     const StopScope scope(source.get_token());
     Clock::time_point asked;
@@ -26,8 +26,9 @@ TEMPLATE_TEST_CASE("a stop ends the measuring of transforms", "", float, double)
         asked = Clock::now();
         source.request_stop();
     });
-    CHECK_THROWS_AS(FftPlan<TestType>(transforms, rows.data(), spectra.data(), Effort::measured),
-                    Cancelled);
+    CHECK_THROWS_AS(
+        FftPlan<TestType>(transforms, rows.data(), spectra.data(), PlanningEffort::measured),
+        Cancelled);
     const std::chrono::duration<double> took = Clock::now() - asked;
     INFO("it went on for " << took.count() << " s");
     CHECK(took.count() < 1);
@@ -40,6 +41,6 @@ TEST_CASE("planning in a scope that was stopped does not begin") {
     std::vector<float> row(66);
     std::vector<std::complex<float>> spectrum(34);
     CHECK_THROWS_AS(
-        FftPlan<float>({64, 1, 1, 66, 1, 34}, row.data(), spectrum.data(), Effort::quick),
+        FftPlan<float>({64, 1, 1, 66, 1, 34}, row.data(), spectrum.data(), PlanningEffort::quick),
         Cancelled);
 }

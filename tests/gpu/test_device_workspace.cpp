@@ -316,9 +316,9 @@ TEST_CASE("workspace: where there is no room for more, users get theirs again", 
     workspace.use(&stream, 4096, stream, look);
     CHECK(!left);
     if (!gpu::has_fault_injection) return;
-    gpu::inject_fault(gpu::Fault::allocation, 1);
+    gpu::inject_fault(gpu::InjectedFault::allocation, 1);
     CHECK(workspace.grow(16384) == 8192);
-    gpu::inject_fault(gpu::Fault::none, 0);
+    gpu::inject_fault(gpu::InjectedFault::none, 0);
     CHECK(contents(16384) == std::vector<char>(16384, 0));
 }
 

@@ -15,11 +15,11 @@ FilterCost chosen(index_t taps, index_t filters, index_t outputs, bool complex_d
     FilterRates rates;
     rates.processors = 132;
     rates.memory_bytes_per_s = 4.08e12;
-    FilterWork work;
-    work.taps = taps;
-    work.filters = filters;
-    work.complex_data = complex_data;
-    const auto cost = estimate_device_filters(work, 1, outputs, rates);
+    FilterSpec spec;
+    spec.taps = taps;
+    spec.filters = filters;
+    spec.complex_data = complex_data;
+    const auto cost = estimate_device_filters(spec, 1, outputs, rates);
     REQUIRE(cost);
     return *cost;
 }

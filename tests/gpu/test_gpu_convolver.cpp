@@ -143,9 +143,9 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan", "[gpu]"
     for (const int countdown : {1, 2}) {
         const Convolver convolver =
             ConvolverFactory::make(c.image_shape, psf.view(), c.options, engines);
-        gpu::inject_fault(gpu::Fault::allocation, countdown);
+        gpu::inject_fault(gpu::InjectedFault::allocation, countdown);
         const std::string wrong = defect(c, convolver);
-        gpu::inject_fault(gpu::Fault::none, 0);
+        gpu::inject_fault(gpu::InjectedFault::none, 0);
         CHECK(wrong == "");
     }
 }

@@ -116,7 +116,8 @@ TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it wo
     const BlockCase c = plain_case(random, {12, 20, 24}, {3, 5, 4}, Precision::float32);
     const Volume source = to_volume(c.source, c.source_type), taps = c.taps_volume();
     Volume target(c.block.kept(), PixelType::float32);
-    for (const gpu::Fault fault : {gpu::Fault::allocation, gpu::Fault::transfer})
+    for (const gpu::InjectedFault fault :
+         {gpu::InjectedFault::allocation, gpu::InjectedFault::transfer})
         for (const int countdown : {1, 2}) {
             const auto engine = gpu_engine();
             const auto run = [&] {
@@ -125,11 +126,11 @@ TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it wo
                                  0, {});
             };
             gpu::inject_fault(fault, countdown);
-            if (fault == gpu::Fault::allocation)
+            if (fault == gpu::InjectedFault::allocation)
                 CHECK_THROWS_AS(run(), OutOfMemory);
             else
                 CHECK_THROWS_AS(run(), DeviceFailure);
-            gpu::inject_fault(gpu::Fault::none, 0);
+            gpu::inject_fault(gpu::InjectedFault::none, 0);
             poison(target.view());
             run();
             CHECK(compare(c.expected(), to_array(target.view())).within(Precision::float32));

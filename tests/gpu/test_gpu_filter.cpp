@@ -75,17 +75,17 @@ TEST_CASE("GPU filters: results do not depend on the segment", "[gpu]") {
     const index_t samples = 100000, taps = 100, filters = 3;
     const auto signal = random_floats(2 * samples, 3), bank = random_floats(2 * taps * filters, 4);
     for (const bool complex_data : {false, true}) {
-        FilterWork work;
-        work.filters = filters;
-        work.taps = taps;
-        work.complex_data = complex_data;
+        FilterSpec spec;
+        spec.filters = filters;
+        spec.taps = taps;
+        spec.complex_data = complex_data;
         const SampleRange range{0, samples + taps - 1};
         std::vector<std::complex<double>> first;
         for (const index_t segment : {256, 512, 1024, 2048, 4096, 8192, 16384, 20000, 262144}) {
-            work.method = FilterMethod::overlap_save;
-            work.segment = segment;
-            REQUIRE(engine().estimate(work, 1, range.count()));
-            const auto prepared = engine().prepare(work, bank.data());
+            spec.method = FilterMethod::overlap_save;
+            spec.segment = segment;
+            REQUIRE(engine().estimate(spec, 1, range.count()));
+            const auto prepared = engine().prepare(spec, bank.data());
             const index_t width = complex_data ? 2 : 1;
             std::vector<float> made(static_cast<std::size_t>(filters * range.count() * width),
                                     std::nanf(""));
@@ -94,7 +94,7 @@ TEST_CASE("GPU filters: results do not depend on the segment", "[gpu]") {
             result.data = made.data();
             result.filter_stride = range.count();
             result.signal_stride = filters * range.count();
-            engine().filter(work, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
+            engine().filter(spec, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
             Row row;
             for (const float value : made) row.emplace_back(value);
             if (first.empty()) first = row;
@@ -110,14 +110,14 @@ TEST_CASE("GPU filters: the largest of a long signal", "[gpu]") {
     auto signal = random_floats(samples, 5);
     signal[3141592] = 1000;
     const float taps[] = {0, 0, 1};  // a delay of two samples
-    FilterWork work;
-    work.taps = 3;
-    work.window = {WindowPost::Kind::peak, samples + 2};
-    const auto cost = engine().estimate(work, 1, samples + 2);
+    FilterSpec spec;
+    spec.taps = 3;
+    spec.window = {WindowPost::Kind::peak, samples + 2};
+    const auto cost = engine().estimate(spec, 1, samples + 2);
     REQUIRE(cost);
-    work.method = cost->method;
-    work.segment = cost->segment;
-    const auto prepared = engine().prepare(work, taps);
+    spec.method = cost->method;
+    spec.segment = cost->segment;
+    const auto prepared = engine().prepare(spec, taps);
     float value = 0;
     index_t position = 0;
     FilterResult result;
@@ -125,7 +125,7 @@ TEST_CASE("GPU filters: the largest of a long signal", "[gpu]") {
     result.data = &value;
     result.peak_positions = &position;
     result.filter_stride = result.signal_stride = 1;
-    engine().filter(work, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
+    engine().filter(spec, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
     CHECK(position == 3141594);
     CHECK(std::abs(value - 1000) < 1e-2f);
 }
@@ -135,12 +135,12 @@ TEST_CASE("GPU filters: failures of the device are told, and the next call works
     NEEDS_FAULT_INJECTION();
     const index_t samples = 300000;
     const auto signal = random_floats(samples, 6), bank = random_floats(50, 7);
-    FilterWork work;
-    work.taps = 50;
-    const auto cost = engine().estimate(work, 1, samples);
-    work.method = cost->method;
-    work.segment = cost->segment;
-    const auto prepared = engine().prepare(work, bank.data());
+    FilterSpec spec;
+    spec.taps = 50;
+    const auto cost = engine().estimate(spec, 1, samples);
+    spec.method = cost->method;
+    spec.segment = cost->segment;
+    const auto prepared = engine().prepare(spec, bank.data());
     std::vector<float> made(static_cast<std::size_t>(samples));
     FilterResult result;
     result.range = {0, samples};
@@ -148,16 +148,16 @@ TEST_CASE("GPU filters: failures of the device are told, and the next call works
     result.filter_stride = result.signal_stride = samples;
     const SignalView view{signal.data(), 1, samples, 0, samples};
     for (const int countdown : {1, 2}) {
-        gpu::inject_fault(gpu::Fault::transfer, countdown);
-        CHECK_THROWS_AS(engine().filter(work, *prepared, view, result, {}), Error);
-        gpu::inject_fault(gpu::Fault::none, 0);
+        gpu::inject_fault(gpu::InjectedFault::transfer, countdown);
+        CHECK_THROWS_AS(engine().filter(spec, *prepared, view, result, {}), Error);
+        gpu::inject_fault(gpu::InjectedFault::none, 0);
     }
     std::stop_source stop;
     stop.request_stop();
     ExecutionContext stopped;
     stopped.stop = stop.get_token();
-    CHECK_THROWS_AS(engine().filter(work, *prepared, view, result, stopped), Cancelled);
-    engine().filter(work, *prepared, view, result, {});
+    CHECK_THROWS_AS(engine().filter(spec, *prepared, view, result, stopped), Cancelled);
+    engine().filter(spec, *prepared, view, result, {});
     Row got, taps, x;
     for (index_t i = 0; i < 1000; ++i) got.emplace_back(made[static_cast<std::size_t>(i)]);
     for (const float tap : bank) taps.emplace_back(tap);

@@ -36,25 +36,25 @@ TEST_CASE("GPU filters: a caller's function, real", "[gpu]") {
             bank(static_cast<std::size_t>(filters * taps));
         for (auto* values : {&signal, &bank})
             for (float& value : *values) value = static_cast<float>(random.uniform() - 0.5);
-        FilterWork work;
-        work.filters = filters;
-        work.taps = taps;
-        work.function = device_sample_function<float>(Slope{}, 1, 1);
+        FilterSpec spec;
+        spec.filters = filters;
+        spec.taps = taps;
+        spec.function = device_sample_function<float>(Slope{}, 1, 1);
         const auto engines = gpu::make_filter_engines();
         const SampleRange range{3, samples + taps - 2};
-        const auto cost = engines[0]->estimate(work, 1, range.count());
+        const auto cost = engines[0]->estimate(spec, 1, range.count());
         REQUIRE(cost);
-        work.method = cost->method;
-        work.segment = cost->segment;
+        spec.method = cost->method;
+        spec.segment = cost->segment;
         INFO(taps << " taps, " << cost->description);
-        const auto prepared = engines[0]->prepare(work, bank.data());
+        const auto prepared = engines[0]->prepare(spec, bank.data());
         std::vector<float> made(static_cast<std::size_t>(filters * range.count()), NAN);
         FilterResult result;
         result.range = range;
         result.data = made.data();
         result.filter_stride = range.count();
         result.signal_stride = filters * range.count();
-        engines[0]->filter(work, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
+        engines[0]->filter(spec, *prepared, {signal.data(), 1, samples, 0, samples}, result, {});
 
         for (index_t f = 0; f < filters; ++f) {
             Row taps_of, x, want, got;
@@ -82,12 +82,12 @@ TEST_CASE("GPU filters: a caller's function of complex data, in device memory", 
         for (auto& value : *values)
             value = {static_cast<float>(random.uniform() - 0.5),
                      static_cast<float>(random.uniform() - 0.5)};
-    FilterWork work;
-    work.taps = taps;
-    work.complex_data = true;
-    work.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
+    FilterSpec spec;
+    spec.taps = taps;
+    spec.complex_data = true;
+    spec.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
     const SampleRange range{0, samples};
-    const auto program = gpu::make_device_filter_program(0, work, bank.data(), 1, samples);
+    const auto program = gpu::make_device_filter_program(0, spec, bank.data(), 1, samples);
     gpu::Complex<float>* source = nullptr;
     float* target = nullptr;
     REQUIRE(cudaMalloc(&source, samples * sizeof(*source)) == cudaSuccess);

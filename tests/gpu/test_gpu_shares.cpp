@@ -12,8 +12,8 @@ using namespace convolume::testing;
 TEST_CASE("shares: of a limit that is given, each has its part") {
     GpuOptions options;
     options.memory_limit_bytes = 1000;
-    CHECK(gpu::shares_of({0, 1, 0}, 0) == 2);
-    CHECK(gpu::shares_of({0, 1, 0}, 1) == 1);
+    CHECK(gpu::occurrences_of({0, 1, 0}, 0) == 2);
+    CHECK(gpu::occurrences_of({0, 1, 0}, 1) == 1);
     CHECK(gpu::device_limit(options, {0, 1}, 1) == 1000);
     CHECK(gpu::device_limit(options, {0, 0}, 0) == 500);
     CHECK(gpu::device_limit(options, {0, 1, 0, 0}, 0) == 333);

@@ -73,7 +73,7 @@ TEST_CASE("chunks of a range reunite, and hold whole windows or parts of one") {
             const ResultChunk chunk = chunks[i];
             good = good && chunk.results.count() >= 1 && chunk.results.count() <= longest &&
                    chunk.results.end <= range.end && chunk.stored >= 1;
-            if (chunks.parts() > 1) {
+            if (chunks.chunks_per_window() > 1) {
                 good = good && chunk.results.begin == result && chunk.stored == 1 &&
                        chunk.first_stored == (result - range.begin) / step;
                 result = chunk.results.end;

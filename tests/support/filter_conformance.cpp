@@ -30,7 +30,7 @@ std::shared_ptr<const SampleFunction> make_function(FunctionKind kind) {
 }
 
 struct FilterCase {
-    FilterWork work;
+    FilterSpec spec;
     FunctionKind function = FunctionKind::none;
     std::vector<Row> signals;
     std::vector<Row> bank;
@@ -41,11 +41,11 @@ struct FilterCase {
     bool positions = false;
 
     std::string describe() const {
-        return message(to_string(work.method), " segment ", work.segment, ", ", signals.size(),
+        return message(to_string(spec.method), " segment ", spec.segment, ", ", signals.size(),
                        " signals of ", signals[0].size(), " (", first, " + ", count, " given), ",
-                       work.filters, " filters of ", work.taps, ", ", to_string(work.sample_type()),
-                       work.power ? " power" : "", " function ", static_cast<int>(function),
-                       " window ", to_string(work.window), ", results ", range.begin, ":",
+                       spec.filters, " filters of ", spec.taps, ", ", to_string(spec.sample_type()),
+                       spec.power ? " power" : "", " function ", static_cast<int>(function),
+                       " window ", to_string(spec.window), ", results ", range.begin, ":",
                        range.end, ", gap ", gap);
     }
 
@@ -61,14 +61,14 @@ struct FilterCase {
             else if (function == FunctionKind::magnitude)
                 out.push_back(std::abs(*y));
             else
-                out.push_back(work.power ? std::norm(*y) : *y);
+                out.push_back(spec.power ? std::norm(*y) : *y);
         }
         return out;
     }
     /// The size of errors: that of filtered random data, put through the same.
     double size(std::size_t s, std::size_t f) const {
         const double y = level(bank[f], signals[s]);
-        return work.power ? 3 * y * y : function == FunctionKind::linear ? 2.5 * y : y;
+        return spec.power ? 3 * y * y : function == FunctionKind::linear ? 2.5 * y : y;
     }
 };
 
@@ -84,71 +84,71 @@ Row random_row(Random& random, index_t count, bool complex) {
     return row;
 }
 
-FilterCase random_case(Random& random, const FilterWorkFilter& can) {
+FilterCase random_case(Random& random, const FilterSpecPredicate& can) {
     FilterCase c;
     do {
         c = {};
-        FilterWork& work = c.work;
-        work.complex_data = random.chance(0.5);
-        work.precision = random.chance(0.6) ? Precision::float32 : Precision::float64;
-        work.filters = random.pick<index_t>({1, 1, 2, 3, 5, 8});
-        work.taps = random.chance(0.2)   ? 1
+        FilterSpec& spec = c.spec;
+        spec.complex_data = random.chance(0.5);
+        spec.precision = random.chance(0.6) ? Precision::float32 : Precision::float64;
+        spec.filters = random.pick<index_t>({1, 1, 2, 3, 5, 8});
+        spec.taps = random.chance(0.2)   ? 1
                     : random.chance(0.7) ? random.integer(1, 99)
                                          : random.integer(100, 1500);
         const double post = random.uniform();
-        work.power = post < 0.2;
+        spec.power = post < 0.2;
         if (post > 0.8) {
             c.function = random.chance(0.5) ? FunctionKind::linear : FunctionKind::magnitude;
-            if (work.complex_data)
-                work.function = work.precision == Precision::float32
+            if (spec.complex_data)
+                spec.function = spec.precision == Precision::float32
                                     ? make_function<std::complex<float>>(c.function)
                                     : make_function<std::complex<double>>(c.function);
             else
-                work.function = work.precision == Precision::float32
+                spec.function = spec.precision == Precision::float32
                                     ? make_function<float>(c.function)
                                     : make_function<double>(c.function);
         }
         const double window = random.uniform();
-        if (window < 0.15) work.window.kind = WindowPost::Kind::decimate;
-        if (window > 0.75 && !is_complex(work.result_type()))
-            work.window.kind = WindowPost::Kind::peak;
-        if (work.window.kind != WindowPost::Kind::none)
-            work.window.length = random.pick<index_t>({1, 2, 7, 32, 100, 777, 20000});
-        work.method =
+        if (window < 0.15) spec.window.kind = WindowPost::Kind::decimate;
+        if (window > 0.75 && !is_complex(spec.result_type()))
+            spec.window.kind = WindowPost::Kind::peak;
+        if (spec.window.kind != WindowPost::Kind::none)
+            spec.window.length = random.pick<index_t>({1, 2, 7, 32, 100, 777, 20000});
+        spec.method =
             random.pick({FilterMethod::automatic, FilterMethod::direct, FilterMethod::overlap_save,
                          FilterMethod::overlap_add, FilterMethod::partitioned});
-        if (random.chance(0.5) && work.method != FilterMethod::direct)
-            work.segment = random.chance(0.5)
+        if (random.chance(0.5) && spec.method != FilterMethod::direct)
+            spec.segment = random.chance(0.5)
                                ? index_t{1} << random.integer(4, 13)
-                               : random.integer(random.chance(0.1) ? 2 : work.taps + work.taps / 8,
-                                                3 * work.taps + 100);
-    } while (can && !can(c.work));
+                               : random.integer(random.chance(0.1) ? 2 : spec.taps + spec.taps / 8,
+                                                3 * spec.taps + 100);
+    } while (can && !can(c.spec));
 
     const index_t samples = random.chance(0.6) ? random.integer(1, 99)
-                            : random.chance(0.8) || c.work.filters * c.work.taps > 500
+                            : random.chance(0.8) || c.spec.filters * c.spec.taps > 500
                                 ? random.integer(100, 3000)
                                 : random.integer(3000, 30000);
     c.first = random.chance(0.5) ? 0 : random.integer(0, samples - 1);
     c.count = random.chance(0.5) ? samples - c.first : random.integer(0, samples - c.first);
-    const bool tiny = samples < 1000 && c.work.taps < 100;
+    const bool tiny = samples < 1000 && c.spec.taps < 100;
     const index_t signals = tiny ? random.pick<index_t>({1, 1, 2, 3, 17}) : 1;
     c.gap = random.pick<index_t>({0, 1, 5});
     for (index_t s = 0; s < signals; ++s) {
-        Row row = random_row(random, samples, c.work.complex_data);
+        Row row = random_row(random, samples, c.spec.complex_data);
         for (index_t i = 0; i < samples; ++i)
             if (i < c.first || i >= c.first + c.count) row[static_cast<std::size_t>(i)] = 0;
         c.signals.push_back(std::move(row));
     }
-    for (index_t f = 0; f < c.work.filters; ++f)
-        c.bank.push_back(random_row(random, c.work.taps, c.work.complex_data));
-    const index_t full = samples + c.work.taps - 1;
+    for (index_t f = 0; f < c.spec.filters; ++f)
+        c.bank.push_back(random_row(random, c.spec.taps, c.spec.complex_data));
+    const index_t full = samples + c.spec.taps - 1;
     if (random.chance(0.4)) {
         c.range = {0, full};
     } else {  // also beyond the result's ends
         c.range.begin = random.integer(-10, full - 1);
         c.range.end = random.integer(c.range.begin + 1, full + 10);
     }
-    c.positions = c.work.window.kind == WindowPost::Kind::peak && random.chance(0.8);
+    c.positions = c.spec.window.kind == WindowPost::Kind::peak && random.chance(0.8);
     return c;
 }
 
@@ -209,8 +209,8 @@ class GuardedRows {
 /// What is wrong with one result, or nothing.
 std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedRows& results,
                    const index_t* positions) {
-    const auto windows = windows_of(c.work.window, c.range.count());
-    const bool peaks = c.work.window.kind == WindowPost::Kind::peak;
+    const auto windows = windows_of(c.spec.window, c.range.count());
+    const bool peaks = c.spec.window.kind == WindowPost::Kind::peak;
     for (std::size_t s = 0; s < c.signals.size(); ++s)
         for (std::size_t f = 0; f < c.bank.size(); ++f) {
             const index_t row = static_cast<index_t>(s * c.bank.size() + f);
@@ -231,7 +231,7 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
                 if (n < c.range.begin + windows[w].begin || n >= c.range.begin + windows[w].end)
                     return message("the peak of window ", w, " is said to be at ", n);
                 const double there = all[static_cast<std::size_t>(n - c.range.begin)].real();
-                if (largest - there > 30 * filter_tolerance(c.work.precision) *
+                if (largest - there > 30 * filter_tolerance(c.spec.precision) *
                                           std::max(c.size(s, f), std::abs(largest)))
                     return message("the peak of window ", w, " is ", largest, ", but ", there,
                                    " at ", n);
@@ -240,7 +240,7 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
             // Errors of a few samples lie further from the mean than those of many.
             const double few = 1 + 2 / std::sqrt(static_cast<double>(want.size()));
             const double allowed =
-                few * (c.work.power ? 2 : 1) * filter_tolerance(c.work.precision);
+                few * (c.spec.power ? 2 : 1) * filter_tolerance(c.spec.precision);
             if (!(error < allowed))
                 return message("signal ", s, " filter ", f, ": error ", error, " of ", allowed);
         }
@@ -250,7 +250,7 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
 
 std::string run_case(FilterEngine& engine, const FilterCase& c) {
     const auto signals = static_cast<index_t>(c.signals.size());
-    GuardedRows signal(c.work.sample_type(), signals, c.count, c.gap);
+    GuardedRows signal(c.spec.sample_type(), signals, c.count, c.gap);
     for (index_t s = 0; s < signals; ++s)
         for (index_t i = 0; i < c.count; ++i)
             signal.set(
@@ -258,24 +258,24 @@ std::string run_case(FilterEngine& engine, const FilterCase& c) {
                 c.signals[static_cast<std::size_t>(s)][static_cast<std::size_t>(c.first + i)]);
     std::shared_ptr<const PreparedFilters> prepared;
     {
-        GuardedRows bank(c.work.sample_type(), c.work.filters, c.work.taps, 0);
-        for (index_t f = 0; f < c.work.filters; ++f)
-            for (index_t k = 0; k < c.work.taps; ++k)
+        GuardedRows bank(c.spec.sample_type(), c.spec.filters, c.spec.taps, 0);
+        for (index_t f = 0; f < c.spec.filters; ++f)
+            for (index_t k = 0; k < c.spec.taps; ++k)
                 bank.set(f, k, c.bank[static_cast<std::size_t>(f)][static_cast<std::size_t>(k)]);
-        prepared = engine.prepare(c.work, bank.data());  // taps need not outlive the call
+        prepared = engine.prepare(c.spec, bank.data());  // taps need not outlive the call
     }
     std::vector<Row> values;
     for (std::size_t s = 0; s < c.signals.size(); ++s)
         for (std::size_t f = 0; f < c.bank.size(); ++f) values.push_back(c.values(s, f));
-    const index_t stored = c.work.window.stored(c.range.count());
+    const index_t stored = c.spec.window.stored(c.range.count());
     for (int execution = 1; execution <= 2; ++execution) {
-        GuardedRows results(c.work.result_type(), signals * c.work.filters, stored, c.gap);
+        GuardedRows results(c.spec.result_type(), signals * c.spec.filters, stored, c.gap);
         std::vector<index_t> positions(
-            static_cast<std::size_t>(signals * c.work.filters * results.stride()), -12345);
+            static_cast<std::size_t>(signals * c.spec.filters * results.stride()), -12345);
         index_t* const given = c.positions ? positions.data() : nullptr;
         engine.filter(
-            c.work, *prepared, {signal.data(), signals, signal.stride(), c.first, c.count},
-            {c.range, results.data(), given, c.work.filters * results.stride(), results.stride()},
+            c.spec, *prepared, {signal.data(), signals, signal.stride(), c.first, c.count},
+            {c.range, results.data(), given, c.spec.filters * results.stride(), results.stride()},
             {});
         const std::string wrong = defect(c, values, results, given);
         if (!wrong.empty()) return message("execution ", execution, ": ", wrong);
@@ -286,22 +286,22 @@ std::string run_case(FilterEngine& engine, const FilterCase& c) {
 }  // namespace
 
 void check_filter_engine(FilterEngine& engine, std::uint64_t seed, int cases,
-                         const FilterWorkFilter& can) {
+                         const FilterSpecPredicate& can) {
     int failures = 0;
     int done = 0;
     for (int n = 0; done < cases && n < 4 * cases && failures < 5; ++n) {
         Random random(seed, static_cast<std::uint64_t>(n));
         FilterCase c = random_case(random, can);
         const auto signals = static_cast<index_t>(c.signals.size());
-        auto cost = engine.estimate(c.work, signals, c.range.count());
-        if (!cost && c.work.segment != 0) {
-            c.work.segment = 0;
-            cost = engine.estimate(c.work, signals, c.range.count());
+        auto cost = engine.estimate(c.spec, signals, c.range.count());
+        if (!cost && c.spec.segment != 0) {
+            c.spec.segment = 0;
+            cost = engine.estimate(c.spec, signals, c.range.count());
         }
         if (!cost) continue;
         ++done;
-        c.work.method = cost->method;
-        c.work.segment = cost->segment;
+        c.spec.method = cost->method;
+        c.spec.segment = cost->segment;
         std::string wrong;
         try {
             wrong = run_case(engine, c);

@@ -12,11 +12,11 @@ namespace convolume::testing {
 
 /// Whether an engine is expected to do some work: its types, posts and windows; methods and
 /// segments that it does not have are left out by its own estimates.
-using FilterWorkFilter = std::function<bool(const FilterWork&)>;
+using FilterSpecPredicate = std::function<bool(const FilterSpec&)>;
 
 /// `cases` random banks, signals and ranges, each executed twice, against sums in double precision.
 void check_filter_engine(FilterEngine& engine, std::uint64_t seed, int cases,
-                         const FilterWorkFilter& can = {});
+                         const FilterSpecPredicate& can = {});
 
 /// Relative L2 error of a result: of the size that the oracle gives it, or of what random data
 /// would have (`floor`), should that be more.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The arguments of the CUDA kernels of sums in space, and how thread blocks share an image.
+// The arguments of the CUDA kernels of direct sums in space, and how thread blocks share an image.
 //
-// Samples are stored as widely as sums reach: output (z, y, x) is the sum of samples (z + k, y + i,
-// x + j) times flipped taps (k, i, j), and nothing has to be asked about borders.
+// Samples include all those that sums need beyond the outputs. Output (z, y, x) is the sum of
+// samples (z + k, y + i, x + j) times flipped taps (k, i, j), so that the sums need no checks at
+// borders.
 
 #include <type_traits>
 
@@ -12,7 +13,7 @@
 
 namespace convolume::gpu {
 
-/// Samples that are read and written together.
+/// Bytes of samples that are read and written together: a pack.
 inline constexpr int pack_bytes = 16;
 template <class T>
 inline constexpr int pack_size = pack_bytes / static_cast<int>(sizeof(T));
@@ -25,9 +26,10 @@ CONVOLUME_CONSTEXPR index_t packs_of(index_t samples) {
     return (samples + pack_size<T> - 1) / pack_size<T>;
 }
 
-/// A thread block computes a tile of outputs: each thread a pack in each of some rows of some
-/// planes, so that a sample in a register serves many sums. The packs of a warp follow each other.
-struct DirectTile {
+/// The outputs of a thread block. Each thread computes one pack in each of some rows of some
+/// planes, so that a sample in a register is used in many sums. The packs of a warp are
+/// consecutive.
+struct DirectShape {
     static constexpr int lanes = 32, warps = 8, threads = lanes * warps;
     static constexpr int thread_rows = 4, planes = 2;
     static constexpr int rows = thread_rows * warps;
@@ -35,14 +37,14 @@ struct DirectTile {
     static constexpr index_t sums_bytes = index_t{threads} * thread_rows * planes * pack_bytes;
 };
 
-/// Taps, divided into tap groups of `width` × `height` whose products are summed by unrolled code.
-/// Zeros fill the last groups, so that a NaN spreads as far as they do. In memory: planes, groups
-/// along y, groups along x, a group's rows of whole packs.
+/// Layout of taps in tap groups of `width` × `height` whose products are summed by unrolled code.
+/// Zeros fill the last groups, so that a NaN spreads as far as the groups. The order in memory is
+/// planes, groups along y, groups along x, and a group's rows of whole packs.
 struct TapLayout {
     int width = 1, height = 1;
     index_t groups_y = 1, groups_x = 1, planes = 1;
 
-    /// Rows and packs of samples that a sum reads beyond its own.
+    /// Return the rows and packs of samples that a sum reads after its own.
     index_t reach_y() const { return height * groups_y - 1; }
     template <class T>
     index_t reach_packs() const {
@@ -52,18 +54,18 @@ struct TapLayout {
     index_t packs() const {
         return planes * groups_y * groups_x * height * packs_of<T>(width);
     }
-    /// Whether they are ConstantTaps; else GlobalTaps.
+    /// Whether the taps are ConstantTaps; otherwise they are GlobalTaps.
     template <class T>
     bool are_constant() const;
 };
 
-/// Widened planes in device memory: plane p in slot (first_slot + p) mod ring.
+/// Widened planes in device memory: plane p is in slot (first_slot + p) mod ring.
 template <class T>
 struct DirectSamples {
     const Pack<T>* data = nullptr;
     index_t plane_packs = 0, row_packs = 0, rows = 0;
     index_t first_slot = 0, ring = 1;
-    index_t last_row = 0, last_pack = 0;  ///< the last thread's first output
+    index_t last_row = 0, last_pack = 0;  ///< first output of the last thread
     int reach_rows = 0, reach_packs = 0;
 };
 
@@ -78,8 +80,8 @@ struct GlobalTaps {
     }
 };
 
-/// Taps among the parameters of a launch, which are constant memory of its own: launches side by
-/// side do not share any. A launch takes 4 KiB of parameters.
+/// Taps among the parameters of a launch, which are in constant memory. Concurrent launches have
+/// separate copies. A launch has room for 4 KiB of parameters.
 template <class T>
 struct ConstantTaps {
     static constexpr index_t capacity = 232;
@@ -96,29 +98,29 @@ bool TapLayout::are_constant() const {
     return packs<T>() <= ConstantTaps<T>::capacity;
 }
 
-/// Sums for `planes` planes of outputs.
+/// Arguments for the sums of `planes` planes of outputs.
 template <class T, class Taps = GlobalTaps<T>>
 struct DirectJob {
     DirectSamples<T> samples;
     Taps taps;
     int kernel_planes = 1, groups_y = 1, groups_x = 1;
-    /// Tap groups whose products are summed before they join the total, because the error of a sum
-    /// grows with its length; 0: all of them.
+    /// Tap groups whose products are summed before they are added to the total, because the error
+    /// of a sum grows with its length; 0: all tap groups.
     int groups_per_sum = 0;
     index_t planes = 1, kept_y = 1, kept_x = 1;
-    index_t tiles_y = 1, tiles_x = 1;
+    index_t blocks_y = 1, blocks_x = 1;
     PixelRows target;
-    bool whole_packs = false;  ///< the target takes packs as they are
+    bool whole_packs = false;  ///< packs are stored without conversion
     T add{};
     unsigned long long* clamped = nullptr;
 };
 
 static_assert(sizeof(DirectJob<Complex<double>, ConstantTaps<Complex<double>>>) <= 4096);
 
-/// Fills in the layout's taps and what kept_y × kept_x outputs take.
+/// Sets the members that depend on the layout of taps and on the kept_y × kept_x outputs.
 template <class T, class Taps>
 void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, DirectJob<T, Taps>& job) {
-    constexpr index_t longest_sum = 256;  // of products
+    constexpr index_t longest_sum = 256;  // products in a sum
     job.kernel_planes = static_cast<int>(layout.planes);
     job.groups_y = static_cast<int>(layout.groups_y);
     job.groups_x = static_cast<int>(layout.groups_x);
@@ -127,36 +129,36 @@ void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, Direct
         job.groups_per_sum = static_cast<int>(ceil_div(longest_sum, group));
     job.kept_y = kept_y;
     job.kept_x = kept_x;
-    job.tiles_y = ceil_div(kept_y, index_t{DirectTile::rows});
-    job.tiles_x = ceil_div(packs_of<T>(kept_x), index_t{DirectTile::lanes});
-    job.samples.last_row = (kept_y - 1) / DirectTile::thread_rows * DirectTile::thread_rows;
+    job.blocks_y = ceil_div(kept_y, index_t{DirectShape::rows});
+    job.blocks_x = ceil_div(packs_of<T>(kept_x), index_t{DirectShape::lanes});
+    job.samples.last_row = (kept_y - 1) / DirectShape::thread_rows * DirectShape::thread_rows;
     job.samples.last_pack = packs_of<T>(kept_x) - 1;
     job.samples.reach_rows = static_cast<int>(layout.reach_y());
     job.samples.reach_packs = static_cast<int>(layout.reach_packs<T>());
 }
 
-/// Thread blocks that a job takes.
+/// Returns the thread blocks that a job needs.
 template <class T, class Taps>
-index_t tiles(const DirectJob<T, Taps>& job) {
-    return job.tiles_x * job.tiles_y * ceil_div(job.planes, index_t{DirectTile::planes});
+index_t thread_blocks(const DirectJob<T, Taps>& job) {
+    return job.blocks_x * job.blocks_y * ceil_div(job.planes, index_t{DirectShape::planes});
 }
 
 /// The real type of a sample.
 template <class T>
-struct RealPart {
+struct RealTypeOf {
     using type = T;
 };
 template <class Real>
-struct RealPart<Complex<Real>> {
+struct RealTypeOf<Complex<Real>> {
     using type = Real;
 };
 template <class T>
-using real_part_t = typename RealPart<T>::type;
+using real_type_t = typename RealTypeOf<T>::type;
 
-/// Whether a job for that target may store packs as they are.
+/// Whether packs can be stored to the target without conversion.
 template <class T>
 bool takes_packs(const RowTarget& target) {
-    using Real = real_part_t<T>;
+    using Real = real_type_t<T>;
     using HostSample = std::conditional_t<std::is_same_v<T, Real>, Real, std::complex<Real>>;
     return target.pixels.type == pixel_type_of_v<HostSample> && target.kept_x % pack_size<T> == 0 &&
            target.pixels.row_stride % pack_size<T> == 0 &&
@@ -164,12 +166,13 @@ bool takes_packs(const RowTarget& target) {
            reinterpret_cast<std::uintptr_t>(target.pixels.data) % pack_bytes == 0;
 }
 
-struct DirectKernel {
-    /// Takes a DirectJob with ConstantTaps where the layout says so, else with GlobalTaps.
-    const void* kernel = nullptr;
-    index_t shared_bytes = 0;  ///< beside the totals of tap groups
+struct DirectCudaKernel {
+    /// A CUDA kernel; its argument is a DirectJob with ConstantTaps if the layout has them,
+    /// otherwise with GlobalTaps.
+    const void* function = nullptr;
+    index_t shared_bytes = 0;  ///< shared memory, without the totals of tap groups
 };
 template <class T>
-DirectKernel direct_kernel_for(const TapLayout& layout);
+DirectCudaKernel direct_cuda_kernel_for(const TapLayout& layout);
 
 }  // namespace convolume::gpu

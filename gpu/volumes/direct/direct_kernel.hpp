@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The bodies of the CUDA kernels of sums in space.
+// The bodies of the CUDA kernels of direct sums in space.
 
 #include "gpu/fft/pixel.hpp"
 #include "gpu/volumes/direct/direct_job.hpp"
@@ -11,23 +11,23 @@ CONVOLUME_DEVICE index_t least(index_t a, index_t b) {
     return a < b ? a : b;
 }
 
-/// The tile of a block, and the thread's place in it.
-struct DirectPlace {
+/// The outputs of a thread block, and the thread's position among them.
+struct ThreadPosition {
     int lane, warp;
-    index_t tile_pack, tile_row, plane;  ///< first ones of the tile
+    index_t first_pack, first_row, plane;  ///< first pack, row and plane of the thread block
 
     template <class Context>
-    CONVOLUME_DEVICE DirectPlace(const Context& context, index_t tiles_x, index_t tiles_y)
-        : lane(context.thread() % DirectTile::lanes), warp(context.thread() / DirectTile::lanes) {
-        const index_t row = context.block() / tiles_x;
-        tile_pack = (context.block() - row * tiles_x) * DirectTile::lanes;
-        tile_row = row % tiles_y * DirectTile::rows;
-        plane = row / tiles_y * DirectTile::planes;
+    CONVOLUME_DEVICE ThreadPosition(const Context& context, index_t blocks_x, index_t blocks_y)
+        : lane(context.thread() % DirectShape::lanes), warp(context.thread() / DirectShape::lanes) {
+        const index_t row = context.block() / blocks_x;
+        first_pack = (context.block() - row * blocks_x) * DirectShape::lanes;
+        first_row = row % blocks_y * DirectShape::rows;
+        plane = row / blocks_y * DirectShape::planes;
     }
     CONVOLUME_DEVICE index_t row() const {
-        return tile_row + index_t{warp} * DirectTile::thread_rows;
+        return first_row + index_t{warp} * DirectShape::thread_rows;
     }
-    CONVOLUME_DEVICE index_t pack() const { return tile_pack + lane; }
+    CONVOLUME_DEVICE index_t pack() const { return first_pack + lane; }
 };
 
 template <class T>
@@ -37,23 +37,23 @@ CONVOLUME_DEVICE const Pack<T>* plane_of(const DirectSamples<T>& samples, index_
     return samples.data + slot * samples.plane_packs;
 }
 
-/// Samples of a thread's sums, straight from device memory, through the caches. Offers
-/// enter(plane) and then load(row, pack) of that plane, counted from the thread's own first output.
-/// The fastest of several ways by measurement (bench/gpu_direct.cu compares them): what a thread
-/// block reads again comes from the L1 cache as fast as from shared memory, without barriers.
+/// Samples of a thread's sums, loaded from device memory through the caches. After enter(plane),
+/// load(row, pack) counts from the thread's first output. This is the fastest of several variants
+/// (bench/gpu_direct.cu): repeated reads of a thread block come from the L1 cache as fast as from
+/// shared memory, without barriers.
 template <class T, class Context>
 class CachedSamples {
   public:
-    /// Shared memory that it takes.
+    /// Returns the bytes of shared memory that this source needs.
     static index_t bytes(const TapLayout&) { return 0; }
 
     CONVOLUME_DEVICE CachedSamples(const Context& context, char* /*shared*/,
-                                   const DirectSamples<T>& samples, const DirectPlace& place,
+                                   const DirectSamples<T>& samples, const ThreadPosition& position,
                                    int /*planes*/)
-        : context_(context), samples_(samples), plane_(place.plane) {
-        // Threads beyond the last outputs repeat those.
-        own_ = least(place.row(), samples.last_row) * samples.row_packs +
-               least(place.pack(), samples.last_pack);
+        : context_(context), samples_(samples), plane_(position.plane) {
+        // Threads beyond the last outputs repeat the last outputs.
+        own_ = least(position.row(), samples.last_row) * samples.row_packs +
+               least(position.pack(), samples.last_pack);
     }
     CONVOLUME_DEVICE void enter(int plane) { at_ = plane_of(samples_, plane_ + plane) + own_; }
     CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
@@ -67,10 +67,10 @@ class CachedSamples {
     const Pack<T>* at_ = nullptr;
 };
 
-/// A thread's sums: in registers, every index being known at compile time.
+/// A thread's sums. They stay in registers, because every index is known at compile time.
 template <class T>
 struct ThreadSums {
-    static constexpr int planes = DirectTile::planes, rows = DirectTile::thread_rows;
+    static constexpr int planes = DirectShape::planes, rows = DirectShape::thread_rows;
     Pack<T> values[static_cast<unsigned>(planes)][static_cast<unsigned>(rows)];
 
     CONVOLUME_DEVICE void clear() {
@@ -83,13 +83,13 @@ struct ThreadSums {
             }
         }
     }
-    /// Moves the sums to `total` (the first time), or adds them.
+    /// Moves the sums to `total` (the first time), or adds them to it.
     CONVOLUME_DEVICE void flush(Pack<T>* total, bool first) {
         CONVOLUME_UNROLL
         for (int p = 0; p < planes; ++p) {
             CONVOLUME_UNROLL
             for (int r = 0; r < rows; ++r) {
-                Pack<T>& slot = total[(p * rows + r) * DirectTile::threads];
+                Pack<T>& slot = total[(p * rows + r) * DirectShape::threads];
                 CONVOLUME_UNROLL
                 for (int i = 0; i < pack_size<T>; ++i) {
                     if (!first) values[p][r].v[i] = values[p][r].v[i] + slot.v[i];
@@ -101,12 +101,13 @@ struct ThreadSums {
 };
 
 /// Adds the products of one tap group with one plane of samples to the sums of the first plane of
-/// outputs, of the second, or of both. `tap(which, i)` is pack i of the group that they meet there.
+/// outputs, of the second, or of both. `tap(which, i)` returns pack i of the group for that plane
+/// of outputs.
 template <class T, int Width, int Height, bool first, bool second, class Source, class Tap>
 CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
     constexpr int size = pack_size<T>, packs = static_cast<int>(packs_of<T>(Width + size - 1));
     constexpr int tap_packs = static_cast<int>(packs_of<T>(Width));
-    constexpr int thread_rows = DirectTile::thread_rows;
+    constexpr int thread_rows = DirectShape::thread_rows;
     struct {
         Pack<T> packs[static_cast<unsigned>(tap_packs)];
     } taps[2][static_cast<unsigned>(Height)];
@@ -124,8 +125,8 @@ CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, c
         for (int i = 0; i < packs; ++i) window[i] = source.load(row, i);
         CONVOLUME_UNROLL
         for (int out = 0; out < thread_rows; ++out) {
-            const int of = row - out;  // row of the taps
-            if (of < 0 || of >= Height) continue;
+            const int tap_row = row - out;  // row of the taps
+            if (tap_row < 0 || tap_row >= Height) continue;
             CONVOLUME_UNROLL
             for (int w = 0; w < Width; ++w) {
                 CONVOLUME_UNROLL
@@ -133,21 +134,21 @@ CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, c
                     const T sample = window[(i + w) / size].v[(i + w) % size];
                     if (first)
                         multiply_add(sums.values[0][out].v[i], sample,
-                                     taps[0][of].packs[w / size].v[w % size]);
+                                     taps[0][tap_row].packs[w / size].v[w % size]);
                     if (second)
                         multiply_add(sums.values[1][out].v[i], sample,
-                                     taps[1][of].packs[w / size].v[w % size]);
+                                     taps[1][tap_row].packs[w / size].v[w % size]);
                 }
             }
         }
     }
 }
 
-/// A pack of results, one by one, as pixels of any type.
+/// Stores a pack of results one by one, as pixels of any type.
 template <class T>
 CONVOLUME_NOINLINE void store_pixels(const PixelRows& target, index_t at, Pack<T> pack, int count,
                                      unsigned long long (&clamped)[2]) {
-    using Real = real_part_t<T>;
+    using Real = real_type_t<T>;
     ClampTally tally;
     for (int i = 0; i < count; ++i) {
         Complex<Real> value{};
@@ -162,16 +163,16 @@ CONVOLUME_NOINLINE void store_pixels(const PixelRows& target, index_t at, Pack<T
 }
 
 template <class T, class Taps>
-CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlace& place,
+CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const ThreadPosition& position,
                                  const ThreadSums<T>& sums, unsigned long long (&clamped)[2]) {
-    const index_t x = place.pack() * pack_size<T>;
+    const index_t x = position.pack() * pack_size<T>;
     const index_t count = least(job.kept_x - x, pack_size<T>);
     if (count <= 0) return;
     CONVOLUME_UNROLL
-    for (int p = 0; p < DirectTile::planes; ++p) {
+    for (int p = 0; p < DirectShape::planes; ++p) {
         CONVOLUME_UNROLL
-        for (int r = 0; r < DirectTile::thread_rows; ++r) {
-            const index_t plane = place.plane + p, y = place.row() + r;
+        for (int r = 0; r < DirectShape::thread_rows; ++r) {
+            const index_t plane = position.plane + p, y = position.row() + r;
             if (plane >= job.planes || y >= job.kept_y) continue;
             Pack<T> pack = sums.values[p][r];
             CONVOLUME_UNROLL
@@ -185,7 +186,7 @@ CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const DirectPlac
     }
 }
 
-/// The part of a source that a tap group meets.
+/// The section of a source that a tap group is multiplied with.
 template <class Source>
 struct TapGroupSource {
     const Source& source;
@@ -193,20 +194,20 @@ struct TapGroupSource {
     CONVOLUME_DEVICE auto load(int r, int p) const { return source.load(row + r, pack + p); }
 };
 
-/// The body of the kernel for tap groups of Width × Height: sums for one tile. `Source` is like
-/// CachedSamples; `shared` memory holds the totals of groups_per_sum groups each, where they
-/// are asked for, and what the source takes.
+/// The body of the CUDA kernel for tap groups of Width × Height: sums for the outputs of one thread
+/// block. `Source` is like CachedSamples. Shared memory holds the totals of every groups_per_sum
+/// groups, if that is not 0, and the memory of the source.
 template <int Width, int Height, template <class, class> class Source, class T, class Taps,
           class Context>
 CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Taps>& job) {
     constexpr index_t group_packs = Height * packs_of<T>(Width);
-    const DirectPlace place(context, job.tiles_x, job.tiles_y);
-    const bool both = place.plane + 1 < job.planes;
+    const ThreadPosition position(context, job.blocks_x, job.blocks_y);
+    const bool both = position.plane + 1 < job.planes;
     const int planes = job.kernel_planes + (both ? 1 : 0);
     char* const shared = context.shared();
     Source<T, Context> source(context,
-                              shared + (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0),
-                              job.samples, place, planes);
+                              shared + (job.groups_per_sum > 0 ? DirectShape::sums_bytes : 0),
+                              job.samples, position, planes);
     auto* const total = reinterpret_cast<Pack<T>*>(shared) + context.thread();
 
     ThreadSums<T> sums;
@@ -243,31 +244,33 @@ CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Tap
     if (flushed) sums.flush(total, false);
 
     unsigned long long clamped[2] = {0, 0};
-    store_sums(job, place, sums, clamped);
+    store_sums(job, position, sums, clamped);
     if (clamped[0] > 0) context.add(job.clamped, clamped[0]);
     if (clamped[1] > 0) context.add(job.clamped + 1, clamped[1]);
 }
 
-/// Pixels that become source.planes planes of samples, in slots that follow each other.
+/// Arguments for widening: pixels of source.planes planes are converted to samples in consecutive
+/// slots.
 template <class T>
 struct WidenJob {
     RowSource source;
-    Pack<T>* samples = nullptr;  ///< of the first slot
+    Pack<T>* samples = nullptr;  ///< samples of the first slot
     index_t plane_packs = 0, row_packs = 0, rows = 0;
 };
 
 template <class T, class Context>
 CONVOLUME_DEVICE void widen(const Context& context, const WidenJob<T>& job) {
-    using Real = real_part_t<T>;
+    using Real = real_type_t<T>;
     constexpr int size = pack_size<T>;
     const RowSource& source = job.source;
     const LoadRule<Real> rule{static_cast<Real>(source.subtract), source.nonfinite_to_zero};
-    const int lane = context.thread() % DirectTile::lanes;
-    const index_t warp = context.block() * DirectTile::warps + context.thread() / DirectTile::lanes;
+    const int lane = context.thread() % DirectShape::lanes;
+    const index_t warp =
+        context.block() * DirectShape::warps + context.thread() / DirectShape::lanes;
     with_pixel(source.pixels.type, [&](auto tag) {
         using S = decltype(tag);
         for (index_t row = warp; row < source.planes * job.rows;
-             row += context.blocks() * DirectTile::warps) {
+             row += context.blocks() * DirectShape::warps) {
             const index_t plane = row / job.rows, y = row - plane * job.rows;
             index_t from = y < source.loaded_y ? y : -1;
             if (from >= 0 && source.gather_y != nullptr) from = source.gather_y[y];
@@ -275,7 +278,7 @@ CONVOLUME_DEVICE void widen(const Context& context, const WidenJob<T>& job) {
                                     plane * source.pixels.plane_stride +
                                     (from < 0 ? 0 : from * source.pixels.row_stride);
             Pack<T>* const to = job.samples + plane * job.plane_packs + y * job.row_packs;
-            for (index_t pack = lane; pack < job.row_packs; pack += DirectTile::lanes) {
+            for (index_t pack = lane; pack < job.row_packs; pack += DirectShape::lanes) {
                 Pack<T> values{};
                 CONVOLUME_UNROLL
                 for (int i = 0; i < size; ++i) {

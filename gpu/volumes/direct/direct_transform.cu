@@ -13,8 +13,8 @@ namespace convolume::gpu {
 namespace {
 
 template <class T>
-__global__ void __launch_bounds__(DirectTile::threads)
-    widen_kernel(const __grid_constant__ WidenJob<T> job) {
+__global__ void __launch_bounds__(DirectShape::threads)
+    widen_cuda_kernel(const __grid_constant__ WidenJob<T> job) {
     widen(DirectBlock{}, job);
 }
 
@@ -41,13 +41,13 @@ class DirectTransform : public RingTransform {
             job.samples = reinterpret_cast<Pack<T>*>(memory.ring) + slot * job.plane_packs;
             constexpr index_t most = 1 << 16;
             const auto blocks = static_cast<unsigned>(
-                std::min(most, ceil_div(count * job.rows, index_t{DirectTile::warps})));
-            widen_kernel<T><<<blocks, DirectTile::threads, 0, stream>>>(job);
+                std::min(most, ceil_div(count * job.rows, index_t{DirectShape::warps})));
+            widen_cuda_kernel<T><<<blocks, DirectShape::threads, 0, stream>>>(job);
             check(cudaGetLastError(), "loading samples");
         });
     }
 
-    // Results are summed as they leave.
+    // Computes nothing: sums are computed when results are stored.
     void convolve(const ZWindow&, const BlockMemory&, cudaStream_t) const override {}
 
     void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
@@ -82,7 +82,7 @@ class DirectTransform : public RingTransform {
         job.target = target.pixels;
         job.whole_packs = takes_packs<T>(target);
         if constexpr (is_complex_pixel<T>) {
-            using Real = real_part_t<T>;
+            using Real = real_type_t<T>;
             job.add = {static_cast<Real>(target.add_real), static_cast<Real>(target.add_imaginary)};
         } else {
             job.add = static_cast<T>(target.add_real);
@@ -93,18 +93,19 @@ class DirectTransform : public RingTransform {
 
     template <class Job>
     void launch(Job& job, cudaStream_t stream) const {
-        const DirectKernel kernel = direct_kernel_for<T>(layout_);
+        const DirectCudaKernel cuda_kernel = direct_cuda_kernel_for<T>(layout_);
         const index_t shared =
-            kernel.shared_bytes + (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0);
+            cuda_kernel.shared_bytes + (job.groups_per_sum > 0 ? DirectShape::sums_bytes : 0);
         constexpr index_t granted = 48 << 10;
         if (shared > granted)
-            check(cudaFuncSetAttribute(kernel.kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+            check(cudaFuncSetAttribute(cuda_kernel.function,
+                                       cudaFuncAttributeMaxDynamicSharedMemorySize,
                                        static_cast<int>(shared)),
                   "setting the shared memory of sums in space");
         void* arguments[] = {&job};
-        check(cudaLaunchKernel(kernel.kernel, dim3(static_cast<unsigned>(tiles(job))),
-                               dim3(DirectTile::threads), arguments,
-                               static_cast<std::size_t>(shared), stream),
+        check(cudaLaunchKernel(
+                  cuda_kernel.function, dim3(static_cast<unsigned>(thread_blocks(job))),
+                  dim3(DirectShape::threads), arguments, static_cast<std::size_t>(shared), stream),
               "launching sums in space");
     }
 
@@ -120,9 +121,9 @@ std::unique_ptr<BlockTransform> make_direct_transform(const Block& block,
     });
 }
 
-DevicePool::Lease direct_taps(const Block& block, const ConstImageView& taps, DevicePool& pool,
-                              cudaStream_t stream) {
-    return with_sample(block, [&](auto sample) -> DevicePool::Lease {
+DevicePool::BorrowedMemory direct_taps(const Block& block, const ConstImageView& taps,
+                                       DevicePool& pool, cudaStream_t stream) {
+    return with_sample(block, [&](auto sample) -> DevicePool::BorrowedMemory {
         using T = decltype(sample);
         const TapLayout layout = tap_layout<T>(taps.shape);
         auto packs = arrange_taps<T>(layout, taps.data, taps.shape);
@@ -131,7 +132,7 @@ DevicePool::Lease direct_taps(const Block& block, const ConstImageView& taps, De
             return {kept, reinterpret_cast<char*>(kept->data())};
         }
         const auto bytes = static_cast<index_t>(packs.size()) * pack_bytes;
-        DevicePool::Lease memory = pool.take(bytes, "a kernel");
+        DevicePool::BorrowedMemory memory = pool.take(bytes, "a kernel");
         check(cudaMemcpyAsync(memory.get(), packs.data(), static_cast<std::size_t>(bytes),
                               cudaMemcpyHostToDevice, stream),
               "copying the kernel");
@@ -171,7 +172,7 @@ void describe_direct(const Block& block, BlockGeometry& geometry) {
         const TapLayout taps = tap_layout<T>(block.kernel());
         geometry.sample_bytes = static_cast<index_t>(sizeof(T));
         geometry.rows =
-            round_up(block.axes[1].kept, index_t{DirectTile::thread_rows}) + taps.reach_y();
+            round_up(block.axes[1].kept, index_t{DirectShape::thread_rows}) + taps.reach_y();
         const index_t packs = packs_of<T>(block.axes[2].kept) + taps.template reach_packs<T>();
         geometry.pitch = geometry.half_x = packs * pack_size<T>;
         if (!taps.template are_constant<T>())
@@ -191,8 +192,8 @@ double direct_seconds(const Block& block, double multiply_adds) {
         using T = decltype(sample);
         const TapLayout taps = tap_layout<T>(block.kernel());
         const auto warps =
-            static_cast<double>(packs_of<T>(block.axes[2].kept)) / DirectTile::lanes *
-            static_cast<double>(ceil_div(block.axes[1].kept, index_t{DirectTile::thread_rows})) *
+            static_cast<double>(packs_of<T>(block.axes[2].kept)) / DirectShape::lanes *
+            static_cast<double>(ceil_div(block.axes[1].kept, index_t{DirectShape::thread_rows})) *
             static_cast<double>(block.axes[0].kept * block.axes[0].kernel);
         constexpr double products_a_cycle = 128;
         return warps * tap_plane_cycles<T>(taps) / (multiply_adds / products_a_cycle);

@@ -7,24 +7,25 @@ namespace convolume::gpu {
 
 namespace {
 
-/// Multiply-adds of reals that a product of samples takes.
+/// Real multiply-adds for one product of samples.
 template <class T>
-constexpr double product_cost = sizeof(real_part_t<T>) / 4.0 *
-                                (sizeof(T) == sizeof(real_part_t<T>) ? 1 : 4);
+constexpr double product_cost = sizeof(real_type_t<T>) / 4.0 *
+                                (sizeof(T) == sizeof(real_type_t<T>) ? 1 : 4);
 
 }  // namespace
 
 template <class T>
 double tap_plane_cycles(const TapLayout& layout) {
-    constexpr double rows = DirectTile::thread_rows, size = pack_size<T>;
-    constexpr double warp_products = 4;  // a cycle
-    constexpr double pack_cycles = 4;    // a warp's packs, at 128 bytes a cycle
+    constexpr double rows = DirectShape::thread_rows, size = pack_size<T>;
+    constexpr double warp_products = 4;  // products of a warp per cycle
+    // cycles to load a pack in each thread of a warp, at 128 bytes per cycle
+    constexpr double pack_cycles = 4;
     const auto groups = static_cast<double>(layout.groups_y * layout.groups_x);
     const auto width = static_cast<double>(layout.width);
     const double products = rows * size * width * layout.height * product_cost<T> / warp_products;
     const double loads = (rows + layout.height - 1) *
                          static_cast<double>(packs_of<T>(layout.width + pack_size<T> - 1)) *
-                         pack_cycles / DirectTile::planes;
+                         pack_cycles / DirectShape::planes;
     constexpr MachineRates rates;
     return groups *
            (std::max(products, loads) + rates.gpu_direct_not_hidden * std::min(products, loads)) *

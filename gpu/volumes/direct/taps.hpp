@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Which tap groups a kernel's taps are divided into, and the taps in that order.
+// Division of a kernel's taps into tap groups, and the taps in that order.
 
 #include <array>
 #include <type_traits>
@@ -13,8 +13,8 @@
 
 namespace convolume::gpu {
 
-/// Widths and heights of tap groups that kernels are compiled for: cubes of microscopy to the tap,
-/// and something near for all others. More than one group along x takes whole packs.
+/// Widths and heights of tap groups for which CUDA kernels are compiled: exact for common cubes in
+/// microscopy, and close for all others. More than one group along x needs whole packs.
 template <class T>
 constexpr auto group_widths() {
     if constexpr (std::is_same_v<T, float>)
@@ -60,19 +60,20 @@ void with_tap_group(const TapLayout& layout, const F& f) {
     (std::make_index_sequence<widths.size() * heights.size()>{});
     if (!found)
         throw InternalError(
-            message("no kernel for tap groups of ", layout.height, " × ", layout.width));
+            message("no CUDA kernel for tap groups of ", layout.height, " × ", layout.width));
 }
 
-/// The layout that takes the fewest cycles for a kernel of that shape.
+/// Returns the layout with the fewest cycles for a kernel of that shape.
 template <class T>
 TapLayout tap_layout(const Shape3& kernel);
 
-/// Cycles of a multiprocessor that a warp takes for the sums of its tile's plane with one plane of
-/// taps. Within 15 % of what an H200 takes for cubes of 3 to 7 taps, memory apart.
+/// Returns the cycles of a multiprocessor that a warp takes for the products of one of its planes
+/// of outputs with one plane of taps. On an H200 this is within 15 % of measurements for cubes of 3
+/// to 7 taps, apart from memory.
 template <class T>
 double tap_plane_cycles(const TapLayout& layout);
 
-/// `taps` (contiguous samples of type T) flipped and in the layout's order.
+/// Returns `taps` (contiguous samples of type T), flipped and in the layout's order.
 template <class T>
 std::vector<Pack<T>> arrange_taps(const TapLayout& layout, const void* taps, const Shape3& shape);
 

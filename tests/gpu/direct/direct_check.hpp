@@ -27,7 +27,7 @@ std::complex<double> value_of(T sample) {
 
 template <class T>
 T random_sample(std::mt19937& random) {
-    std::uniform_real_distribution<real_part_t<T>> uniform(-0.5, 1);
+    std::uniform_real_distribution<real_type_t<T>> uniform(-0.5, 1);
     if constexpr (is_complex_pixel<T>)
         return {uniform(random), uniform(random)};
     else
@@ -35,7 +35,7 @@ T random_sample(std::mt19937& random) {
 }
 
 template <class T>
-inline constexpr PixelType pixel_of = sizeof(real_part_t<T>) == 4
+inline constexpr PixelType pixel_of = sizeof(real_type_t<T>) == 4
                                           ? (is_complex_pixel<T> ? PixelType::complex64
                                                                  : PixelType::float32)
                                           : (is_complex_pixel<T> ? PixelType::complex128
@@ -62,7 +62,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
     job.add = random_sample<T>(random);
     DirectSamples<T>& samples = job.samples;
     samples.row_packs = packs_of<T>(kept.x) + layout.reach_packs<T>();
-    samples.rows = round_up(kept.y, index_t{DirectTile::thread_rows}) + layout.reach_y();
+    samples.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout.reach_y();
     samples.plane_packs = samples.rows * samples.row_packs;
     samples.ring = kept.z + kernel.z;
     samples.first_slot = samples.ring - 1;
@@ -76,8 +76,8 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         const index_t row = round_up(kept.x, index_t{pack_size<T>}) + spare;
         const T poison = [] {
             T value{};
-            reinterpret_cast<real_part_t<T>&>(value) =
-                std::numeric_limits<real_part_t<T>>::quiet_NaN();
+            reinterpret_cast<real_type_t<T>&>(value) =
+                std::numeric_limits<real_type_t<T>>::quiet_NaN();
             return value;
         }();
         std::vector<Pack<T>> memory(at(packs_of<T>(kept.z * kept.y * row)));
@@ -92,11 +92,13 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         unsigned long long clamped[2] = {0, 0};
         job.clamped = clamped;
         const index_t shared = Source<T, HostBlock>::bytes(layout) +
-                               (job.groups_per_sum > 0 ? DirectTile::sums_bytes : 0);
+                               (job.groups_per_sum > 0 ? DirectShape::sums_bytes : 0);
         with_tap_group<T>(layout, [&](auto width, auto height) {
-            run_on_host(tiles(job), DirectTile::threads, shared, [&](const HostBlock& block) {
-                direct_sums<decltype(width)::value, decltype(height)::value, Source>(block, job);
-            });
+            run_on_host(thread_blocks(job), DirectShape::threads, shared,
+                        [&](const HostBlock& block) {
+                            direct_sums<decltype(width)::value, decltype(height)::value, Source>(
+                                block, job);
+                        });
         });
 
         double error = 0, size = 0;
@@ -125,7 +127,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
                 }
         INFO("kernel " << to_string(kernel) << " kept " << to_string(kept) << " tap groups "
                        << layout.height << " × " << layout.width << " spare " << spare);
-        CHECK(std::sqrt(error / size) < (sizeof(real_part_t<T>) == 4 ? 5e-7 : 2e-15));
+        CHECK(std::sqrt(error / size) < (sizeof(real_type_t<T>) == 4 ? 5e-7 : 2e-15));
         CHECK(untouched == kept.z * kept.y * (row - kept.x));
     }
 }

@@ -57,7 +57,7 @@ void check_widen(PixelType type, bool gathered) {
     std::vector<Pack<T>> samples(static_cast<std::size_t>(pixels.z * job.plane_packs));
     std::memset(static_cast<void*>(samples.data()), 0xff, samples.size() * sizeof samples[0]);
     job.samples = samples.data();
-    run_on_host(2, DirectTile::threads, 0, [&](const HostBlock& block) { widen(block, job); });
+    run_on_host(2, DirectShape::threads, 0, [&](const HostBlock& block) { widen(block, job); });
 
     int wrong = 0;
     for (index_t z = 0; z < pixels.z; ++z)

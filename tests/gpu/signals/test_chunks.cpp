@@ -27,7 +27,7 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
         small = small &&
                 chunk.range.count() * chunk.signals <=
                     std::max(outputs, window.kind == WindowPost::Kind::none ? 1 : window.length);
-        if (window.kind != WindowPost::Kind::none && chunks.parts == 1)
+        if (window.kind != WindowPost::Kind::none && chunks.peaks_per_window == 1)
             at_windows = at_windows && (chunk.range.begin - range.begin) % window.length == 0;
         covered += chunk.range.count() * chunk.signals;
         for (index_t s = chunk.signal; s < chunk.signal + chunk.signals; ++s)
@@ -45,7 +45,7 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
     }
     CHECK(twice == 0);
     // Partial peaks of a last window that is shorter need less room than they have.
-    CHECK(unused <= signals * (chunks.parts - 1));
+    CHECK(unused <= signals * (chunks.peaks_per_window - 1));
 }
 
 }  // namespace

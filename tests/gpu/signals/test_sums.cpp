@@ -53,12 +53,13 @@ void check_sums(index_t taps, index_t filters, index_t samples, SampleRange rang
     job.signal_stride = pitch * filters;
     job.begin = range.begin;
     job.end = range.end;
-    job.tiles_per_signal = ceil_div(range.count(), Shape::tile);
+    job.thread_blocks_per_signal = ceil_div(range.count(), Shape::block_results);
     job.power = power;
     job.window_length = window;
-    run_on_host(
-        signals * job.tiles_per_signal, Shape::threads, Shape::shared_bytes(job.taps_padded),
-        [&](const HostBlock& block) { sum_in_time<Real, Sample>(HostSegmentBlock(block), job); });
+    run_on_host(signals * job.thread_blocks_per_signal, Shape::threads,
+                Shape::shared_bytes(job.taps_padded), [&](const HostBlock& block) {
+                    sum_in_time<Real, Sample>(HostSegmentBlock(block), job);
+                });
 
     for (index_t s = 0; s < signals; ++s)
         for (index_t f = 0; f < filters; ++f) {

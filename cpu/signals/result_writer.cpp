@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cpu/signals/output.hpp"
+#include "cpu/signals/result_writer.hpp"
 
 #include <cstring>
 
@@ -8,51 +8,51 @@
 namespace convolume::cpu {
 
 template <class Sample>
-Output<Sample>::Output(const FilterWork& work, const FilterResult& result, index_t signals,
-                       index_t longest)
-    : work_(work),
+ResultWriter<Sample>::ResultWriter(const FilterSpec& spec, const FilterResult& result,
+                                   index_t signals, index_t longest)
+    : spec_(spec),
       result_(result),
       signals_(signals),
       longest_(longest),
-      chunks_(result.range, work.window, longest) {
-    if (chunks_.parts() == 1) return;
-    const index_t parts =
-        checked_multiply(checked_multiply(signals, work.filters), chunks_.count());
-    part_values_ = Buffer(checked_multiply(parts, sample_bytes(work.result_type())), "peaks");
-    part_positions_ = Buffer(bytes_of<index_t>(parts), "peaks");
+      chunks_(result.range, spec.window, longest) {
+    if (chunks_.chunks_per_window() == 1) return;
+    const index_t peaks =
+        checked_multiply(checked_multiply(signals, spec.filters), chunks_.count());
+    chunk_peaks_ = Buffer(checked_multiply(peaks, sample_bytes(spec.result_type())), "peaks");
+    chunk_peak_positions_ = Buffer(bytes_of<index_t>(peaks), "peaks");
 }
 
 template <class Sample>
-index_t Output<Sample>::scratch_bytes(const FilterWork& work, index_t longest) {
-    // The values that a function or power make.
-    return work.power || work.function ? Scratch::room_for<char>(checked_multiply(
-                                             longest, sample_bytes(work.result_type())))
+index_t ResultWriter<Sample>::scratch_bytes(const FilterSpec& spec, index_t longest) {
+    // Room for the values that a function or the power computes.
+    return spec.power || spec.function ? ScratchArena::room_for<char>(checked_multiply(
+                                             longest, sample_bytes(spec.result_type())))
                                        : 0;
 }
 
 template <class Sample>
-void Output<Sample>::store(index_t signal, index_t filter, index_t chunk, const Sample* y,
-                           Scratch scratch) const {
+void ResultWriter<Sample>::store(index_t signal, index_t filter, index_t chunk, const Sample* y,
+                                 ScratchArena scratch) const {
     const ResultChunk at = chunks_[chunk];
     const index_t count = at.results.count();
-    const PixelType type = work_.result_type();
+    const PixelType type = spec_.result_type();
     const auto size = sample_bytes(type);
     char* const target =
         static_cast<char*>(result_.data) +
         size * (signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored);
-    const bool windows = work_.window.kind != WindowPost::Kind::none;
+    const bool windows = spec_.window.kind != WindowPost::Kind::none;
 
     const void* values = y;
-    if (work_.power || work_.function) {
+    if (spec_.power || spec_.function) {
         char* const made = windows ? scratch.take<char>(count * size) : target;
-        if (work_.function)
-            work_.function->apply(y, count, made);
+        if (spec_.function)
+            spec_.function->apply(y, count, made);
         else
             power(y, reinterpret_cast<real_of<Sample>*>(made), count);
         values = made;
     }
 
-    switch (work_.window.kind) {
+    switch (spec_.window.kind) {
         case WindowPost::Kind::none:
             if (values == y) std::copy(y, y + count, reinterpret_cast<Sample*>(target));
             break;
@@ -61,7 +61,7 @@ void Output<Sample>::store(index_t signal, index_t filter, index_t chunk, const 
                 using T = typename decltype(tag)::type;
                 for (index_t w = 0; w < at.stored; ++w)
                     reinterpret_cast<T*>(target)[w] =
-                        static_cast<const T*>(values)[w * work_.window.length];
+                        static_cast<const T*>(values)[w * spec_.window.length];
             });
             break;
         case WindowPost::Kind::peak:
@@ -77,24 +77,24 @@ void Output<Sample>::store(index_t signal, index_t filter, index_t chunk, const 
 
 template <class Sample>
 template <class Real>
-void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t chunk,
-                                 const Real* values) const {
+void ResultWriter<Sample>::store_peaks(index_t signal, index_t filter, index_t chunk,
+                                       const Real* values) const {
     const ResultChunk at = chunks_[chunk];
     index_t first =
         signal * result_.signal_stride + filter * result_.filter_stride + at.first_stored;
     Real* peaks = static_cast<Real*>(result_.data);
     index_t* positions = result_.peak_positions;
-    if (chunks_.parts() > 1) {
-        first = (signal * work_.filters + filter) * chunks_.count() + chunk;
-        peaks = part_values_.as<Real>();
-        positions = part_positions_.as<index_t>();
+    if (chunks_.chunks_per_window() > 1) {
+        first = (signal * spec_.filters + filter) * chunks_.count() + chunk;
+        peaks = chunk_peaks_.as<Real>();
+        positions = chunk_peak_positions_.as<index_t>();
     }
     for (index_t w = 0; w < at.stored; ++w) {
-        const index_t begin = at.stored == 1 ? 0 : w * work_.window.length;
-        const index_t end = w + 1 == at.stored ? at.results.count() : begin + work_.window.length;
+        const index_t begin = at.stored == 1 ? 0 : w * spec_.window.length;
+        const index_t end = w + 1 == at.stored ? at.results.count() : begin + spec_.window.length;
         const Real peak = largest(values + begin, end - begin);
         const Real* const found = std::find(values + begin, values + end, peak);
-        // A window of NaN alone has NaN for a peak, at its first sample.
+        // The peak of a window of NaN alone is NaN, at the window's first sample.
         const index_t position = found == values + end ? begin : found - values;
         peaks[first + w] = values[position];
         if (positions) positions[first + w] = at.results.begin + position;
@@ -102,35 +102,35 @@ void Output<Sample>::store_peaks(index_t signal, index_t filter, index_t chunk,
 }
 
 template <class Sample>
-void Output<Sample>::finish() const {
-    if (chunks_.parts() == 1) return;
-    if (size_of(work_.result_type()) == sizeof(float))
-        combine_parts<float>();
+void ResultWriter<Sample>::finish() const {
+    if (chunks_.chunks_per_window() == 1) return;
+    if (size_of(spec_.result_type()) == sizeof(float))
+        combine_chunk_peaks<float>();
     else
-        combine_parts<double>();
+        combine_chunk_peaks<double>();
 }
 
 template <class Sample>
 template <class Real>
-void Output<Sample>::combine_parts() const {
-    const Real* values = part_values_.as<Real>();
-    const index_t* positions = part_positions_.as<index_t>();
+void ResultWriter<Sample>::combine_chunk_peaks() const {
+    const Real* values = chunk_peaks_.as<Real>();
+    const index_t* positions = chunk_peak_positions_.as<index_t>();
     for (index_t s = 0; s < signals_; ++s)
-        for (index_t f = 0; f < work_.filters; ++f) {
+        for (index_t f = 0; f < spec_.filters; ++f) {
             const index_t row = s * result_.signal_stride + f * result_.filter_stride;
             for (index_t i = 0; i < chunks_.count(); ++i, ++values, ++positions) {
                 const index_t at = row + chunks_[i].first_stored;
                 Real& peak = static_cast<Real*>(result_.data)[at];
-                if (i % chunks_.parts() != 0 && !is_higher(*values, peak)) continue;
+                if (i % chunks_.chunks_per_window() != 0 && !is_higher(*values, peak)) continue;
                 peak = *values;
                 if (result_.peak_positions) result_.peak_positions[at] = *positions;
             }
         }
 }
 
-template class Output<float>;
-template class Output<double>;
-template class Output<std::complex<float>>;
-template class Output<std::complex<double>>;
+template class ResultWriter<float>;
+template class ResultWriter<double>;
+template class ResultWriter<std::complex<float>>;
+template class ResultWriter<std::complex<double>>;
 
 }  // namespace convolume::cpu
