@@ -26,11 +26,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Problems from files or of a sweep.
+/// What is compared: problems from files, or random ones of a sweep.
 struct CompareInputs {
     std::vector<std::unique_ptr<Subject>> subjects;
-    Json identity;                      ///< of data and of what is computed
-    std::vector<std::string> warnings;  ///< of files
+    Json identity;  ///< checksums or sizes of the data, and options of the result
+    std::vector<std::string> warnings;  ///< warnings about the files
 };
 
 Json data_json(const Volume& volume) {
@@ -85,8 +85,8 @@ Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
     return signals;
 }
 
-/// Reads files or names the sizes of a sweep. Throws what reading does; OutOfMemory for an input
-/// beyond `limit_bytes`; InvalidArgument for files of several images.
+/// Reads the files, or records the sizes of a sweep. Throws the errors of reading, OutOfMemory for
+/// an input beyond `limit_bytes`, and InvalidArgument for files of several images.
 CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes) {
     CompareInputs inputs;
     Options options = request.options;
@@ -153,7 +153,7 @@ CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes
     return inputs;
 }
 
-/// The command line as it was typed, but for quotes.
+/// Returns the command line as it was typed, without quotes.
 std::string command_line() {
     std::ifstream in("/proc/self/cmdline", std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(in), {});
@@ -164,7 +164,7 @@ std::string command_line() {
     return end == std::string::npos ? "convolume" : "convolume" + text.substr(end);
 }
 
-/// The CPU; every GPU; all GPUs together where there are several.
+/// Returns the default devices: the CPU, every GPU, and all GPUs together if there are several.
 std::vector<std::string> devices_here() {
     std::vector<std::string> devices{"cpu"};
     EngineChoice any;
@@ -178,7 +178,7 @@ std::vector<std::string> devices_here() {
     return devices;
 }
 
-Json options_json(const CompareRequest& request, const WayLists& lists) {
+Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
     return {{"devices", lists.devices},
             {"methods", lists.methods},
             {"parts", lists.parts},
@@ -191,7 +191,8 @@ Json options_json(const CompareRequest& request, const WayLists& lists) {
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Progress: a line that updates on a terminal, else a line for each problem.
+/// Returns callbacks that print progress: a line that updates on a terminal, else a line for each
+/// problem.
 RunnerEvents events_of(const Console& console, const CompareRequest& request,
                        const ReportFolder& folder, const Comparison& comparison) {
     const bool updating = stderr_is_terminal() && !console.quiet();
@@ -223,7 +224,7 @@ void print(const CompareRequest& request, const Comparison& comparison) {
         text += message('\n', problem.name, "; reference: ", problem.reference, '\n');
         const Table table = summary_table(problem, comparison.unit, comparison.repeats);
         if (!table.rows.empty()) text += aligned(table);
-        for (const LeftOut& entry : problem.left_out)
+        for (const SkippedWay& entry : problem.left_out)
             text += message("left out: ", entry.way.name(), ": ", entry.reason, '\n');
     }
     write_stdout(text);
@@ -238,9 +239,9 @@ void print(const CompareRequest& request, const Comparison& comparison) {
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
 
-/// Throws if nothing was measured, or not as precisely as requested.
-void judge(const CompareRequest& request, const ReportFolder& folder,
-           const Comparison& comparison) {
+/// Throws if nothing was measured, or if an error is above the requested limit.
+void check_outcome(const CompareRequest& request, const ReportFolder& folder,
+                   const Comparison& comparison) {
     if (!comparison.has_measurements())
         throw Unavailable(message("no way could be measured; \"", folder.path(),
                                   "\" has the reasons, and --devices and --methods choose others"));
@@ -271,7 +272,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     CompareInputs inputs = inputs_of(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
-    WayLists lists = request.lists;
+    WayOptionLists lists = request.lists;
     if (lists.devices.empty()) lists.devices = devices_here();
     const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};
     const MachineContext machine = machine_context(use_gpus);
@@ -308,7 +309,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     folder.save_all(comparison);
     print(request, comparison);
     console.fact("report", folder.path() + "/report.html, report.md, report.json");
-    judge(request, folder, comparison);
+    check_outcome(request, folder, comparison);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ namespace convolume::cli {
 
 namespace {
 
-/// A line of /proc/self/status, in bytes.
+/// Returns the value of a line of /proc/self/status in bytes.
 std::optional<index_t> status_bytes(std::string_view name) {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)
@@ -24,7 +24,7 @@ std::optional<index_t> status_bytes(std::string_view name) {
     return std::nullopt;
 }
 
-/// Makes VmHWM start again from what is resident now. Whether the system did.
+/// Resets VmHWM to the memory that is resident now. Returns true if the system did so.
 bool reset_resident_peak() {
     std::ofstream clear_refs("/proc/self/clear_refs");
     clear_refs << "5" << std::flush;
@@ -60,8 +60,8 @@ MachineContext machine_context(bool use_gpus) {
     if (!use_gpus) return context;
     const GpuDiagnosis gpus = diagnose_gpus();
     json["gpus"] = to_json(gpus);
-    for (const GpuDiagnosis::Device& device : gpus.devices)
-        if (device.bandwidth) context.links[device.facts.number] = *device.bandwidth;
+    for (const GpuDiagnosis::MeasuredDevice& device : gpus.devices)
+        if (device.bandwidth) context.links[device.info.number] = *device.bandwidth;
     return context;
 }
 

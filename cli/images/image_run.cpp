@@ -35,7 +35,7 @@ class FileQueue {
           stop_(std::move(stop)),
           whole_(survey.voxels),
           meter_(console.out(),
-                 request.run.dry_run ? ProgressMeter::Style::none : progress_style(console),
+                 request.run.dry_run ? ProgressMeter::LineStyle::none : progress_style(console),
                  survey.voxels, steady_clock_s) {}
 
     const ImageRequest& request() const { return request_; }
@@ -188,7 +188,7 @@ struct Worker::FileRun {
     ListedFile& file;
     Console console;
     std::unique_ptr<ImageSteps> steps;
-    StagedRun run;
+    StepwiseRun run;
 };
 
 void Worker::carry_out(ListedFile& file) {
@@ -222,7 +222,7 @@ void Worker::carry_out(ListedFile& file) {
 std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
     auto file_run = std::make_unique<FileRun>(file, make_steps_(file), queue_);
     const RunOptions& options = queue_.request().run;
-    StagedRun& run = file_run->run;
+    StepwiseRun& run = file_run->run;
     run.plan();
     if (queue_.resume() && !file.output.empty()) {
         std::vector<std::string> inputs = queue_.request().kernels();

@@ -55,7 +55,7 @@ void warn_of_axis(const Console& console, const char* direction, double voxel_um
                                 um(most_um), "; use smaller voxels if the camera allows"));
 }
 
-// Microscopes use light from the near ultraviolet to the near infrared.
+// Warns of wavelengths that no microscope uses: near ultraviolet to near infrared are usual.
 void warn_of_odd_wavelength(const Console& console, const char* option, double wavelength_um) {
     if (wavelength_um >= 0.3 && wavelength_um <= 1.5) return;
     console.warning(message(option, " is ", um(wavelength_um),
@@ -74,7 +74,7 @@ std::string wavelength_text(const PsfOptions& options) {
 void PsfSteps::report_plan(const Console& console) const {
     if (like_) warn_of_notes(console, request_.like, *like_);
     report_optics(console, optics_, request_.like);
-    if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
+    if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
     report_psf(console, options_);
     warn_of_psf(console, options_, facts_);
     if (request_.explain) explain_psf(console, options_, facts_);
@@ -86,7 +86,7 @@ void PsfSteps::report_result(const Console& console, const RunTimes&) const {
                  message(request_.output, ", and its parameters in ", request_.side_file()));
 }
 
-/// Also the side file.
+/// The side file has the same JSON.
 void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
     json["psf"] = psf_parameters(options_);
     json["facts"] = to_json(facts_);
@@ -98,7 +98,7 @@ void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
 }
 
 std::string um(double value_um) {
-    // To a tenth of a nanometer, and zero without a sign.
+    // The value is rounded to a tenth of a nanometer, and zero has no sign.
     return format_number(std::round(value_um * 1e4) / 1e4 + 0.0, 4) + " µm";
 }
 
@@ -112,12 +112,13 @@ void report_optics(const Console& console, const ImageOptics& optics, const std:
 }
 
 void report_psf(const Console& console, const PsfOptions& options) {
-    const auto words = psf_parameters(options);
+    const auto parameters = psf_parameters(options);
     console.fact(
         "psf",
-        message(words["model"].get<std::string>(), ", ", words["modality"].get<std::string>(),
-                ", NA ", format_number(options.objective.na), ", ", wavelength_text(options),
-                ", z,y,x ", to_string(options.size), ", ",
+        message(parameters["model"].get<std::string>(), ", ",
+                parameters["modality"].get<std::string>(), ", NA ",
+                format_number(options.objective.na), ", ", wavelength_text(options), ", z,y,x ",
+                to_string(options.size), ", ",
                 format_voxel_size({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um})));
 }
 
@@ -126,7 +127,7 @@ void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFac
         warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
     if (options.excitation_um)
         warn_of_odd_wavelength(console, "--excitation", *options.excitation_um);
-    // One photon of a longer wavelength has too little energy to excite.
+    // A single photon of a longer wavelength has too little energy for excitation.
     const bool one_photon =
         options.modality == Modality::confocal || options.modality == Modality::spinning_disc;
     if (one_photon && *options.excitation_um > options.wavelength_um)

@@ -15,7 +15,7 @@ namespace convolume::cli {
 
 namespace {
 
-// Less is not worth a word.
+// Least share of overlapping phases that is reported.
 constexpr double least_overlap = 0.02;
 
 double total_of_phases_s(const Timeline& timeline) {
@@ -26,7 +26,7 @@ double total_of_phases_s(const Timeline& timeline) {
 
 }  // namespace
 
-/// getrusage() also counts what the process was before it became convolume.
+/// getrusage() is only the fallback: it also counts the memory of the process before exec().
 index_t peak_resident_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Null for values without a JSON number: no noise at all, or no light.
+/// Returns null for infinity and NaN, which JSON does not have: there is no noise, or no light.
 ordered_json finite_or_null(double value) {
     return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
 }
