@@ -163,7 +163,8 @@ BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
                      detection_sigmas * smoothed_noise * level.deviation);
     throw_if_stopped(context);
     const Shape3 half{options.size.z / 2, options.size.y / 2, options.size.x / 2};
-    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};  // light of a bead outside of the box
+    const Shape3 reach{half.z + 2, half.y + 2,
+                       half.x + 2};  // a bead's light reaches beyond its box
 
     const Shape3 far{2 * reach.z, 2 * reach.y, 2 * reach.x};
 
@@ -213,7 +214,7 @@ using Values = std::vector<double>;
 constexpr index_t tap_count = 16;
 
 struct InterpolationTaps {
-    index_t first;  ///< sample at which the first tap of the first value lies
+    index_t first;  ///< index of the sample that the first tap of the first value reads
     double weights[tap_count];
 };
 

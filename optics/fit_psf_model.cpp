@@ -300,8 +300,8 @@ double subtract_background(BeadPsf& psf, const PsfOptions& model, const Executio
     for (std::size_t i = 0; i < m.size(); ++i)
         rest += std::pow(p[i] - constant - brightness * m[i], 2);
     const double residual = std::sqrt(rest / (brightness * brightness * fit.mm));
-    constexpr double trusted = 0.2;
-    if (!(residual < trusted)) return residual;
+    constexpr double largest_residual = 0.2;
+    if (!(residual < largest_residual)) return residual;
     const double left = fit.sp - constant * fit.s;
     float* const values = psf.values.elements<float>();
     for (std::size_t i = 0; i < p.size(); ++i)

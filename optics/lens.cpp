@@ -81,7 +81,8 @@ Pupil::Pupil(const PsfOptions& options, const PupilRegion& extent, const Executi
         add_segment(options, extent, std::acosh(na / critical), true, context);
 }
 
-// NAρ is n sin t below the critical angle and n cosh t above it: q(n) is then smooth in t.
+// Adds the nodes for t from 0 to `end`. NAρ is n sin t below the critical angle and n cosh t above
+// it, so that q(n) is smooth in t.
 void Pupil::add_segment(const PsfOptions& options, const PupilRegion& extent, double end,
                         bool evanescent, const ExecutionContext& context) {
     const double k = wavenumber(options), index = lowest_index(options);
@@ -91,7 +92,7 @@ void Pupil::add_segment(const PsfOptions& options, const PupilRegion& extent, do
     // A Gauss rule of n nodes resolves a phase that changes by up to 4n over the interval, if
     // evenly.
     constexpr int probes = 512;
-    double fastest = 0;
+    double steepest_phase = 0;
     for (const double z : {extent.z_low_um, extent.z_high_um}) {
         const auto phase = [&](double t) {
             return k *
@@ -99,11 +100,12 @@ void Pupil::add_segment(const PsfOptions& options, const PupilRegion& extent, do
         };
         for (int i = 0; i < probes; ++i) {
             const double t = end * i / probes, step = end / probes;
-            fastest = std::max(fastest, std::abs(phase(t + step) - phase(t)) / step +
-                                            k * extent.radius_um * slope(t + step / 2));
+            steepest_phase =
+                std::max(steepest_phase, std::abs(phase(t + step) - phase(t)) / step +
+                                             k * extent.radius_um * slope(t + step / 2));
         }
     }
-    const index_t count = 32 + static_cast<index_t>(1.2 * fastest * end / 4);
+    const index_t count = 32 + static_cast<index_t>(1.2 * steepest_phase * end / 4);
     const Quadrature rule = gauss_legendre(count, 0, end, context);
     for (std::size_t i = 0; i < rule.nodes.size(); ++i)
         add_node(options, sine(rule.nodes[i]), rule.weights[i] * slope(rule.nodes[i]));

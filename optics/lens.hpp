@@ -74,7 +74,7 @@ class RadialProfile {
     PsfOptions options_;
     std::vector<double> radii_um_;
     Pupil pupil_;
-    Buffer bessel_;  // double [radius][term][node]
+    Buffer bessel_;  // Bessel functions as double [radius][term][node]
 };
 
 }  // namespace convolume::optics

@@ -126,7 +126,7 @@ class BodyLattice {
     struct LatticeRow {
         index_t y;       // number of the row in the lattice, from the center
         index_t points;  // points on either side of the middle one
-        index_t hollow;  // points of these that are left out, with the middle one; -1: none
+        index_t hollow;  // hollow points on either side, left out with the middle one; -1: none
     };
 
     Point radius_;
@@ -134,7 +134,8 @@ class BodyLattice {
     std::array<index_t, 3> fineness_;  // lattice points per voxel
     index_t layers_;                   // layers on either side of the middle one
     std::vector<LatticeRow> rows_;
-    std::vector<std::size_t> first_row_;  // first row of each layer, then the number of rows
+    std::vector<std::size_t>
+        first_row_;  // index of each layer's first row, then the number of rows
     double points_ = 0;
 };
 
@@ -169,7 +170,7 @@ class PlaneBodies {
         }
     }
 
-    /// RandomDraws rows [y_begin, y_end) of plane z into `planes`, which begin at z_begin.
+    /// Draws rows [y_begin, y_end) of plane z into `planes`, which begin at z_begin.
     /// `scratch` has two elements for each voxel of the band.
     void draw_band(index_t z, index_t y_begin, index_t y_end, double* scratch,
                    const ImageView& planes) const {

@@ -24,7 +24,7 @@ index_t object_count(const PhantomOptions& options);
 /// Returns the object of that number, with position, size and brightness.
 PhantomObject place_object(const PhantomOptions& options, index_t number);
 
-/// EqualBodies of one object that have equal shape and brightness.
+/// Bodies of one object that have equal shape and brightness.
 struct EqualBodies {
     Point radius_um;
     double hollow;  ///< share of the radius that is left out, around the center

@@ -27,7 +27,7 @@ LevelCrossing find_crossing(const PsfOptions& options, double z_um, double level
     const std::vector<double> h = psf_intensity(options, z_um, radii, context);
     std::size_t i = 1;
     while (i < steps && h[i] > level) ++i;
-    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // share of a step, backwards
+    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // share of a step back from radius i
     return {radii[i - 1], radii[i], radii[i] - past * step};
 }
 

@@ -15,7 +15,7 @@ namespace convolume {
 
 namespace {
 
-constexpr double max_voxels = double{1ull << 30};  // 4 GiB of float32
+constexpr double max_voxels = double{1ull << 30};  // largest PSF: 4 GiB of float32
 
 // Returns the odd number of voxels that reach `half_um` to either side of the center.
 double odd_extent(double half_um, double voxel_um) {

@@ -10,7 +10,7 @@
 
 namespace convolume::optics {
 
-/// DrawPurpose of the numbers. Different purposes get different numbers at the same seed and
+/// Purpose of the numbers. Different purposes get different numbers at the same seed and
 /// position.
 enum class DrawPurpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
 

@@ -171,17 +171,17 @@ index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& cen
     const Shape3 resampled = resampled_shape(kernel, center, from, to);
     Shape3 shape = kernel;
     index_t now = bytes_of(shape, PixelType::float64);
-    index_t most = now;
+    index_t peak = now;
     for (int axis = 0; axis < 3; ++axis) {
         if (from[axis] == to[axis]) continue;
         shape[axis] = resampled[axis];
         const index_t next = bytes_of(shape, PixelType::float64);
-        most = std::max(most, checked_add(now, next));
+        peak = std::max(peak, checked_add(now, next));
         now = next;
     }
     if (type != PixelType::float64)
-        most = std::max(most, checked_add(now, bytes_of(shape, PixelType::float32)));
-    return most;
+        peak = std::max(peak, checked_add(now, bytes_of(shape, PixelType::float32)));
+    return peak;
 }
 
 ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,

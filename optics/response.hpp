@@ -34,7 +34,7 @@ class Pinhole {
     std::vector<double> weights_;
 };
 
-/// MicroscopeResponse of a spinning disc: light of excitation h(r) goes to the sample through one
+/// Response of a spinning disc: light of excitation h(r) goes to the sample through one
 /// pinhole, and emission goes to the camera through any pinhole. While the disc turns, at a
 /// distance r between source and camera point, this light is
 ///
@@ -66,8 +66,8 @@ class PinholeArray {
     index_t radii_;
     double cell_um2_;
     std::vector<double> weights_;    // [length of K]: number of vectors of this length, times d̂²
-    std::vector<double> analysis_;   // [length of K][point of grid]
-    std::vector<double> synthesis_;  // [radius][length of K]
+    std::vector<double> analysis_;   // weights for ĥ(K): [length of K][radius of grid_]
+    std::vector<double> synthesis_;  // J₀(K r): [radius r][length of K]
 };
 
 /// Intensities of a microscope of any modality at fixed radii, for one z after another.
@@ -93,9 +93,9 @@ class MicroscopeResponse {
     const RadialProfile& spread() const { return array_ ? *excitation_ : *emission_; }
 
     index_t radii_;
-    std::optional<Pinhole> pinhole_;           // confocal only
-    std::optional<PinholeArray> array_;        // spinning disc only
-    std::optional<RadialProfile> excitation_;  // with a pinhole or a disc
+    std::optional<Pinhole> pinhole_;           // used in confocal microscopes only
+    std::optional<PinholeArray> array_;        // used with spinning discs only
+    std::optional<RadialProfile> excitation_;  // used with a pinhole or a disc
     std::optional<RadialProfile> emission_;    // two-photon: excitation, to be squared
     bool squared_ = false;
     double sheet_fwhm_um_ = 0;  // 0: no light sheet

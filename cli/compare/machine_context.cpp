@@ -5,24 +5,16 @@
 #include <ctime>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 #include "cli/app.hpp"
 #include "cli/doctor/machine.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 
 namespace convolume::cli {
 
 namespace {
-
-/// Returns the value of a line of /proc/self/status in bytes.
-std::optional<index_t> status_bytes(std::string_view name) {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;)
-        if (index_t kib = 0; word == name && status >> kib) return kib * 1024;
-    return std::nullopt;
-}
 
 /// Resets VmHWM to the memory that is resident now. Returns true if the system did so.
 bool reset_resident_peak() {
@@ -103,7 +95,7 @@ MemoryProbe::MemoryProbe(std::vector<int> gpus)
     : gpus_(std::move(gpus)), gpu_free_(free_bytes(gpus_)) {
     reset_memory_peak();
     counted_before_ = memory_use().current_bytes;
-    if (reset_resident_peak()) resident_before_ = status_bytes("VmRSS:");
+    if (reset_resident_peak()) resident_before_ = process_status_bytes("VmRSS:");
 }
 
 index_t MemoryProbe::counted_bytes() const {
@@ -111,7 +103,7 @@ index_t MemoryProbe::counted_bytes() const {
 }
 
 std::optional<index_t> MemoryProbe::resident_bytes() const {
-    const auto peak = status_bytes("VmHWM:");
+    const auto peak = process_status_bytes("VmHWM:");
     if (!resident_before_ || !peak) return std::nullopt;
     return std::max<index_t>(0, *peak - *resident_before_);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The report of a comparison: a folder with a Markdown page and PNG charts, an HTML page that holds
-// its charts, and JSON. Also the tables and charts of these pages.
+// its charts, and JSON. Also declares the tables and charts of these pages.
 
 #include <nlohmann/json.hpp>
 #include <optional>

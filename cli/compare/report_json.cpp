@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes a comparison as report.json, and reads it back.
 
-#include <cmath>
 #include <limits>
 
 #include "cli/compare/report.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -12,11 +12,6 @@ namespace convolume::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// Returns null for infinity and NaN, which JSON does not have.
-Json number_or_null(double value) {
-    return std::isfinite(value) ? Json(value) : Json();
-}
 
 double finite_or_infinite(const Json& json) {
     return json.is_null() ? std::numeric_limits<double>::infinity() : json.get<double>();
@@ -60,10 +55,10 @@ TurnTimes turn_of(const Json& json) {
 }
 
 Json errors_json(const ResultErrors& errors) {
-    return {{"delta", number_or_null(errors.largest)},
-            {"relative_linf", number_or_null(errors.relative_largest)},
-            {"relative_l2", number_or_null(errors.relative_l2)},
-            {"psnr_db", number_or_null(errors.psnr_db)},
+    return {{"delta", finite_or_null(errors.largest)},
+            {"relative_linf", finite_or_null(errors.relative_largest)},
+            {"relative_l2", finite_or_null(errors.relative_l2)},
+            {"psnr_db", finite_or_null(errors.psnr_db)},
             {"worst_voxel", {errors.worst.z, errors.worst.y, errors.worst.x}},
             {"nonfinite", errors.nonfinite}};
 }
@@ -139,7 +134,7 @@ Json problem_json(const ComparedProblem& problem, int repeats) {
     }
     for (const PairDifference& pair : problem.pairs)
         json["pairs"].push_back(
-            {{"a", pair.a}, {"b", pair.b}, {"relative_l2", number_or_null(pair.relative_l2)}});
+            {{"a", pair.a}, {"b", pair.b}, {"relative_l2", finite_or_null(pair.relative_l2)}});
     return json;
 }
 

@@ -155,7 +155,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         writer_ = std::move(writer);
         nonfinite_ = nonfinite;
     } catch (const DeviceFailure&) {
-        if (estimates_) estimates_->remove();  // the CPU may start again
+        if (estimates_) estimates_->remove();  // a run on the CPU may write them again
         throw;
     }
 }

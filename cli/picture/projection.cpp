@@ -10,7 +10,7 @@ namespace convolume::cli {
 namespace {
 
 // The value of pixels along whose line there is no number; drawn black.
-constexpr float no_value = std::numeric_limits<float>::no_value();
+constexpr float no_value = std::numeric_limits<float>::lowest();
 
 // The source samples, and their weights, of one sample of a resampled axis.
 struct ResamplingTaps {

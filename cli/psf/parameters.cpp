@@ -149,7 +149,7 @@ Json read_psf_parameters(const std::string& file) {
                                     "); name the JSON file written beside a PSF"));
     // Side files have a sixtieth of this length. Time for an object grows with its squared length.
     std::string text(1 << 16, '\0');
-    in.reader(text.data(), static_cast<std::streamsize>(text.size()));
+    in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
     // Unlimited nesting would exhaust the stack when values are copied.
     const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 8; };

@@ -40,8 +40,8 @@ std::string_view command_option(std::string_view library_option) {
 }
 
 struct OptionHint {
-    std::string_view option;    ///< name as in --help
-    std::string_view argument;  ///< argument to give, after a space; may be empty
+    std::string_view option;    ///< name of the option, such as "--device"
+    std::string_view argument;  ///< argument of the option, after a space; may be empty
 };
 
 /// Returns the options that help against an error.

@@ -3,7 +3,9 @@
 // Messages and JSON that all runs have in common.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/run/common_options.hpp"
 #include "cli/text/console.hpp"
@@ -18,6 +20,9 @@ struct RunTimes {
     double plan_s;
     const Timeline& timeline;
 };
+
+/// Returns null for infinity and NaN, which JSON does not have.
+nlohmann::ordered_json finite_or_null(double value);
 
 /// Returns the object with which every --json begins: convolume's version.
 nlohmann::ordered_json versioned_json();
@@ -42,6 +47,9 @@ std::string plan_line(const Plan& plan, index_t executions = 1);
 /// Prints the phases of a run: "start 0.010 s, open 0.001 s, …; total 1.20 s (0.30 s side by side),
 /// peak memory 50.0 MiB".
 void report_times(const Console& console, const RunTimes& run);
+
+/// Returns the value of a line of /proc/self/status in bytes, such as "VmRSS:".
+std::optional<index_t> process_status_bytes(std::string_view name);
 
 /// Returns the peak of the resident memory of this program.
 index_t peak_resident_bytes();

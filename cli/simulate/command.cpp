@@ -190,7 +190,7 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
 double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContext& context) {
     double peak = 0;
     light.for_each_plane(*grid_, request_.engines.threads, context,
-                         [&](const BlurredLight::Plane& plane) {
+                         [&](const BlurredLight::CameraPlane& plane) {
                              const double* const pixels = plane.photons.elements<double>();
                              const index_t count = element_count(plane.photons.shape());
                              peak = std::max(peak, *std::max_element(pixels, pixels + count));
@@ -211,7 +211,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         adu.emplace_back(plane_shape, output_.type);
         expected.emplace_back(truth_ ? plane_shape : Shape3{}, PixelType::float32);
     }
-    const auto compute = [&](const BlurredLight::Plane& plane) {
+    const auto compute = [&](const BlurredLight::CameraPlane& plane) {
         const auto slot = static_cast<std::size_t>(plane.slot);
         double* const photons = plane.photons.elements<double>();
         for (index_t i = 0; i < element_count(plane_shape); ++i) {
@@ -226,7 +226,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         recorded_ += expose(request_.camera, plane.photons.view(), first_plane, adu[slot].view(),
                             request_.engines.threads);
     };
-    const auto write = [&](const BlurredLight::Plane& plane) {
+    const auto write = [&](const BlurredLight::CameraPlane& plane) {
         const auto slot = static_cast<std::size_t>(plane.slot);
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
         writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
@@ -252,8 +252,8 @@ ExecutionReport BlurredLight::blur(io::ImageReader& phantom,
 
 void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
                                   const ExecutionContext& context,
-                                  const std::function<void(const Plane&)>& compute,
-                                  const std::function<void(const Plane&)>& write) {
+                                  const std::function<void(const CameraPlane&)>& compute,
+                                  const std::function<void(const CameraPlane&)>& write) {
     const StackFormat& format = plan_.format;
     const Shape3 recorded = grid.shape();
     const index_t planes = recorded.z;
@@ -265,10 +265,10 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
     Volume photons({1, recorded.y, recorded.x}, PixelType::float64);
     const auto plane_of = [&](index_t item) {
         const index_t volume = item / planes;
-        return Plane{volume / format.channels, volume % format.channels, item % planes,
-                     item % slots, photons};
+        return CameraPlane{volume / format.channels, volume % format.channels, item % planes,
+                           item % slots, photons};
     };
-    const auto light_of = [&](const Plane& plane, const PlaneRange& below) {
+    const auto light_of = [&](const CameraPlane& plane, const PlaneRange& below) {
         return subview(light[static_cast<std::size_t>(plane.slot)].view(),
                        {{0, 0, 0}, {below.end - below.begin, format.shape.y, format.shape.x}});
     };
@@ -276,7 +276,7 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
     ItemSteps steps;
     steps.read = [&](index_t item) {
         throw_if_stopped(context);
-        const Plane plane = plane_of(item);
+        const CameraPlane plane = plane_of(item);
         const PlaneRange below = grid.planes_below(plane.z);
         light_.read_box(plane.t, plane.c,
                         {{below.begin, 0, 0}, {below.end, format.shape.y, format.shape.x}},
@@ -284,7 +284,7 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
     };
     steps.compute = [&](index_t item) {
         throw_if_stopped(context);
-        const Plane plane = plane_of(item);
+        const CameraPlane plane = plane_of(item);
         grid.sample_planes(light_of(plane, grid.planes_below(plane.z)), plane.z,
                            photons.elements<double>(), threads);
         compute(plane);

@@ -27,7 +27,7 @@ struct SimulateRequest : ImageRequest {
     std::optional<double> pixel_um;  ///< camera pixel, in the sample; default: phantom's voxel
     std::optional<double> step_um;   ///< step of the focus; default: the phantom's planes
     double photons = 1000;           ///< expected photons at the brightest pixel
-    std::optional<double> photons_per_unit;  ///< instead of `photons`
+    std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
     Camera camera;
 
     RunFiles files() const { return {{run.timeline, truth, output}, inputs(), create.overwrite}; }
