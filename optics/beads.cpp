@@ -18,8 +18,7 @@ namespace {
 // before: (70/256)^(3/2).
 constexpr double smoothed_noise = 0.143;
 constexpr double detection_sigmas = 10;  // of the smoothed noise, above the background
-// Largest height of a bead's rings and secondary maxima, as a share of the bead's own height. Other
-// beads are higher.
+// Largest height of a bead's rings and side lobes, as a share of its own; other beads are higher.
 constexpr double highest_lobe = 0.15;
 constexpr double dimmest_bead =
     0.1;  // share of the fifth brightest: dimmer maxima are stray light or dirt
@@ -122,8 +121,7 @@ bool is_saturated(const ConstImageView& stack, const Index3& at, double value) {
     return count > 1;
 }
 
-/// Returns the mean of the samples within three deviations of the median, outside of the boxes of
-/// all beads.
+/// Returns the mean of samples within three deviations of the median, outside of all beads' boxes.
 double mean_outside(const ConstImageView& stack, const std::vector<LocalMaximum>& beads,
                     const Shape3& reach, const BackgroundLevel& level) {
     const Shape3 shape = stack.shape;
@@ -163,8 +161,7 @@ BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
                      detection_sigmas * smoothed_noise * level.deviation);
     throw_if_stopped(context);
     const Shape3 half{options.size.z / 2, options.size.y / 2, options.size.x / 2};
-    const Shape3 reach{half.z + 2, half.y + 2,
-                       half.x + 2};  // a bead's light reaches beyond its box
+    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};  // box and light around it
 
     const Shape3 far{2 * reach.z, 2 * reach.y, 2 * reach.x};
 

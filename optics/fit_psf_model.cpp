@@ -39,8 +39,8 @@ void set_value(PsfOptions& model, PsfParameter parameter, double value) {
     if (parameter == PsfParameter::index && !has_layers(model.model)) model.objective.ni0 = value;
 }
 
-/// Returns the range in which a parameter is sought, see refine_psf(). Any values of different
-/// parameters may be combined.
+/// Returns the range of a parameter, see refine_psf(). All values of two parameters can be
+/// combined.
 ParameterRange range_of(const PsfOptions& model, PsfParameter parameter) {
     constexpr double margin = 0.002;
     const Objective& lens = model.objective;
@@ -133,8 +133,7 @@ class PsfComparison {
         for (const double rest : residuals(x)) sum += rest * rest;
         return sum;
     }
-    /// Returns the root mean square of the differences over the one of the model, with equal
-    /// weights for all voxels.
+    /// Returns the unweighted root mean square of the differences over that of the model.
     double relative_residual(const Values& x) const;
 
     /// Weights voxels by the noise of the light that the model at x expects in them. Before the

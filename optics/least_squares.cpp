@@ -120,8 +120,7 @@ class LevenbergMarquardt {
         return a;
     }
 
-    /// Tries ever shorter steps until one lowers the sum of squares. Returns false if no step
-    /// lowers it, or only slightly.
+    /// Tries ever shorter steps until the sum falls. Returns false if it hardly falls.
     bool descend(double& damping) {
         constexpr double most_damping = 1e8, least_gain = 1e-10;
         const Matrix a = normal(free_);

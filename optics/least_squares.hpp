@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Fits a few bounded parameters by least squares: the Levenberg-Marquardt method with numeric
-// derivatives.
+// Fits bounded parameters by least squares: Levenberg-Marquardt with numeric derivatives.
 
 #include <functional>
 #include <vector>

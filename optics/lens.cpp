@@ -89,8 +89,7 @@ void Pupil::add_segment(const PsfOptions& options, const PupilRegion& extent, do
     const auto sine = [&](double t) { return index * (evanescent ? std::cosh(t) : std::sin(t)); };
     const auto slope = [&](double t) { return index * (evanescent ? std::sinh(t) : std::cos(t)); };
 
-    // A Gauss rule of n nodes resolves a phase that changes by up to 4n over the interval, if
-    // evenly.
+    // A Gauss rule of n nodes resolves an even phase change of up to 4n over the interval.
     constexpr int probes = 512;
     double steepest_phase = 0;
     for (const double z : {extent.z_low_um, extent.z_high_um}) {
@@ -162,8 +161,7 @@ void Pupil::sample(double z_um, double* real, double* imag) const {
 double ray_radius_um(const PsfOptions& options, double z_um, double share) {
     if (options.model == PsfModel::gaussian) return 0;
     const double end = std::min(options.objective.na, lowest_index(options));
-    // A ray of sine s meets the plane at the distance that is the slope of the path over s. Its
-    // light is proportional to s.
+    // A ray of sine s meets the plane at a distance of d(path)/ds, with light proportional to s.
     constexpr int rays = 256;
     const auto path = [&](int i) {
         const double sine = end * i / rays;

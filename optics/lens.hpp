@@ -53,8 +53,8 @@ class Pupil {
 /// Returns the distance from the axis within which rays carry `share` of the light at `z_um`.
 double ray_radius_um(const PsfOptions& options, double z_um, double share);
 
-/// Intensities of one lens at fixed radii, for one z after another. Their Bessel functions do not
-/// depend on z and are computed once.
+/// Intensities of one lens at fixed radii, for one z after another. Bessel functions are computed
+/// once, since they do not depend on z.
 class RadialProfile {
   public:
     RadialProfile(const PsfOptions& options, const PupilRegion& extent,

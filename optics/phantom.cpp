@@ -40,8 +40,7 @@ class BodyLattice {
         : radius_(radius),
           volume_(4.0 / 3 * std::numbers::pi * radius[0] * radius[1] * radius[2] *
                   (1 - hollow * hollow * hollow)) {
-        // Small bodies get about eight points across. Large ones need one point a voxel for smooth
-        // edges.
+        // Small bodies get about eight points across; large ones need one point a voxel.
         for (std::size_t axis = 0; axis < 3; ++axis)
             fineness_[axis] =
                 radius[axis] < 64

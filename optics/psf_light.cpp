@@ -130,8 +130,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
         const auto plane = static_cast<std::size_t>(plane_number);
         std::vector<double> scratch(scratch_elems), intensity(count), within(count);
         response.add_intensity(z_um[plane], 1, scratch.data(), intensity.data());
-        // The trapezoidal rule for h · 2πr; its error at the axis is −step²/12 times the slope
-        // there.
+        // The trapezoidal rule for h · 2πr; its error is −step²/12 times the slope at the axis.
         const double ring = 2 * std::numbers::pi * grid.step_um() * grid.step_um();
         double sum = ring * intensity[0] / 12;
         for (std::size_t i = 1; i < count; ++i) {

@@ -32,11 +32,9 @@ struct PlaneLight {
     std::vector<double> within;  ///< within[i]: light at distances up to i · step_um from the axis
     double total;                ///< light of the whole plane
 
-    /// Returns the least multiple of step_um that holds `share` of the total, or a negative number
-    /// if `within` ends before.
+    /// Returns the least radius that holds `share` of the total; negative if `within` ends before.
     double radius_of(double share) const;
-    /// Returns the share of the total in the rectangle up to `half_y_um` and `half_x_um` from the
-    /// axis.
+    /// Returns the share of light in the rectangle up to `half_y_um` and `half_x_um` from the axis.
     double share_of(double half_y_um, double half_x_um) const;
 };
 

@@ -26,8 +26,7 @@ void check_length(const char* what, double value_um) {
 
 constexpr double least_na = 1e-3;  // lower apertures have no focus that can be found
 
-// Largest voxel, in Nyquist steps. Larger sizes are in a mistaken unit, or a camera's pixels before
-// magnification.
+// Largest voxel, in Nyquist steps. Larger ones are in a mistaken unit, or a camera's pixels.
 constexpr double coarsest_nyquist = 50;
 
 void check_voxel(const PsfOptions& options, int axis) {

@@ -20,8 +20,7 @@ double depth_of_field_um(const PsfOptions& options);
 /// that of the field. Products of intensities have the sum of both.
 double intensity_band(const PsfOptions& options);
 
-/// Returns true if intensities are the product of those of two lenses, or the square of those of
-/// one.
+/// Returns true if intensities are products of two lenses' intensities, or squares of one's.
 bool is_product(Modality modality);
 
 /// Returns the pinhole's radius in the sample.

@@ -40,8 +40,7 @@ Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, d
 double radius_of(const PsfOptions& options, double center_um, double half_depth_um, double share,
                  double most_um, const std::function<void(double)>& check_radius,
                  const ExecutionContext& context) {
-    // The radius grows with the distance from the focus, unevenly only near the focus. So a few
-    // planes are enough.
+    // A few planes suffice: away from the focus, the radius grows evenly with the distance.
     constexpr int planes = 8;
     std::vector<double> zs;
     for (int i = -planes; i <= planes; ++i) zs.push_back(center_um + half_depth_um * i / planes);

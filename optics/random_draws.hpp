@@ -10,8 +10,7 @@
 
 namespace convolume::optics {
 
-/// Purpose of the numbers. Different purposes get different numbers at the same seed and
-/// position.
+/// Purpose of the numbers. At one seed and position, each purpose gets different numbers.
 enum class DrawPurpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
 
 /// Sequence of the random numbers of one seed, purpose and position.

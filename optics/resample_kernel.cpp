@@ -24,8 +24,7 @@ class AxisResampling {
                                           " are no sizes to resample between: give positive ones"));
         first_edge_um_ = (-static_cast<double>(center) - 0.5) * from_um;
         const double last_edge_um = first_edge_um_ + static_cast<double>(count) * from_um;
-        // Half a voxel belongs to the center. A remainder that is only rounding needs no further
-        // voxel.
+        // Half a voxel belongs to the center. A remainder of mere rounding needs no voxel.
         const auto voxels = [&](double reach_um) {
             const double needed = std::ceil(reach_um / to_um - 0.5 - 1e-9);
             if (needed > 1e9)

@@ -110,8 +110,7 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
     }
     weights_.assign(static_cast<std::size_t>(total), 0.0);
 
-    // About eight nodes a step of the grid, which has 20 steps to a period of the highest
-    // frequency.
+    // About eight nodes a step of the grid, which has 20 steps a period of the finest detail.
     const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
     const Quadrature unit = unit_rule(count, context);
     parallel_for(static_cast<index_t>(rows_.size()), threads, [&](index_t row_number, int) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Model of a whole microscope: its lens, once or twice, and what its modality adds, such as
+// Model of a whole microscope: its lens, once or twice, and parts of its modality, such as
 // pinholes.
 
 #include <optional>
@@ -83,8 +83,7 @@ class MicroscopeResponse {
     index_t scratch_elems() const;
     /// Adds intensities: sum[i] += weight · intensity(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
-    /// Returns ∫ intensity 2πr dr of a plane. Not for is_product() modalities, which have no such
-    /// formula.
+    /// Returns ∫ intensity 2πr dr of a plane; not for is_product() modalities, without a formula.
     double plane_energy(double z_um) const;
 
   private:

@@ -23,8 +23,7 @@ Quadrature gauss_legendre(index_t count, double begin, double end, const Executi
 /// functions of the radius without angular frequencies above `band_per_um`.
 class RadialGrid {
   public:
-    /// Step, in radians of the highest frequency, at which interpolation between six points has the
-    /// accuracy of float32.
+    /// Step, in radians of the highest frequency, for the accuracy of float32 between six points.
     static constexpr double fine = 0.3;
 
     RadialGrid(double band_per_um, double farthest_um, double step_rad = fine)

@@ -191,8 +191,7 @@ Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Returns callbacks that print progress: a line that updates on a terminal, else a line for each
-/// problem.
+/// Returns callbacks that print progress: one updating line on a terminal, else one a problem.
 RunnerEvents events_of(const Console& console, const CompareRequest& request,
                        const ReportFolder& folder, const Comparison& comparison) {
     const bool updating = stderr_is_terminal() && !console.quiet();

@@ -28,8 +28,7 @@ double ratio(double error, double scale) {
     return scale > 0 ? error / scale : infinite;
 }
 
-/// Errors summed over rows. Every row has sums of its own, so that rounding stays small in large
-/// images.
+/// Errors summed over rows. Every row is summed separately, so that rounding stays small.
 struct ErrorSums {
     ResultErrors errors;
     double squares = 0;            ///< sum of |A − B|²

@@ -20,7 +20,7 @@ struct ResultErrors {
     double largest = 0;
     double relative_largest = 0;   ///< relative L∞: max |A − B| / max |B|
     double relative_l2 = 0;        ///< ‖A − B‖₂ / ‖B‖₂
-    double psnr_db = 0;            ///< 20 log₁₀(max |B| / RMS(A − B)); infinite where A = B
+    double psnr_db = 0;            ///< 20 log₁₀(max |B| / RMS(A − B)); infinite if A = B
     Index3 worst;                  ///< first sample at which |A − B| is largest
     index_t nonfinite = 0;         ///< samples whose difference is infinite or NaN
     double reference_largest = 0;  ///< max |B|
@@ -42,8 +42,7 @@ struct TurnTimes {
 
 /// Bytes of memory that a way takes. Measured figures are the largest of all turns.
 struct MemoryFigures {
-    index_t declared_host =
-        0;  ///< by the plan: input, result, scratch, CPU engines; 0: not declared
+    index_t declared_host = 0;             ///< by the plan, with input and result; 0: unknown
     index_t counted_host = 0;              ///< in buffers: input, and the memory of the way
     std::optional<index_t> resident_host;  ///< resident: input, and the memory of the way
     index_t declared_gpu = 0;              ///< by the plan, on each GPU

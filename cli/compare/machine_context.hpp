@@ -21,15 +21,13 @@ struct MachineContext {
     GpuLinks links;
 };
 
-/// Describes processor, memory and versions. With `use_gpus` also describes the GPUs and measures
-/// their links.
+/// Describes processor, memory and versions; with `use_gpus` also GPUs, whose links it measures.
 MachineContext machine_context(bool use_gpus);
 
 /// Returns the numbers of the GPUs that `engines` can compute on.
 std::vector<int> gpus_of(const EngineChoice& engines);
 
-/// Returns the least time in which each of `gpus` can transfer its share; nothing if a link is
-/// unknown.
+/// Returns the least time for each of `gpus` to transfer its share; nothing if a link is unknown.
 std::optional<double> least_transfer_s(const Traffic& traffic, const std::vector<int>& gpus,
                                        const GpuLinks& links);
 

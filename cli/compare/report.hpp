@@ -63,10 +63,9 @@ class ReportFolder {
     /// CannotCreate if `path` is a file or its parent does not exist.
     ReportFolder(std::string path, bool overwrite, bool resume);
 
-    /// Returns the comparison in the folder that is to be resumed; nothing if there is no folder
-    /// yet. Throws InputNotFound or BadData for folders without a report. Throws InvalidArgument
-    /// that names the difference if inputs, options, version or machine are not those of the
-    /// report.
+    /// Returns the comparison to resume; nothing if the folder does not exist yet. Throws
+    /// InputNotFound or BadData for folders without a report, and InvalidArgument that names the
+    /// difference if inputs, options, version or machine are others than in the report.
     std::optional<Comparison> to_resume(const nlohmann::ordered_json& identity) const;
 
     /// Creates the folder, and writes report.json alone, which --resume needs.

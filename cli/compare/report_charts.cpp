@@ -34,8 +34,8 @@ struct Curve {
     std::vector<std::pair<double, double>> points;
 };
 
-/// A chart of curves. Both axes are logarithmic; points that are not positive and finite are left
-/// out.
+/// A chart of curves with logarithmic axes, which leaves out points that are not positive and
+/// finite.
 struct CurveChart {
     std::string title;
     std::string x_label;

@@ -23,8 +23,7 @@ constexpr std::array<std::pair<ReferenceKind, const char*>, 4> reference_names{
      {ReferenceKind::fft, "fft"},
      {ReferenceKind::none, "none"}}};
 
-/// Largest number of products for which direct sums are the automatic reference: some seconds on a
-/// few cores.
+/// Most products for which direct sums are the automatic reference: seconds on a few cores.
 constexpr double max_direct_products = 4e9;
 
 /// The result that others are compared with.
@@ -189,8 +188,7 @@ class ProblemRun {
         });
     }
 
-    /// Divides the memory limit: among the reference and the kept results, which stay, and the plan
-    /// of each way.
+    /// Divides the memory limit among the reference, the kept results, and the plan of each way.
     void share_memory() {
         const index_t reference =
             settings_.reference == ReferenceKind::none ? 0 : subject_.result_bytes();

@@ -55,15 +55,13 @@ class Subject {
     virtual std::unique_ptr<PlannedWay> plan(const Way& way, index_t limit_bytes) const = 0;
 };
 
-// In the functions below, `options` apply to every way: mode, boundary, center or origin,
-// normalization and NaN.
+// Below, `options` apply to every way: mode, boundary, center or origin, normalization and NaN.
 
 /// Returns a subject with an image and a kernel from files. `first` is the place of the image's
 /// first sample in its file, for messages.
 std::unique_ptr<Subject> image_subject(Volume image, Volume kernel, const Options& options,
                                        const NonfiniteSample::Place& first);
-/// Returns a subject whose prepare() makes a random image of size³ voxels and a kernel of
-/// kernel_size³.
+/// Returns a subject whose prepare() makes an image of size³ and a kernel of kernel_size³ voxels.
 std::unique_ptr<Subject> image_subject(index_t size, index_t kernel_size, std::uint64_t seed,
                                        const Options& options);
 

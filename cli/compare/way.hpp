@@ -20,8 +20,7 @@ struct Way {
     std::string precision;  ///< "float32" or "float64"
     int threads = 0;        ///< CPU threads; 0: all
 
-    /// Returns a name such as "cpu dif 4 parts float32 2 threads". Values that are chosen
-    /// automatically are left out.
+    /// Returns a name such as "cpu dif 4 parts float32 2 threads", without automatic values.
     std::string name() const;
     EngineChoice engines() const;
     friend bool operator==(const Way&, const Way&) = default;
@@ -47,8 +46,7 @@ EngineChoice parse_compared_device(const std::string& text);
 /// Returns the values between commas, each once. Throws InvalidArgument for empty values.
 std::vector<std::string> split_list(std::string_view option, const std::string& text);
 
-/// Parses sizes: "64..512" (doubled from the first up to the last), "64,100,128", or both. Throws
-/// InvalidArgument.
+/// Parses "64..512" (doubled up to the last), "64,100,128", or both. Throws InvalidArgument.
 std::vector<index_t> parse_sizes(std::string_view option, const std::string& text);
 
 }  // namespace convolume::cli

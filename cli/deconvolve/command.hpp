@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume deconvolve` as the steps of a run: every channel and time point is restored by the
-// Deconvolver of its PSF.
+// `convolume deconvolve`: a run restores every channel and time by the Deconvolver of its PSF.
 
 #include <memory>
 #include <optional>
@@ -97,8 +96,7 @@ class DeconvolveSteps : public ImageSteps {
     void plan_memory(index_t limit);
 
     void open_start();
-    /// Returns the estimate with which the next volume begins; a view without data if none is
-    /// given.
+    /// Returns the estimate to begin the next volume with; a view without data if there is none.
     ConstImageView next_start();
 
     const DeconvolveRequest request_;

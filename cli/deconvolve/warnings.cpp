@@ -157,8 +157,7 @@ std::vector<std::string> PixelCheck::warnings() const {
                     " %) are saturated, at ", format_number(saturation_, 9),
                     ": what is there comes out too dim and too wide; leave them out (--saturation ",
                     format_number(saturation_, 9), "), or record with less light"));
-    // Among about ten thousand regions without light, the darkest is four standard errors below the
-    // mean.
+    // The darkest of about ten thousand dark regions is four standard errors below the mean.
     constexpr double least_errors = 8;
     if (errors_below_ > least_errors)
         warnings.push_back(message("the background of ", format_number(*background_),

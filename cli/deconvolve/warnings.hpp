@@ -11,8 +11,7 @@
 
 namespace convolume::cli {
 
-/// Check of an image's volumes, one after another, for saturation and a background that is too
-/// high.
+/// Check of an image's volumes for saturation and for a background that is too high.
 class PixelCheck {
   public:
     /// `background` is the given one; nothing if it is estimated. `camera_maximum` is the largest
@@ -42,8 +41,7 @@ class PixelCheck {
     double darkest_ = 0;  ///< mean of the darkest region
 };
 
-/// Returns a sentence for each problem of a PSF, whose values are still loaded, with images like
-/// `image`.
+/// Returns a sentence for each problem of a loaded PSF with images like `image`.
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Connects files of signals with a FilterBank: reads filters into memory, and has a source and a
-// sink of signals.
+// Connects files with a FilterBank: reads filters, and has a source and a sink of signals.
 
 #include <memory>
 #include <string>

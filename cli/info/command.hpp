@@ -8,8 +8,7 @@
 
 namespace convolume::cli {
 
-/// Statistics of all images that are added. Complex pixels count by magnitude; NaN are counted and
-/// otherwise left out.
+/// Statistics of all added images. Complex pixels count by magnitude; NaN are only counted.
 struct PixelStatistics {
     index_t count = 0;
     index_t nan_count = 0;

@@ -35,8 +35,7 @@ WorkAmount PhantomSteps::work() const {
     return {static_cast<double>(element_count(output_.shape))};
 }
 
-/// Returns the number of planes that are drawn at a time: enough to be worth a call, and whole
-/// pieces of the file.
+/// Returns the number of planes to draw at a time: worth a call, and whole pieces of the file.
 index_t PhantomSteps::group_planes() const {
     const Shape3& shape = output_.shape;
     const index_t plane_bytes = checked_multiply(checked_multiply(shape.y, shape.x), index_t{4});
@@ -51,8 +50,7 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     const index_t planes = group_planes();
     const Shape3 group{planes, shape.y, shape.x};
     const bool rounded = output_.type != PixelType::float32;
-    // One group of planes is drawn while another is written. If values are to be rounded, they are
-    // first drawn into `unrounded`.
+    // One group of planes is drawn, first into `unrounded` if necessary, while another is written.
     Volume unrounded(rounded ? group : Shape3{}, PixelType::float32);
     const index_t groups = ceil_div(shape.z, planes);
     std::vector<Volume> results;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume phantom`: its request, and its run, which draws and writes a specimen a few planes at
-// a time.
+// `convolume phantom`: its request, and its run, which draws and writes a few planes at a time.
 
 #include <memory>
 #include <optional>

@@ -25,8 +25,7 @@ using Glyph = std::array<std::uint8_t, glyph_height>;
 /// Returns the pixels of a character, or an empty box if the font does not have it.
 Glyph glyph_of(char32_t character);
 
-/// Decodes UTF-8. Each malformed byte becomes an arbitrary character; nothing is read beyond the
-/// text.
+/// Decodes UTF-8. Malformed bytes become arbitrary characters; nothing is read beyond the text.
 std::u32string decode_utf8(std::string_view text);
 
 /// Returns the width of Canvas::text() in pixels.

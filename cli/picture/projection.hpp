@@ -59,8 +59,7 @@ struct GrayLimits {
     double low;   ///< value drawn black
     double high;  ///< value drawn white, above `low`
 };
-/// Returns the values below which `low_percent` and `high_percent` of the plane's finite values
-/// lie.
+/// Returns two percentiles of the plane's finite values.
 GrayLimits percentile_limits(const FloatPlane& plane, double low_percent, double high_percent);
 
 /// Returns a pixel as one real number; for a complex pixel, its magnitude.

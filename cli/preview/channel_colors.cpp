@@ -103,8 +103,7 @@ ChannelColor parse_channel_color(std::string_view option, const std::string& tex
                                   "none, or six hexadecimal digits such as ff8000"));
 }
 
-/// Returns the color in the file, if it is useful: black is invisible, and several white channels
-/// look alike.
+/// Returns the color in the file, unless it is black or several channels are white.
 std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
     constexpr std::uint32_t all_white = 0xffffff;
     const auto& colors = image.channel_colors;

@@ -15,15 +15,13 @@ namespace convolume::cli {
 /// A color, or nothing for a channel that is left out.
 using ChannelColor = std::optional<Color>;
 
-/// Parses a list such as "green,none,ff8000": names of colors, "none", or six hexadecimal digits.
-/// Throws InvalidArgument.
+/// Parses colors such as "green,none,ff8000". Throws InvalidArgument that lists the names.
 std::vector<ChannelColor> parse_channel_colors(std::string_view option, const std::string& text);
 
 /// Returns the name of a color, or six hexadecimal digits.
 std::string text_of(Color color);
 
-/// Returns the color that is usual for a fluorophore or a channel of that name; nothing for unknown
-/// names.
+/// Returns the usual color of a fluorophore or channel of that name; nothing for unknown names.
 std::optional<Color> color_of_name(std::string_view channel_name);
 
 /// Returns a color for each channel of an image: the color in the file, else that of the channel's

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume preview` from the request to the picture. Stacks are drawn side by side, with three
-// views each, as in an orthogonal view: z,y to the right of x,y, and x,z below. Panels are to
-// scale.
+// `convolume preview` from the request to the picture. Stacks are drawn side by side and to scale,
+// with three views each: z,y to the right of x,y, and x,z below.
 
 #include <array>
 #include <optional>

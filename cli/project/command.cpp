@@ -14,8 +14,7 @@ namespace {
 // Samples of a box: their sums take 64 MiB.
 constexpr index_t box_samples = index_t{8} << 20;
 
-/// Returns the extents of the boxes that are read: whole planes if they fit, else whole rows, in
-/// whole pieces of the file.
+/// Returns the extents of boxes to read: whole planes, or else rows, in whole pieces of the file.
 Shape3 box_of(const StackFormat& image) {
     const Shape3& shape = image.shape;
     const auto pieces = [](index_t samples, index_t piece, index_t extent) {

@@ -38,8 +38,8 @@ struct AddToSum {
     }
 };
 
-/// Applies an operation to every sample of `box` and its result. `strides`, of the results, are 0
-/// along the axis of the projection.
+/// Applies an operation to every sample of `box` and its result. Results have stride 0 along the
+/// axis of the projection.
 template <class Operation, class Result, class T>
 void reduce(const ConstImageView& box, Result* results, const Index3& strides) {
     for (index_t z = 0; z < box.shape.z; ++z)

@@ -61,8 +61,7 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
 void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
                    const std::string& path);
 
-/// Steps that compute a PSF from the typed options, and write it with a side file of its
-/// parameters.
+/// Steps that compute a PSF from the typed options, and write it with its parameters.
 class PsfSteps : public RunSteps {
   public:
     explicit PsfSteps(const PsfRequest& request) : request_(request) {}
@@ -87,8 +86,7 @@ class PsfSteps : public RunSteps {
     std::unique_ptr<io::ImageWriter> writer_;
 };
 
-/// Steps of --from-beads: measures a PSF, and compares it with the model of the typed parameters,
-/// or of those that --refine finds.
+/// Steps of --from-beads: measure a PSF, and compare it with the typed or refined model.
 class BeadPsfSteps : public RunSteps {
   public:
     explicit BeadPsfSteps(const PsfRequest& request) : request_(request) {}

@@ -29,12 +29,10 @@ nlohmann::ordered_json option_json(const Value& value) {
         return value;
 }
 
-/// Returns all of PsfOptions but threads. Parameters that the model and modality do not use are
-/// left out.
+/// Returns all of PsfOptions but threads and parameters that model and modality do not use.
 nlohmann::ordered_json psf_parameters(const PsfOptions& options);
 
-/// Returns true if the PSF depends on `key`. A two-photon PSF does not depend on the wavelength of
-/// emission.
+/// Returns true if the PSF depends on `key`. Two-photon PSFs need no wavelength of emission.
 bool needs_parameter(const nlohmann::ordered_json& parameters, std::string_view key);
 
 /// Returns the options in `parameters`. Missing options have the defaults of PsfOptions; missing

@@ -15,8 +15,7 @@ std::string um(double value_um);
 /// Returns a percentage such as "58 %".
 std::string percent(double share);
 
-/// Prints the line "optics": parameters of the microscope from the image `source`, and assumed
-/// ones.
+/// Prints the line "optics": the microscope of the image `source`, and assumed parameters.
 void report_optics(const Console& console, const ImageOptics& optics, const std::string& source);
 
 /// Prints the line "psf": model, modality, NA, wavelength, size and voxels.

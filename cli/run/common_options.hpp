@@ -32,16 +32,14 @@ void require_output(const std::string& output, const RunOptions& options);
 void add_device_option(CLI::App& app, const char* group, EngineChoice& engines);
 void add_threads_option(CLI::App& app, const char* group, int& threads,
                         const char* help = "CPU threads (default: all)");
-/// Adds the options for how a Convolver computes: method, parts, precision, devices, memory,
-/// threads.
+/// Adds the options of a Convolver: method, parts, precision, devices, memory, threads.
 void add_convolution_options(CLI::App& app, const char* group, Options& options,
                              EngineChoice& engines);
 
 /// Parses a number of parts: 1, 2, 4, 8 or 16, or "auto", which is 0.
 int parse_parts(std::string_view text);
 
-/// Adds the options that describe the samples of a raw file: --raw, --header, --byte-order and
-/// --signals. `group` may be null.
+/// Adds --raw, --header, --byte-order and --signals for raw files; `group` may be null.
 void add_raw_options(CLI::App& app, const char* group, io::OpenSignalOptions& options);
 
 }  // namespace convolume::cli

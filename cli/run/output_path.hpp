@@ -7,8 +7,8 @@
 
 namespace convolume::cli {
 
-/// Throws OutputExists if `file` exists and `overwrite` is false, and CannotCreate if the folder of
-/// `file` is missing or not writable.
+/// Throws OutputExists if `file` exists, unless `overwrite` is set, and CannotCreate if its folder
+/// is missing or not writable.
 void check_output_path(const std::string& file, bool overwrite);
 
 /// Returns the folder that `path` is in: "." for a name alone, "" for an empty path.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Shows the progress of an execution: one line that updates on a terminal, elsewhere a plain line
-// from time to time.
+// Shows progress: one line that updates on a terminal, elsewhere a plain line from time to time.
 
 #include <functional>
 #include <iosfwd>
@@ -18,8 +17,7 @@ class ProgressMeter {
   public:
     enum class LineStyle { none, plain, terminal };
 
-    /// `amount` is the whole work in `unit`s. `clock_s` returns seconds; it is a parameter for
-    /// tests.
+    /// `amount` is the whole work in units. `clock_s` returns seconds; tests replace it.
     ProgressMeter(std::ostream& out, LineStyle style, double amount,
                   std::function<double()> clock_s, std::string unit = "voxel");
     /// Clears the updating line.

@@ -93,8 +93,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
 /// machine. Silent on machines and in builds without GPUs.
 void warn_of_idle_gpu(const Console& console, const EngineChoice& engines);
 
-/// Calls `run`. If a device fails and the choice of devices was automatic, warns and calls `run`
-/// again with CPU engines alone.
+/// Calls `run`. If an automatically chosen device fails, warns and calls `run` again on the CPU.
 template <class Request, class Run>
 void run_with_fallback(const Console& console, const Request& request, const Run& run) {
     try {

@@ -33,8 +33,7 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
             message("--photons-per-unit is ", *factor, "; give more than 0, up to 1e12"));
 }
 
-/// Returns the pixels of the camera on the voxels of the phantom. If the file has no voxel size,
-/// lengths are in voxels.
+/// Returns the camera's pixels on the phantom, in voxels if the file has no voxel size.
 CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& input) {
     const auto voxel_size = [&](std::size_t axis, const std::optional<double>& asked,
                                 const char* option) {

@@ -38,8 +38,7 @@ struct SimulateRequest : ImageRequest {
 struct LightPlan {
     StackFormat format;
     ScratchImage::Place place = ScratchImage::Place::file;
-    /// While the camera records one plane, the light of the next one is read and the last one is
-    /// written.
+    /// While one plane is recorded, the next one's light is read and the last one is written.
     bool overlapped = true;
 };
 

@@ -116,8 +116,7 @@ void add_options(CLI::App& app, const char* group, Struct& target,
         });
 }
 
-/// Adds the option of one name, whose text this command parses by `parse(text)` or
-/// `parse(option, text)`.
+/// Adds the option of one name, parsed by `parse(text)` or `parse(option, text)`.
 template <class Struct, class Parser>
 CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& target,
                                   std::string_view name, Parser parse) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Parses and formats quantities as people write them. Every parser throws InvalidArgument that
-// names `option`.
+// Parses and formats quantities. Every parser throws InvalidArgument that names `option`.
 
 #include <array>
 #include <optional>
@@ -23,8 +22,7 @@ std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view
 /// with a wrong unit. It suggests what was probably meant. Returns an empty text for other lengths.
 std::string voxel_size_warning(std::string_view option, std::string_view text);
 
-/// Parses a length with its unit into µm, or a bare number whose unit is clear: 0.2 to 2 are µm,
-/// 200 to 2000 are nm.
+/// Parses a length into µm. A number without a unit is in µm from 0.2 to 2, in nm from 200 to 2000.
 double parse_wavelength_um(std::string_view option, std::string_view text);
 
 /// Parses "64,256,256": z, y, x, each at least 1.
