@@ -102,7 +102,7 @@ CameraReport expose_from(const Camera& camera, const ConstImageView& photons, in
 constexpr double ratio_tolerance = 1e-9;  // relative rounding error of ratios of decimal lengths
 
 /// Returns the nearest whole number if `ratio` differs from it by rounding only, else `ratio`.
-double snapped(double ratio) {
+double rounded_if_close(double ratio) {
     const double whole = std::nearbyint(ratio);
     return std::abs(ratio - whole) <= ratio_tolerance * ratio ? whole : ratio;
 }
@@ -195,7 +195,7 @@ CameraGrid::CameraGrid(const Shape3& image, const VoxelSize& voxel, const VoxelS
             throw InvalidArgument(message("voxels of ", voxel[axis], " µm and camera pixels of ",
                                           pixel[axis], " µm were given along ", axis_name(axis),
                                           "; give positive lengths"));
-        ratio[axis] = snapped(pixel[axis] / voxel[axis]);
+        ratio[axis] = rounded_if_close(pixel[axis] / voxel[axis]);
         if (axis > 0 && ratio[axis] < 1)
             throw InvalidArgument(message("camera pixels of ", pixel[axis],
                                           " µm are smaller than the image's voxels of ",

@@ -110,7 +110,7 @@ class PsfComparison {
         return model;
     }
     /// Returns the point with these parameters whose brightest plane is in the middle.
-    Values start_at(const Values& parameters) const {
+    Values starting_point(const Values& parameters) const {
         Values x{0};
         x.insert(x.end(), parameters.begin(), parameters.end());
         const PsfOptions model = model_at(x);
@@ -138,7 +138,7 @@ class PsfComparison {
 
     /// Weights voxels by the noise of the light that the model at x expects in them. Before the
     /// first call all weights are equal. Throws BadData if the fitted brightness is zero.
-    void weigh_by(const Values& x);
+    void weight_by_noise(const Values& x);
 
   private:
     struct FittedModel {
@@ -173,7 +173,7 @@ double PsfComparison::relative_residual(const Values& x) const {
     return light > 0 ? std::sqrt(rest / light) : std::numeric_limits<double>::infinity();
 }
 
-void PsfComparison::weigh_by(const Values& x) {
+void PsfComparison::weight_by_noise(const Values& x) {
     constexpr double least = 0.01;  // share of the brightest voxel: tails are modelled no better
     const FittedModel fitted = fit(x, weights_);
     if (!(fitted.brightness > 0))
@@ -322,7 +322,7 @@ RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
     Values best, first;
     double least = 0;
     for (const Values& parameters : candidates(model, options, ranges)) {
-        first = comparison.start_at(parameters);
+        first = comparison.starting_point(parameters);
         const double sum = comparison.sum_of_squares(first);
         if (best.empty() || sum < least) {
             best = first;
@@ -334,7 +334,7 @@ RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
     optics::LeastSquaresFit fit;
     const optics::Residuals residuals = [&](const Values& x) { return comparison.residuals(x); };
     for (int round = 0; round < 2; ++round) {
-        comparison.weigh_by(best);
+        comparison.weight_by_noise(best);
         const double reach = model.voxel.z_um * static_cast<double>(measured.shape.z) / 4;
         std::vector<optics::FitParameter> free{
             {best[0], best[0] - reach, best[0] + reach, model.voxel.z_um / 20}};

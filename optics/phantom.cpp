@@ -234,7 +234,7 @@ struct Phantom::Impl {
 
     explicit Impl(const PhantomOptions& given);
 
-    void add_bodies(index_t z_begin, index_t z_end, PlaneBodies& scene) const;
+    void add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plane_bodies) const;
 };
 
 Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
@@ -261,7 +261,7 @@ Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
 }
 
 /// Adds the bodies of all objects that may touch planes [z_begin, z_end).
-void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& scene) const {
+void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plane_bodies) const {
     const auto first = std::lower_bound(
         object_planes.begin(), object_planes.end(), z_begin - max_planes,
         [](const ObjectPlanes& reach, index_t plane) { return reach.begin < plane; });
@@ -271,7 +271,7 @@ void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& scen
             objects[static_cast<std::size_t>(reach - object_planes.begin())];
         optics::for_each_equal_bodies(
             options, reach->number, object,
-            [&](const optics::EqualBodies& bodies) { scene.add(bodies); });
+            [&](const optics::EqualBodies& bodies) { plane_bodies.add(bodies); });
     }
 }
 
@@ -296,8 +296,8 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
                                       " ", to_string(planes.type), " were asked of a phantom of ",
                                       to_string(shape), " float32; ask for planes it has"));
     check_memory(planes, "what planes are drawn into");
-    PlaneBodies scene(impl_->options, z_begin, z_begin + planes.shape.z);
-    impl_->add_bodies(z_begin, z_begin + planes.shape.z, scene);
+    PlaneBodies plane_bodies(impl_->options, z_begin, z_begin + planes.shape.z);
+    impl_->add_bodies(z_begin, z_begin + planes.shape.z, plane_bodies);
     const index_t band_rows = std::clamp<index_t>(voxels_per_band / shape.x, 1, shape.y);
     const index_t bands = ceil_div(shape.y, band_rows);
     const index_t tasks = checked_multiply(planes.shape.z, bands);
@@ -306,8 +306,8 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
     parallel_for(tasks, threads, [&](index_t task, int thread) {
         const index_t y = task % bands * band_rows;
-        scene.draw_band(z_begin + task / bands, y, std::min(y + band_rows, shape.y),
-                        scratch.data() + thread * scratch_elems, planes);
+        plane_bodies.draw_band(z_begin + task / bands, y, std::min(y + band_rows, shape.y),
+                               scratch.data() + thread * scratch_elems, planes);
     });
 }
 

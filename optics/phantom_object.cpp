@@ -99,8 +99,9 @@ std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
     return path;
 }
 
-void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
-                 const std::function<void(const EqualBodies&)>& use) {
+void for_each_cell_bodies(const PhantomOptions& options, index_t number,
+                          const PhantomObject& object,
+                          const std::function<void(const EqualBodies&)>& use) {
     RandomDraws draws(options.seed, DrawPurpose::path, draw_position(number));
     const auto flat = [&](double radius_um) {
         return Point{flatness * radius_um, radius_um, radius_um};
@@ -145,8 +146,8 @@ struct SplineWeights {
 double grid_value(std::uint64_t seed, index_t z, index_t y, index_t x) {
     constexpr std::uint64_t mask = (1u << 21) - 1;
     const auto part = [](index_t i) { return static_cast<std::uint64_t>(i) & mask; };
-    const std::uint64_t place = part(z) << 42 | part(y) << 21 | part(x);
-    return RandomDraws(seed, DrawPurpose::texture, place).uniform(-1, 1);
+    const std::uint64_t packed_index = part(z) << 42 | part(y) << 21 | part(x);
+    return RandomDraws(seed, DrawPurpose::texture, packed_index).uniform(-1, 1);
 }
 
 }  // namespace
@@ -236,7 +237,7 @@ void for_each_equal_bodies(const PhantomOptions& options, index_t number,
             use({ball(r), 1 - std::min(shell_um / r, 0.5), brightness, false, {object.center_um}});
             break;
         case PhantomKind::cells:
-            cell_bodies(options, number, object, use);
+            for_each_cell_bodies(options, number, object, use);
             break;
         case PhantomKind::mixed:
             throw InternalError("an object of a mixed kind");

@@ -17,8 +17,9 @@ enum class DrawPurpose : std::uint32_t { photons = 1, read_noise, placement, pat
 class RandomDraws {
   public:
     RandomDraws(std::uint64_t seed, DrawPurpose purpose, std::uint64_t position)
-        : key_{{low(seed), high(seed)}},
-          counter_{{0, static_cast<std::uint32_t>(purpose), low(position), high(position)}} {}
+        : key_{{low_bits(seed), high_bits(seed)}},
+          counter_{
+              {0, static_cast<std::uint32_t>(purpose), low_bits(position), high_bits(position)}} {}
 
     /// Returns a number uniform in (0, 1), never 0 or 1: the middle of one of 2^52 equal intervals.
     double uniform() {
@@ -41,8 +42,8 @@ class RandomDraws {
     double poisson(double mean);
 
   private:
-    static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-    static std::uint32_t high(std::uint64_t value) {
+    static std::uint32_t low_bits(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+    static std::uint32_t high_bits(std::uint64_t value) {
         return static_cast<std::uint32_t>(value >> 32);
     }
     double small_poisson(double mean);

@@ -247,18 +247,18 @@ MicroscopeResponse::MicroscopeResponse(const PsfOptions& options, const PupilReg
 
 index_t MicroscopeResponse::scratch_elems() const {
     if (!excitation_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
-    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + spread().radii() +
-           2 * radii_ + (array_ ? array_->scratch_elems() : 0);
+    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) +
+           pinhole_profile().radii() + 2 * radii_ + (array_ ? array_->scratch_elems() : 0);
 }
 
-double MicroscopeResponse::sheet(double z_um) const {
+double MicroscopeResponse::sheet_intensity(double z_um) const {
     if (!(sheet_fwhm_um_ > 0)) return 1;
     const double away = (z_um - sheet_z_um_) / sheet_fwhm_um_;
     return std::exp(-4 * std::numbers::ln2 * away * away);
 }
 
 double MicroscopeResponse::plane_energy(double z_um) const {
-    return sheet(z_um) * emission_->plane_energy(z_um);
+    return sheet_intensity(z_um) * emission_->plane_energy(z_um);
 }
 
 void MicroscopeResponse::add_intensity(double z_um, double weight, double* scratch,
@@ -270,22 +270,24 @@ void MicroscopeResponse::add_intensity(double z_um, double weight, double* scrat
         for (index_t i = 0; i < radii_; ++i) sum[i] += weight * once[i] * once[i];
         return;
     }
-    if (!excitation_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
+    if (!excitation_)
+        return emission_->add_intensity(z_um, weight * sheet_intensity(z_um), scratch, sum);
     const RadialProfile& other = array_ ? *emission_ : *excitation_;
-    double* const before = scratch;
-    double* const through = before + spread().radii();
-    double* const beside = through + radii_;
-    double* const spectrum = beside + radii_;
+    double* const pinhole_input = scratch;
+    double* const through_pinholes = pinhole_input + pinhole_profile().radii();
+    double* const other_intensity = through_pinholes + radii_;
+    double* const spectrum = other_intensity + radii_;
     double* const inner = spectrum + (array_ ? array_->scratch_elems() : 0);
-    std::fill_n(before, spread().radii(), 0.0);
-    spread().add_intensity(z_um, 1, inner, before);
+    std::fill_n(pinhole_input, pinhole_profile().radii(), 0.0);
+    pinhole_profile().add_intensity(z_um, 1, inner, pinhole_input);
     if (array_)
-        array_->apply(before, excitation_->plane_energy(z_um), spectrum, through);
+        array_->apply(pinhole_input, excitation_->plane_energy(z_um), spectrum, through_pinholes);
     else
-        pinhole_->apply(before, through);
-    std::fill_n(beside, radii_, 0.0);
-    other.add_intensity(z_um, 1, inner, beside);
-    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * beside[i] * through[i];
+        pinhole_->apply(pinhole_input, through_pinholes);
+    std::fill_n(other_intensity, radii_, 0.0);
+    other.add_intensity(z_um, 1, inner, other_intensity);
+    for (index_t i = 0; i < radii_; ++i)
+        sum[i] += weight * other_intensity[i] * through_pinholes[i];
 }
 
 }  // namespace optics

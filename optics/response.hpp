@@ -26,7 +26,7 @@ class Pinhole {
 
   private:
     struct WeightRow {
-        index_t first;  // first sample of the profile
+        index_t first;  // first sample of the profile that has a weight
         index_t begin;  // first element of weights_
         index_t length;
     };
@@ -83,13 +83,13 @@ class MicroscopeResponse {
     index_t scratch_elems() const;
     /// Adds intensities: sum[i] += weight · intensity(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
-    /// Returns ∫ intensity 2πr dr of a plane; not for is_product() modalities, without a formula.
+    /// Returns ∫ intensity 2πr dr of a plane; not for is_product() modalities: there is no formula.
     double plane_energy(double z_um) const;
 
   private:
-    double sheet(double z_um) const;
+    double sheet_intensity(double z_um) const;
     /// Returns the profile whose light goes through pinholes, on a grid of its own.
-    const RadialProfile& spread() const { return array_ ? *excitation_ : *emission_; }
+    const RadialProfile& pinhole_profile() const { return array_ ? *excitation_ : *emission_; }
 
     index_t radii_;
     std::optional<Pinhole> pinhole_;           // used in confocal microscopes only

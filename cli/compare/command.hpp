@@ -19,8 +19,8 @@ namespace convolume::cli {
 
 /// Members that the requests of both commands have.
 struct CompareRequest {
-    std::string output;          ///< folder of the report
-    WayOptionLists lists;        ///< if they have no devices, CPU and GPUs are compared
+    std::string output;    ///< folder of the report
+    WayOptionLists lists;  ///< lists of the options; without devices, CPU and GPUs are compared
     std::vector<index_t> sizes;  ///< sizes of a sweep; empty: files are compared
     std::uint64_t seed = 1;
     int repeats = 3;

@@ -119,7 +119,8 @@ void add_output(CLI::App& app, CompareRequest& request) {
 }
 
 /// Checks that either files or sizes are given, and a folder for the report.
-void check(const CompareRequest& request, bool no_files, bool all_files, const char* files) {
+void check_request(const CompareRequest& request, bool no_files, bool all_files,
+                   const char* files) {
     if (request.sizes.empty() && !all_files)
         throw InvalidArgument(
             message("nothing to compare was named; give ", files, ", or --sizes for random data"));
@@ -195,14 +196,15 @@ void add_compare_command(CLI::App& app, Action& action) {
     auto signals = std::make_shared<SignalCompareRequest>();
     add_signals(*filter, *signals);
     filter->callback([signals, &action] {
-        check(*signals, signals->signal.empty(),
-              !signals->signal.empty() && !signals->filter_files.empty(), "SIGNAL and BANK");
+        check_request(*signals, signals->signal.empty(),
+                      !signals->signal.empty() && !signals->filter_files.empty(),
+                      "SIGNAL and BANK");
         action = [signals] { compare(*signals); };
     });
     command->callback([command, filter, images, &action] {
         if (command->got_subcommand(filter)) return;
-        check(*images, images->image.empty(), !images->image.empty() && !images->kernel.empty(),
-              "IMAGE and KERNEL");
+        check_request(*images, images->image.empty(),
+                      !images->image.empty() && !images->kernel.empty(), "IMAGE and KERNEL");
         action = [images] { compare(*images); };
     });
 }

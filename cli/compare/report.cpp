@@ -121,7 +121,8 @@ ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
                                    parent.string(), "\" does not exist; create it first"));
 }
 
-std::optional<Comparison> ReportFolder::to_resume(const nlohmann::ordered_json& identity) const {
+std::optional<Comparison> ReportFolder::comparison_to_resume(
+    const nlohmann::ordered_json& identity) const {
     std::error_code error;
     if (!resume_ || !fs::exists(path_, error)) return std::nullopt;
     std::ifstream in(file("report.json"), std::ios::binary);

@@ -40,7 +40,7 @@ std::vector<Table> tables_of(const ComparedProblem& problem, const std::string& 
 Table machine_table(const Comparison& comparison);
 
 /// Returns the table as text for the terminal, with columns aligned by spaces.
-std::string aligned(const Table& table);
+std::string aligned_text(const Table& table);
 
 /// A chart: bars, one for each way, or curves over the size of a sweep.
 struct NamedDrawing {
@@ -66,7 +66,7 @@ class ReportFolder {
     /// Returns the comparison to resume; nothing if the folder does not exist yet. Throws
     /// InputNotFound or BadData for folders without a report, and InvalidArgument that names the
     /// difference if inputs, options, version or machine are others than in the report.
-    std::optional<Comparison> to_resume(const nlohmann::ordered_json& identity) const;
+    std::optional<Comparison> comparison_to_resume(const nlohmann::ordered_json& identity) const;
 
     /// Creates the folder, and writes report.json alone, which --resume needs.
     void save_data(const Comparison& comparison) const;

@@ -232,7 +232,7 @@ Table machine_table(const Comparison& comparison) {
     return table;
 }
 
-std::string aligned(const Table& table) {
+std::string aligned_text(const Table& table) {
     std::vector<std::size_t> widths(table.header.size());
     const auto width_of = [](const std::string& cell) { return decode_utf8(cell).size(); };
     const auto widen = [&](const std::vector<std::string>& row) {

@@ -167,7 +167,7 @@ class ProblemRun {
             for (const Way& way : settings_.ways) problem_.left_out.push_back({way, error.what()});
             return;
         }
-        share_memory();
+        divide_memory();
         Reference reference = make_reference(subject_, settings_.reference, way_bytes_, stop_);
         problem_.reference = reference.description;
         reference_ = std::move(reference.result);
@@ -189,7 +189,7 @@ class ProblemRun {
     }
 
     /// Divides the memory limit among the reference, the kept results, and the plan of each way.
-    void share_memory() {
+    void divide_memory() {
         const index_t reference =
             settings_.reference == ReferenceKind::none ? 0 : subject_.result_bytes();
         const auto ways = static_cast<index_t>(settings_.ways.size());

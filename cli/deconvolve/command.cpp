@@ -15,7 +15,7 @@ namespace convolume::cli {
 
 namespace {
 
-std::string padded(index_t number, index_t last, std::size_t least_digits) {
+std::string zero_padded(index_t number, index_t last, std::size_t least_digits) {
     std::string text = std::to_string(number);
     const std::size_t digits = std::max(std::to_string(last).size(), least_digits);
     if (text.size() < digits) text.insert(0, digits - text.size(), '0');
@@ -164,9 +164,9 @@ std::string estimate_name(const std::string& result, const io::ImageMetadata& im
                           int iteration, int iterations) {
     std::string mark;
     if (image.frames * image.channels > 1)
-        mark = message(".t", padded(volume / image.channels, image.frames - 1, 1), ".c",
-                       padded(volume % image.channels, image.channels - 1, 1));
-    return marked_name(result, message(mark, ".iter", padded(iteration, iterations, 3)));
+        mark = message(".t", zero_padded(volume / image.channels, image.frames - 1, 1), ".c",
+                       zero_padded(volume % image.channels, image.channels - 1, 1));
+    return marked_name(result, message(mark, ".iter", zero_padded(iteration, iterations, 3)));
 }
 
 EstimateFiles::EstimateFiles(int every, int iterations, std::string path,

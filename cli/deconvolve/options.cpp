@@ -27,7 +27,7 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
     return parse_positive<int>(option, text);
 }
 
-void add_meaning(CLI::App& app, DeconvolveRequest& request) {
+void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
     add_options(
@@ -86,7 +86,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
-    add_meaning(*command, *request);
+    add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_execution(*command, *request);
     const char* group = "What is written";

@@ -58,7 +58,7 @@ std::string describe(const GpuBandwidth& bandwidth) {
                    gigabytes_a_second(bandwidth.device), ", read plus written");
 }
 
-void measure(GpuDiagnosis::MeasuredDevice& device) {
+void measure_bandwidth(GpuDiagnosis::MeasuredDevice& device) {
     try {
         device.bandwidth = measure_gpu_bandwidth(device.info.number);
     } catch (const std::exception& error) {
@@ -66,7 +66,7 @@ void measure(GpuDiagnosis::MeasuredDevice& device) {
     }
 }
 
-void choose_gate(GpuDiagnosis& diagnosis) {
+void record_transfer_gate(GpuDiagnosis& diagnosis) {
     std::vector<int> working;
     for (const GpuDiagnosis::MeasuredDevice& device : diagnosis.devices)
         if (device.bandwidth) working.push_back(device.info.number);
@@ -152,9 +152,9 @@ GpuDiagnosis diagnose_gpus() {
     diagnosis.runtime = cuda_runtime_version();
     for (const GpuDevice& device : gpu_devices()) {
         diagnosis.devices.push_back({device, {}, {}});
-        if (device.usable) measure(diagnosis.devices.back());
+        if (device.usable) measure_bandwidth(diagnosis.devices.back());
     }
-    choose_gate(diagnosis);
+    record_transfer_gate(diagnosis);
     return diagnosis;
 }
 

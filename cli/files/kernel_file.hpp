@@ -70,7 +70,7 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
 
 /// Makes the PSF of `psf` for images like `image`: of its voxels and, where psf.size is {0, 0, 0},
-/// of the size that size_for() finds. Throws what make_psf() does.
+/// of the size that automatic_psf_size() finds. Throws what make_psf() does.
 KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
                        const KernelOptions& options, const ExecutionContext& context);
 

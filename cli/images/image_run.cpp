@@ -87,7 +87,7 @@ class FileQueue {
         file.fail(error, many_.has_option);
         leave_out(file);
         if (file.outcome == Outcome::failed)
-            print([&] { console_.about(file.image).error(file.reason); });
+            print([&] { console_.for_file(file.image).error(file.reason); });
     }
     /// Fails what is left in the queue, for the same reason.
     void fail_rest(const std::exception& error) {
@@ -179,7 +179,7 @@ class Worker {
 struct Worker::FileRun {
     FileRun(ListedFile& its_file, std::unique_ptr<ImageSteps> its_steps, const FileQueue& queue)
         : file(its_file),
-          console(queue.console().about(its_file.image)),
+          console(queue.console().for_file(its_file.image)),
           steps(std::move(its_steps)),
           run(*steps, queue.stop()) {}
 
@@ -322,7 +322,7 @@ void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
     const InterruptGuard interrupt;
     Survey survey = survey_files(request, many, truth, interrupt.stop());
     for (const ListedFile& file : survey.files)
-        if (file.outcome == Outcome::failed) console.about(file.image).error(file.reason);
+        if (file.outcome == Outcome::failed) console.for_file(file.image).error(file.reason);
     if (!survey.order.empty()) {
         FileQueue queue(request, many, survey, console, interrupt.stop());
         work(queue, survey.order.size(), make_worker);

@@ -17,11 +17,11 @@ constexpr Color background{16, 18, 22};
 constexpr Color bright{236, 239, 244};
 constexpr Color dim{138, 146, 160};
 constexpr int picture_margin = 28;
-constexpr int gap = 6;
+constexpr int panel_gap = 6;
 constexpr int column_gap = 40;
 constexpr int text_size = 2;
 constexpr int text_height = glyph_height * text_size;
-constexpr int line = text_height + 8;
+constexpr int line_height = text_height + 8;
 constexpr int ramp_height = 10;
 constexpr int least_column = 400;
 constexpr double default_side = 900;
@@ -32,8 +32,8 @@ struct PanelSizes {
     int x;
     int y;
     int z;
-    int width() const { return x + gap + z; }
-    int height() const { return y + gap + z; }
+    int width() const { return x + panel_gap + z; }
+    int height() const { return y + panel_gap + z; }
     int column() const { return std::max(width(), least_column); }
 };
 
@@ -42,7 +42,7 @@ double smallest_step(const PreviewStack& stack) {
 }
 
 // Returns the extents of a stack along z, y and x, in units of its smallest sample distance.
-std::array<double, 3> sides(const PreviewStack& stack) {
+std::array<double, 3> relative_extents(const PreviewStack& stack) {
     const FloatPlane& yx = stack.channels.front().views.along_z;
     const FloatPlane& zx = stack.channels.front().views.along_y;
     const double smallest = smallest_step(stack);
@@ -60,7 +60,7 @@ std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, doubl
     double largest = 1, highest = 1;
     for (const PreviewStack& stack : stacks) {
         if (stack.own_zoom) continue;
-        const auto [z, y, x] = sides(stack);
+        const auto [z, y, x] = relative_extents(stack);
         largest = std::max({largest, x + z, y + z});
         highest = std::max(highest, y + z);
     }
@@ -68,7 +68,7 @@ std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, doubl
     const double shared = asked > 0 ? asked : rounded_zoom(std::min(side / largest, 8.0));
     std::vector<double> zooms;
     for (const PreviewStack& stack : stacks) {
-        const auto [z, y, x] = sides(stack);
+        const auto [z, y, x] = relative_extents(stack);
         const double own = rounded_zoom(std::min(shared * highest / (y + z), 16.0));
         zooms.push_back(stack.own_zoom && asked == 0 ? own : shared);
     }
@@ -76,7 +76,7 @@ std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, doubl
 }
 
 PanelSizes panels_of(const PreviewStack& stack, double zoom) {
-    const auto [z, y, x] = sides(stack);
+    const auto [z, y, x] = relative_extents(stack);
     for (const double side : {z, y, x})
         if (side * zoom > largest_side / 2)
             throw InvalidArgument(message("a picture with a panel of ", format_number(side * zoom),
@@ -197,12 +197,12 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     int top = picture_margin;
     canvas.text(left, top, shortened(stack.title, panels.column()), bright, text_size);
     for (const std::string& caption : stack.captions) {
-        top += line;
+        top += line_height;
         canvas.text(left, top, shortened(caption, panels.column()), dim, text_size);
     }
-    top += line + 4;
-    const int right = left + panels.x + gap;
-    const int below = top + panels.y + gap;
+    top += line_height + 4;
+    const int right = left + panels.x + panel_gap;
+    const int below = top + panels.y + panel_gap;
     const auto panel = [&](const PixelArea& area, FloatPlane OrthogonalViews::*view,
                            const char* axes) {
         draw_plane(canvas, area, stack, view, style.gamma);
@@ -214,7 +214,7 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
     for (const PreviewChannel& channel : stack.channels) {
         draw_ramp(canvas, left, ramp_top, panels.column(), channel, stack.logarithmic, style.gamma);
-        ramp_top += line;
+        ramp_top += line_height;
     }
 }
 
@@ -238,8 +238,9 @@ Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle&
         height = std::max(height, panels.height());
         ramps = std::max(ramps, static_cast<int>(stacks[i].channels.size()));
     }
-    const int ramp_top = picture_margin + 3 * line + 4 + height + 14;
-    Canvas canvas(width, ramp_top + (ramps - 1) * line + text_height + picture_margin, background);
+    const int ramp_top = picture_margin + 3 * line_height + 4 + height + 14;
+    Canvas canvas(width, ramp_top + (ramps - 1) * line_height + text_height + picture_margin,
+                  background);
     int left = picture_margin;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);

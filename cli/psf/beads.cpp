@@ -105,9 +105,9 @@ void report_refinement(const Console& console, const RefinedPsf& refined) {
         text += message(name_of(p.parameter), ' ', with_deviation(p.value, p.deviation),
                         unit_of(p.parameter), ", ");
     text.resize(text.size() - 2);
-    console.fact("refined",
-                 message(text, "; differs by ", percent(refined.residual),
-                         " (root mean square), before by ", percent(refined.first_residual)));
+    console.fact("refined", message(text, "; differs by ", format_percent(refined.residual),
+                                    " (root mean square), before by ",
+                                    format_percent(refined.first_residual)));
     for (const RefinedParameter& p : refined.parameters)
         if (p.at_bound)
             console.warning(message("the ", name_of(p.parameter),
@@ -141,7 +141,7 @@ void BeadPsfSteps::open(const ExecutionContext&) {
     Json parameters = optics_.parameters;
     parameters.update(request_.typed);
     if (!parameters.contains("voxel_um"))
-        parameters["voxel_um"] = voxel_for(input_, request_.beads, "add --voxel");
+        parameters["voxel_um"] = psf_voxel_for(input_, request_.beads, "add --voxel");
     const Json voxel = parameters["voxel_um"];
     for (std::size_t axis = 0; axis < 3; ++axis)
         input_.voxel_size_um[axis] = voxel.at(axis).get<double>();
@@ -219,7 +219,7 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
     console.fact("light", message(format_number(psf.flux), " a bead, above a background of ",
                                   format_number(psf.background)));
     const auto width = [&](std::size_t axis) {
-        return um(psf.fwhm[axis] * *input_.voxel_size_um[axis]);
+        return format_um(psf.fwhm[axis] * *input_.voxel_size_um[axis]);
     };
     console.fact("width", message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2)));
     if (model_) {
@@ -228,8 +228,8 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
             message("; differs by ", format_number(100 * residual_, 3), " % (root mean square)");
         console.fact("model",
                      message(to_string(model_->model), ", ", to_string(model_->modality), ": FWHM ",
-                             um(facts.fwhm_axial_um), " along z, ", um(facts.fwhm_lateral_um),
-                             " across", refined_ ? "" : misfit));
+                             format_um(facts.fwhm_axial_um), " along z, ",
+                             format_um(facts.fwhm_lateral_um), " across", refined_ ? "" : misfit));
     }
     if (refined_) report_refinement(console, *refined_);
     console.fact("output", message(request_.output, request_.write_model ? " (the model)" : "",

@@ -32,7 +32,7 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     if (!request.like.empty()) {
         image = io::open_image(request.like)->metadata();
         if (!request.typed.contains("voxel_um"))
-            parameters["voxel_um"] = voxel_for(*image, request.like, "add --voxel");
+            parameters["voxel_um"] = psf_voxel_for(*image, request.like, "add --voxel");
         parameters.erase("size");
         check_channel(request, *image, request.like);
         optics = optics_of(*image, request.channel, request.typed, parameters);
@@ -58,7 +58,7 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     refuse_unused_layers(options, request.typed);
     options.threads = request.threads;
     if (image && automatic && !request.auto_size)
-        options.size = size_for(options, image->shape, request.capture, context);
+        options.size = automatic_psf_size(options, image->shape, request.capture, context);
     else if (automatic)
         options.size = psf_size_for(options, request.capture.value_or(0.95), context);
     return options;

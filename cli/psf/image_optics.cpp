@@ -60,7 +60,7 @@ class OpticsCollector {
     ImageOptics optics_;
 };
 
-std::string nm(double wavelength_um) {
+std::string format_nm(double wavelength_um) {
     return format_number(1e3 * wavelength_um) + " nm";
 }
 
@@ -121,13 +121,13 @@ void add_channel(const io::MicroscopeMetadata& microscope,
     const bool two_photon = collected.value("modality") == "two-photon";
     if (is_light(channel.emission_um) && !two_photon)
         collected.add("wavelength_um", *channel.emission_um,
-                      "emission " + nm(*channel.emission_um));
+                      "emission " + format_nm(*channel.emission_um));
     const bool confocal = collected.value("modality") == "confocal";
     const bool disc = collected.value("modality") == "spinning-disc";
     if (!confocal && !two_photon && !disc) return;
     if (is_light(channel.excitation_um))
         collected.add("excitation_um", *channel.excitation_um,
-                      "excitation " + nm(*channel.excitation_um));
+                      "excitation " + format_nm(*channel.excitation_um));
     if (confocal && channel.pinhole_um) add_pinhole(microscope, *channel.pinhole_um, collected);
 }
 

@@ -37,7 +37,7 @@ class KeyReader {
             if (!found->is_string()) refuse(key, "a string");
             return field.parse(found->template get<std::string>());
         } else if constexpr (std::is_same_v<Value, int>) {
-            return static_cast<int>(whole_of(key, *found, index_t{1} << 30));
+            return static_cast<int>(whole_number_of(key, *found, index_t{1} << 30));
         } else if constexpr (std::is_same_v<Value, VoxelSize> || std::is_same_v<Value, Shape3>) {
             if (!found->is_array() || found->size() != 3)
                 refuse(key, "an array of three numbers, for z, y and x");
@@ -45,14 +45,14 @@ class KeyReader {
                 return Value{number_of(key, (*found)[0]), number_of(key, (*found)[1]),
                              number_of(key, (*found)[2])};
             else
-                return Value{whole_of(key, (*found)[0], index_t{1} << 40),
-                             whole_of(key, (*found)[1], index_t{1} << 40),
-                             whole_of(key, (*found)[2], index_t{1} << 40)};
+                return Value{whole_number_of(key, (*found)[0], index_t{1} << 40),
+                             whole_number_of(key, (*found)[1], index_t{1} << 40),
+                             whole_number_of(key, (*found)[2], index_t{1} << 40)};
         } else {
             return number_of(key, *found);
         }
     }
-    void finish() const {
+    void check_all_read() const {
         if (!object_.empty())
             throw BadData(message(source_, " has \"", object_.begin().key(),
                                   "\", which is not a parameter of a PSF; remove or correct it"));
@@ -70,7 +70,7 @@ class KeyReader {
         if (!value.is_number()) refuse(key, "a number");
         return value.get<double>();
     }
-    index_t whole_of(const char* key, const Json& value, index_t most) const {
+    index_t whole_number_of(const char* key, const Json& value, index_t most) const {
         const double number = number_of(key, value);
         if (number != std::floor(number) || std::abs(number) > static_cast<double>(most))
             refuse(key, "a whole number");
@@ -127,7 +127,7 @@ PsfOptions psf_options_of(Json parameters, const std::string& source) {
         if (key == "ng") lens.ng0 = lens.ng;
         if (key == "tg_um") lens.tg0_um = lens.tg_um;
     });
-    reader.finish();
+    reader.check_all_read();
     return options;
 }
 
@@ -175,8 +175,8 @@ Json to_json(const PsfFacts& facts) {
             {"pinhole_um", facts.pinhole_um}};
 }
 
-nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::string& path,
-                                 const char* cure) {
+nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
+                                     const char* cure) {
     const auto& [z, y, x] = image.voxel_size_um;
     if (!y || !x || (!z && image.shape.z > 1))
         throw InvalidArgument(message("the image \"", path,
@@ -185,8 +185,8 @@ nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::stri
     return {z.value_or(std::min(*y, *x)), *y, *x};
 }
 
-Shape3 size_for(const PsfOptions& options, const Shape3& image, std::optional<double> share,
-                const ExecutionContext& context) {
+Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+                          std::optional<double> share, const ExecutionContext& context) {
     const double usual = options.modality == Modality::widefield ? 0.5 : 0.95;
     return psf_size_for_image(options, image, share.value_or(usual), context);
 }

@@ -51,12 +51,12 @@ nlohmann::ordered_json to_json(const PsfFacts& facts);
 
 /// Returns the "voxel_um" of a PSF for `image`. If the image has one plane, its z may be unknown.
 /// Otherwise throws InvalidArgument that names `path`; its message ends with `cure`.
-nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::string& path,
-                                 const char* cure);
+nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
+                                     const char* cure);
 
 /// Returns psf_size_for_image() for the typed share of light. By default the share is 0.5 for
 /// widefield PSFs, whose far planes are wide, and 0.95 for others.
-Shape3 size_for(const PsfOptions& options, const Shape3& image, std::optional<double> share,
-                const ExecutionContext& context);
+Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+                          std::optional<double> share, const ExecutionContext& context);
 
 }  // namespace convolume::cli

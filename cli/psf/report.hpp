@@ -11,9 +11,9 @@
 namespace convolume::cli {
 
 /// Returns a length such as "0.2643 µm".
-std::string um(double value_um);
+std::string format_um(double value_um);
 /// Returns a percentage such as "58 %".
-std::string percent(double share);
+std::string format_percent(double share);
 
 /// Prints the line "optics": the microscope of the image `source`, and assumed parameters.
 void report_optics(const Console& console, const ImageOptics& optics, const std::string& source);

@@ -19,7 +19,7 @@ class Console {
 
     /// Returns a console for one of several files. Warnings and errors begin with the file's name,
     /// and facts are printed only with -v.
-    Console about(const std::string& file) const {
+    Console for_file(const std::string& file) const {
         Console console(out_, verbose() ? Verbosity::verbose : Verbosity::quiet, colors_);
         console.about_ = file + ": ";
         return console;

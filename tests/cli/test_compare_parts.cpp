@@ -181,7 +181,7 @@ TEST_CASE("spreads are percent without powers of ten") {
 }
 
 TEST_CASE("tables are aligned by characters") {
-    CHECK(aligned({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
+    CHECK(aligned_text({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
           "way    µ\na     12\nbcde   –\n");
 }
 
