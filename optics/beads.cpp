@@ -14,20 +14,22 @@ namespace convolume {
 
 namespace {
 
-// Noise of a sample after the binomial filter 1 4 6 4 1 along three axes: (70/256)^(3/2) of it.
-constexpr double noise_left = 0.143;
-constexpr double certain = 10;  // standard deviations of the noise that is left
-// Rings and secondary maxima of a bead are dimmer than this part of it, other beads brighter.
-constexpr double lobe = 0.15;
-constexpr double dim = 0.1;  // of the fifth brightest: what is dimmer is light of others, or dirt
-constexpr double far_lobe = 0.05;  // the same farther away, up to twice the box
+// Noise of a sample after the binomial filter 1 4 6 4 1 along three axes, as a share of the noise
+// before: (70/256)^(3/2).
+constexpr double smoothed_noise = 0.143;
+constexpr double detection_sigmas = 10;  // of the smoothed noise, above the background
+// Largest height of a bead's rings and side lobes, as a share of its own; other beads are higher.
+constexpr double highest_lobe = 0.15;
+constexpr double dimmest_bead =
+    0.1;  // share of the fifth brightest: dimmer maxima are stray light or dirt
+constexpr double highest_far_lobe = 0.05;  // like highest_lobe, up to twice the box away
 
-struct Maximum {
+struct LocalMaximum {
     Index3 at;
     double height;
 };
 
-struct Level {
+struct BackgroundLevel {
     double middle, deviation;
 };
 
@@ -38,14 +40,14 @@ double median(std::vector<T>& values) {
     return static_cast<double>(*half);
 }
 
-/// Median, and the deviation of noise by that of distances from it.
-Level level_of(const float* values, index_t count) {
+/// Returns the median, and the standard deviation of noise by the median distance from it.
+BackgroundLevel background_level(const float* values, index_t count) {
     const index_t step = std::max<index_t>(1, count / 1'000'003);
-    std::vector<float> some;
-    for (index_t i = 0; i < count; i += step) some.push_back(values[i]);
-    const double middle = median(some);
-    for (float& value : some) value = std::abs(value - static_cast<float>(middle));
-    return {middle, std::max(1.4826 * median(some), 1e-9 + 1e-6 * std::abs(middle))};
+    std::vector<float> sampled;
+    for (index_t i = 0; i < count; i += step) sampled.push_back(values[i]);
+    const double middle = median(sampled);
+    for (float& value : sampled) value = std::abs(value - static_cast<float>(middle));
+    return {middle, std::max(1.4826 * median(sampled), 1e-9 + 1e-6 * std::abs(middle))};
 }
 
 std::vector<float> smoothed(const ConstImageView& stack) {
@@ -71,9 +73,9 @@ std::vector<float> smoothed(const ConstImageView& stack) {
     return from;
 }
 
-std::vector<Maximum> maxima_of(const std::vector<float>& values, const Shape3& shape,
-                               double background, double least) {
-    std::vector<Maximum> maxima;
+std::vector<LocalMaximum> local_maxima(const std::vector<float>& values, const Shape3& shape,
+                                       double background, double least) {
+    std::vector<LocalMaximum> maxima;
     const auto at = [&](index_t z, index_t y, index_t x) {
         return values[static_cast<std::size_t>((z * shape.y + y) * shape.x + x)];
     };
@@ -93,12 +95,13 @@ std::vector<Maximum> maxima_of(const std::vector<float>& values, const Shape3& s
                 }
                 if (highest) maxima.push_back({{z, y, x}, static_cast<double>(here) - background});
             }
-    std::stable_sort(maxima.begin(), maxima.end(),
-                     [](const Maximum& a, const Maximum& b) { return a.height > b.height; });
+    std::stable_sort(
+        maxima.begin(), maxima.end(),
+        [](const LocalMaximum& a, const LocalMaximum& b) { return a.height > b.height; });
     return maxima;
 }
 
-bool within(const Index3& a, const Index3& b, const Shape3& reach) {
+bool is_within(const Index3& a, const Index3& b, const Shape3& reach) {
     for (int axis = 0; axis < 3; ++axis)
         if (std::abs(a[axis] - b[axis]) > reach[axis]) return false;
     return true;
@@ -118,18 +121,18 @@ bool is_saturated(const ConstImageView& stack, const Index3& at, double value) {
     return count > 1;
 }
 
-/// Mean of samples within three deviations of the middle, outside of all boxes.
-double mean_outside(const ConstImageView& stack, const std::vector<Maximum>& beads,
-                    const Shape3& reach, const Level& level) {
+/// Returns the mean of samples within three deviations of the median, outside of all beads' boxes.
+double mean_outside(const ConstImageView& stack, const std::vector<LocalMaximum>& beads,
+                    const Shape3& reach, const BackgroundLevel& level) {
     const Shape3 shape = stack.shape;
     std::vector<char> covered(static_cast<std::size_t>(element_count(shape)));
-    const auto low = [&](const Maximum& bead, int axis) {
+    const auto low = [&](const LocalMaximum& bead, int axis) {
         return std::max<index_t>(0, bead.at[axis] - reach[axis]);
     };
-    const auto high = [&](const Maximum& bead, int axis) {
+    const auto high = [&](const LocalMaximum& bead, int axis) {
         return std::min(shape[axis] - 1, bead.at[axis] + reach[axis]);
     };
-    for (const Maximum& bead : beads)
+    for (const LocalMaximum& bead : beads)
         for (index_t z = low(bead, 0); z <= high(bead, 0); ++z)
             for (index_t y = low(bead, 1); y <= high(bead, 1); ++y)
                 std::fill_n(covered.begin() + (z * shape.y + y) * shape.x + low(bead, 2),
@@ -146,30 +149,33 @@ double mean_outside(const ConstImageView& stack, const std::vector<Maximum>& bea
     return level.middle + (count > 0 ? sum / static_cast<double>(count) : 0);
 }
 
-/// Finds local maxima of the smoothed stack that stand out of the noise: the beads that can be
-/// used, brightest first, counts of the others, and the background. Throws Cancelled.
+/// Finds local maxima of the smoothed stack that stand out of the noise. Returns the beads that can
+/// be used, brightest first, the number of others, and the background. Throws Cancelled.
 BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
                    const ExecutionContext& context) {
-    const Level level = level_of(static_cast<const float*>(stack.data), element_count(stack.shape));
+    const BackgroundLevel level =
+        background_level(static_cast<const float*>(stack.data), element_count(stack.shape));
     throw_if_stopped(context);
-    const std::vector<Maximum> maxima = maxima_of(smoothed(stack), stack.shape, level.middle,
-                                                  certain * noise_left * level.deviation);
+    const std::vector<LocalMaximum> maxima =
+        local_maxima(smoothed(stack), stack.shape, level.middle,
+                     detection_sigmas * smoothed_noise * level.deviation);
     throw_if_stopped(context);
     const Shape3 half{options.size.z / 2, options.size.y / 2, options.size.x / 2};
-    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};  // light of a bead outside of the box
+    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};  // box and light around it
 
     const Shape3 far{2 * reach.z, 2 * reach.y, 2 * reach.x};
 
-    std::vector<Maximum> beads;
+    std::vector<LocalMaximum> beads;
     std::vector<char> crowded;
-    for (const Maximum& maximum : maxima) {
-        if (beads.size() >= 5 && maximum.height < dim * beads[4].height) break;
+    for (const LocalMaximum& maximum : maxima) {
+        if (beads.size() >= 5 && maximum.height < dimmest_bead * beads[4].height) break;
         bool is_lobe = false, has_neighbor = false;
         for (std::size_t i = 0; i < beads.size(); ++i) {
             const double part = maximum.height / beads[i].height;
-            is_lobe = is_lobe || (part < lobe && within(maximum.at, beads[i].at, reach)) ||
-                      (part < far_lobe && within(maximum.at, beads[i].at, far));
-            if (part < lobe || !within(maximum.at, beads[i].at, reach)) continue;
+            is_lobe = is_lobe ||
+                      (part < highest_lobe && is_within(maximum.at, beads[i].at, reach)) ||
+                      (part < highest_far_lobe && is_within(maximum.at, beads[i].at, far));
+            if (part < highest_lobe || !is_within(maximum.at, beads[i].at, reach)) continue;
             has_neighbor = true;
             crowded[i] = 1;
         }
@@ -202,23 +208,23 @@ BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
 
 using Values = std::vector<double>;
 
-constexpr index_t taps = 16;
+constexpr index_t tap_count = 16;
 
-struct Axis {
-    index_t first;  ///< of the samples for the first value
-    double weights[taps];
+struct InterpolationTaps {
+    index_t first;  ///< index of the sample that the first tap of the first value reads
+    double weights[tap_count];
 };
 
-Axis axis_at(double center, index_t extent) {
+InterpolationTaps interpolation_taps(double center, index_t extent) {
     const double begin = center - static_cast<double>(extent / 2);
     const double whole = std::floor(begin), fraction = begin - whole;
-    Axis axis{static_cast<index_t>(whole) - taps / 2 + 1, {}};
+    InterpolationTaps axis{static_cast<index_t>(whole) - tap_count / 2 + 1, {}};
     constexpr double beta = 6;
     double sum = 0;
-    for (index_t i = 0; i < taps; ++i) {
-        const double away = static_cast<double>(i - taps / 2 + 1) - fraction;
+    for (index_t i = 0; i < tap_count; ++i) {
+        const double away = static_cast<double>(i - tap_count / 2 + 1) - fraction;
         const double angle = std::numbers::pi * away;
-        const double edge = std::max(0.0, 1 - away * away / (0.25 * taps * taps));
+        const double edge = std::max(0.0, 1 - away * away / (0.25 * tap_count * tap_count));
         double& weight = axis.weights[i];
         weight = (std::abs(angle) < 1e-9 ? 1 : std::sin(angle) / angle) *
                  std::cyl_bessel_i(0, beta * std::sqrt(edge));
@@ -228,14 +234,16 @@ Axis axis_at(double center, index_t extent) {
     return axis;
 }
 
-/// Values of `stack` (float32, contiguous) at z, y, x = center + whole offsets, `size` of them with
-/// the middle one at `center`: a sinc of 16 samples under a Kaiser window along each axis, whose
-/// weights sum to 1. Beyond the stack its outermost samples go on.
+/// Interpolates a box of `size` values of `stack` (float32, contiguous), a voxel apart, whose
+/// middle value is at `center`. Along each axis it sums 16 samples by a sinc under a Kaiser window,
+/// with weights of sum 1. Beyond the stack its outermost samples are repeated.
 Values shifted_box(const ConstImageView& stack, const std::array<double, 3>& center,
                    const Shape3& size) {
-    const Axis z = axis_at(center[0], size.z), y = axis_at(center[1], size.y),
-               x = axis_at(center[2], size.x);
-    const index_t depth = size.z + taps - 1, height = size.y + taps - 1, plane = size.y * size.x;
+    const InterpolationTaps z = interpolation_taps(center[0], size.z),
+                            y = interpolation_taps(center[1], size.y),
+                            x = interpolation_taps(center[2], size.x);
+    const index_t depth = size.z + tap_count - 1, height = size.y + tap_count - 1,
+                  plane = size.y * size.x;
     Values along_x(static_cast<std::size_t>(depth * height * size.x)),
         along_y(static_cast<std::size_t>(depth * plane)),
         box(static_cast<std::size_t>(size.z * plane));
@@ -246,14 +254,15 @@ Values shifted_box(const ConstImageView& stack, const std::array<double, 3>& cen
                 stack.at(std::clamp(z.first + k, index_t{0}, stack.shape.z - 1),
                          std::clamp(y.first + j, index_t{0}, stack.shape.y - 1), 0));
             for (index_t i = 0; i < size.x; ++i, ++sum)
-                for (index_t t = 0; t < taps; ++t)
+                for (index_t t = 0; t < tap_count; ++t)
                     *sum += x.weights[t] *
                             static_cast<double>(
                                 row[std::clamp(x.first + i + t, index_t{0}, stack.shape.x - 1)]);
         }
-    // Adds lines of `length` samples, each with the weight of its tap.
-    const auto add_taps = [](const Axis& axis, const double* from, index_t length, double* to) {
-        for (index_t t = 0; t < taps; ++t)
+    // Adds one line of `length` samples for each tap, times the tap's weight.
+    const auto add_taps = [](const InterpolationTaps& axis, const double* from, index_t length,
+                             double* to) {
+        for (index_t t = 0; t < tap_count; ++t)
             for (index_t i = 0; i < length; ++i) to[i] += axis.weights[t] * from[t * length + i];
     };
     for (index_t k = 0; k < depth; ++k)
@@ -273,7 +282,7 @@ struct BoxGeometry {
     }
 };
 
-/// Solves the symmetric positive system A x = b in place by Gauss's elimination.
+/// Solves the symmetric positive system A x = b by Gaussian elimination; x replaces b.
 void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
     for (std::size_t i = 0; i < 5; ++i)
         for (std::size_t j = i + 1; j < 5; ++j) {
@@ -287,9 +296,10 @@ void solve(std::array<std::array<double, 5>, 5>& a, std::array<double, 5>& b) {
     }
 }
 
-/// Shift of `box` against `mean`, z, y, x: least squares of brightness, background and the three
-/// slopes of the mean, over the samples around the middle.
-std::array<double, 3> shift_of(const Values& box, const Values& mean, const BoxGeometry& geometry) {
+/// Returns the shift (z, y, x) of `box` against `mean`. Fits brightness, background and the three
+/// slopes of the mean to the samples around the middle by least squares.
+std::array<double, 3> fit_shift(const Values& box, const Values& mean,
+                                const BoxGeometry& geometry) {
     std::array<std::array<double, 5>, 5> normal{};
     std::array<double, 5> right{};
     const auto reach = [&](int axis) { return std::min<index_t>(5, geometry.size[axis] / 2 - 1); };
@@ -314,8 +324,9 @@ std::array<double, 3> shift_of(const Values& box, const Values& mean, const BoxG
     return shift;
 }
 
-/// The top of a parabola through the middle sample and its neighbors `stride` away.
-double top_of(const double* middle, index_t stride) {
+/// Returns the offset, in samples, of the vertex of a parabola through the middle sample and its
+/// neighbors `stride` elements away.
+double peak_offset(const double* middle, index_t stride) {
     const double before = middle[-stride], after = middle[stride];
     const double bend = before - 2 * *middle + after;
     return bend < 0 ? std::clamp((before - after) / (2 * bend), -1.0, 1.0) : 0;
@@ -338,7 +349,7 @@ class Alignment {
     Alignment(const ConstImageView& stack, const Shape3& size, double background)
         : stack_(stack), geometry_{size}, background_(background) {}
 
-    /// Boxes about the places of `beads`, and their mean with a sum of 1.
+    /// Cuts the boxes around `beads`, and computes their mean, scaled to a sum of 1.
     void average(std::vector<Bead>& beads, const ExecutionContext& context) {
         boxes_.clear();
         mean_.assign(static_cast<std::size_t>(element_count(geometry_.size)), 0.0);
@@ -358,19 +369,19 @@ class Alignment {
                 "the beads are not brighter than the background: give a stack of bright beads");
         for (double& value : mean_) value /= sum;
     }
-    /// Moves beads to where they fit their mean best.
+    /// Moves each bead to the position at which its box fits the mean best.
     void align(std::vector<Bead>& beads) const {
         for (std::size_t i = 0; i < beads.size(); ++i) {
-            const auto shift = shift_of(boxes_[i], mean_, geometry_);
+            const auto shift = fit_shift(boxes_[i], mean_, geometry_);
             for (std::size_t axis = 0; axis < 3; ++axis) beads[i].at[axis] += shift[axis];
         }
     }
-    /// Moves all so that the mean's brightest point is in its middle.
+    /// Moves all beads so that the brightest point of their mean is in its middle.
     void center(std::vector<Bead>& beads) const {
         for (int axis = 0; axis < 3; ++axis)
             for (Bead& bead : beads)
                 bead.at[static_cast<std::size_t>(axis)] +=
-                    top_of(geometry_.middle(mean_), geometry_.stride(axis));
+                    peak_offset(geometry_.middle(mean_), geometry_.stride(axis));
     }
     const Values& mean() const { return mean_; }
 
@@ -382,7 +393,7 @@ class Alignment {
     Values mean_;
 };
 
-/// Clumps and dirt are brighter or dimmer than beads.
+/// Removes clumps and dirt, which are much brighter or dimmer than beads, and returns their number.
 index_t remove_unusual(std::vector<Bead>& beads) {
     std::vector<double> fluxes;
     for (const Bead& bead : beads) fluxes.push_back(bead.flux);

@@ -14,7 +14,7 @@ namespace convolume {
 
 namespace {
 
-constexpr double most_photons = 1e15;  // counts beyond are no whole numbers in float64
+constexpr double max_photons = 1e15;  // float64 does not hold all larger whole numbers
 
 void check_number(const char* what, double value, double lowest, double highest) {
     if (!(value >= lowest && value <= highest))
@@ -30,8 +30,9 @@ CameraReport expose_row(const Camera& camera, const ConstImageView& photons, ind
     const auto* const in = static_cast<const In*>(photons.at(z, y, 0));
     auto* const out = static_cast<Out*>(adu.at(z, y, 0));
     const index_t first_pixel = ((first_plane + z) * shape.y + y) * shape.x;
-    const auto draws = [&](optics::Purpose purpose, index_t x) {
-        return optics::Draws(camera.seed, purpose, static_cast<std::uint64_t>(first_pixel + x));
+    const auto draws = [&](optics::DrawPurpose purpose, index_t x) {
+        return optics::RandomDraws(camera.seed, purpose,
+                                   static_cast<std::uint64_t>(first_pixel + x));
     };
     CameraReport report;
     report.pixels = shape.x;
@@ -40,11 +41,11 @@ CameraReport expose_row(const Camera& camera, const ConstImageView& photons, ind
         const double expected = std::max(0.0, static_cast<double>(in[x * photons.strides.x]));
         const double mean = camera.expected_electrons(expected);
         double electrons = mean;
-        if (camera.noise) electrons = draws(optics::Purpose::photons, x).poisson(mean);
+        if (camera.noise) electrons = draws(optics::DrawPurpose::photons, x).poisson(mean);
         bool saturated = electrons > camera.full_well_e;
         electrons = std::min(electrons, camera.full_well_e);
         if (camera.noise && camera.read_noise_e > 0)
-            electrons += camera.read_noise_e * draws(optics::Purpose::read_noise, x).normal();
+            electrons += camera.read_noise_e * draws(optics::DrawPurpose::read_noise, x).normal();
         const double value = std::nearbyint(electrons / camera.gain_e_per_adu + camera.offset_adu);
         const double recorded = std::clamp(value, 0.0, top);
         saturated = saturated || value > top;
@@ -68,10 +69,10 @@ void check_photons(const ConstImageView& photons) {
         for (index_t y = 0; y < photons.shape.y; ++y)
             for (index_t x = 0; x < photons.shape.x; ++x) {
                 const In value = *static_cast<const In*>(photons.at(z, y, x));
-                if (!(static_cast<double>(value) <= most_photons) || std::isinf(value))
+                if (!(static_cast<double>(value) <= max_photons) || std::isinf(value))
                     throw BadData(message("a pixel expects ", value,
-                                          " photons, and a camera can be hit by 0 to ",
-                                          most_photons, "; scale the image"));
+                                          " photons, and a camera can be hit by 0 to ", max_photons,
+                                          "; scale the image"));
             }
 }
 
@@ -98,26 +99,26 @@ CameraReport expose_from(const Camera& camera, const ConstImageView& photons, in
     return total;
 }
 
-constexpr double rounding = 1e-9;  // what ratios of decimal lengths may be off
+constexpr double ratio_tolerance = 1e-9;  // relative rounding error of ratios of decimal lengths
 
-/// `ratio`, or the whole number that it is but for rounding.
-double snapped(double ratio) {
+/// Returns the nearest whole number if `ratio` differs from it by rounding only, else `ratio`.
+double rounded_if_close(double ratio) {
     const double whole = std::nearbyint(ratio);
-    return std::abs(ratio - whole) <= rounding * ratio ? whole : ratio;
+    return std::abs(ratio - whole) <= ratio_tolerance * ratio ? whole : ratio;
 }
 
 index_t pixels_within(index_t voxels, double ratio) {
-    return static_cast<index_t>(static_cast<double>(voxels) / ratio * (1 + rounding));
+    return static_cast<index_t>(static_cast<double>(voxels) / ratio * (1 + ratio_tolerance));
 }
 
-/// Samples [begin, end) that a pixel covers, and how much of the first and the last.
-struct Cover {
+/// Samples [begin, end) that a pixel covers, and the covered shares of the first and last sample.
+struct PixelFootprint {
     index_t begin;
     index_t end;
     double first;
     double last;
 
-    Cover(index_t pixel, double ratio, index_t samples) {
+    PixelFootprint(index_t pixel, double ratio, index_t samples) {
         const double low = static_cast<double>(pixel) * ratio, high = low + ratio;
         begin = std::min(static_cast<index_t>(low), samples - 1);
         end = std::clamp(static_cast<index_t>(std::ceil(high)), begin + 1, samples);
@@ -145,11 +146,11 @@ double Camera::signal_to_noise(double photons) const {
 
 void Camera::check() const {
     check_number("quantum efficiency", quantum_efficiency, 0, 1);
-    check_number("background, in photons,", background_photons, 0, most_photons);
+    check_number("background, in photons,", background_photons, 0, max_photons);
     check_number("dark current, in electrons a second,", dark_e_per_s, 0, 1e9);
     check_number("exposure, in seconds,", exposure_s, 0, 1e6);
     check_number("read noise, in electrons,", read_noise_e, 0, 1e6);
-    check_number("full well, in electrons,", full_well_e, 1, most_photons);
+    check_number("full well, in electrons,", full_well_e, 1, max_photons);
     check_number("gain, in electrons per ADU,", gain_e_per_adu, 1e-6, 1e6);
     check_number("number of bits", bits, 1, 16);
     check_number("offset, in ADU,", offset_adu, 0, std::exp2(bits) - 1);
@@ -194,7 +195,7 @@ CameraGrid::CameraGrid(const Shape3& image, const VoxelSize& voxel, const VoxelS
             throw InvalidArgument(message("voxels of ", voxel[axis], " µm and camera pixels of ",
                                           pixel[axis], " µm were given along ", axis_name(axis),
                                           "; give positive lengths"));
-        ratio[axis] = snapped(pixel[axis] / voxel[axis]);
+        ratio[axis] = rounded_if_close(pixel[axis] / voxel[axis]);
         if (axis > 0 && ratio[axis] < 1)
             throw InvalidArgument(message("camera pixels of ", pixel[axis],
                                           " µm are smaller than the image's voxels of ",
@@ -256,7 +257,7 @@ void CameraGrid::sample_planes(const ConstImageView& planes, index_t plane, doub
     parallel_for(shape_.y, threads, [&](index_t j, int thread) {
         double* const row = rows.data() + thread * image_.x;
         std::fill_n(row, image_.x, 0.0);
-        const Cover in_y(j, height_, image_.y);
+        const PixelFootprint in_y(j, height_, image_.y);
         for (index_t y = in_y.begin; y < in_y.end; ++y) {
             const double weight = in_y.weight(y);
             const auto add = [&](index_t z, double part) {
@@ -269,7 +270,7 @@ void CameraGrid::sample_planes(const ConstImageView& planes, index_t plane, doub
             add(lower, weight * share);
         }
         for (index_t i = 0; i < shape_.x; ++i) {
-            const Cover in_x(i, width_, image_.x);
+            const PixelFootprint in_x(i, width_, image_.x);
             double sum = 0;
             for (index_t x = in_x.begin; x < in_x.end; ++x) sum += in_x.weight(x) * row[x];
             pixels[j * shape_.x + i] = sum;

@@ -16,9 +16,9 @@ namespace {
 
 using Values = std::vector<double>;
 
-struct Range {
+struct ParameterRange {
     double low, high;
-    double step;  ///< of numeric derivatives
+    double step;  ///< step of the numeric derivatives
 };
 
 template <class Model>
@@ -39,25 +39,25 @@ void set_value(PsfOptions& model, PsfParameter parameter, double value) {
     if (parameter == PsfParameter::index && !has_layers(model.model)) model.objective.ni0 = value;
 }
 
-/// Range in which a parameter is sought, see refine_psf(). All values of one parameter are possible
-/// beside all of another.
-Range range_of(const PsfOptions& model, PsfParameter parameter) {
+/// Returns the range of a parameter, see refine_psf(). All values of two parameters can be
+/// combined.
+ParameterRange range_of(const PsfOptions& model, PsfParameter parameter) {
     constexpr double margin = 0.002;
     const Objective& lens = model.objective;
-    // If the index is that of the immersion medium, NA and index stay apart.
-    const double between =
+    // If the index to refine is the immersion medium's, this bound keeps it above the NA.
+    const double separation =
         has_layers(model.model) ? 1 : std::max(lens.ni - 0.15, (lens.na + lens.ni) / 2);
     switch (parameter) {
         case PsfParameter::na: {
             const double least = has_layers(model.model)
                                      ? std::min({lens.ni, lens.ni0, lens.ng, lens.ng0})
-                                     : between;
+                                     : separation;
             return {0.6 * lens.na, std::max(lens.na, std::min(1.4 * lens.na, least - margin)),
                     1e-3};
         }
         case PsfParameter::index: {
             const double index = value_of(model, parameter);
-            return {std::max({1.0, index - 0.15, between}), index + 0.15, 1e-3};
+            return {std::max({1.0, index - 0.15, separation}), index + 0.15, 1e-3};
         }
         case PsfParameter::depth:
             break;
@@ -65,7 +65,8 @@ Range range_of(const PsfOptions& model, PsfParameter parameter) {
     return {0, 2 * model.depth_um + 10, 0.02};
 }
 
-/// Least squares of a model's brightness and a constant, from sums over voxels.
+/// Fit of a model's brightness and of a constant to a measured PSF by least squares, from sums over
+/// all voxels: weights (s), model (m) and measured values (p), and their products.
 struct BrightnessFit {
     double s = 0, sm = 0, sp = 0, mm = 0, mp = 0;
 
@@ -88,8 +89,8 @@ Values values_of(const ConstImageView& psf) {
     return {first, first + element_count(psf.shape)};
 }
 
-/// A measured PSF beside models of it. A point x of the fit is the z of the middle plane, from
-/// where paraxial rays meet, and then the values of RefineOptions::parameters.
+/// Comparison of a measured PSF with models of it. A point x of the fit begins with the z of the
+/// middle plane, relative to the paraxial focus. The values of RefineOptions::parameters follow.
 class PsfComparison {
   public:
     /// `options` must outlive the object.
@@ -108,8 +109,8 @@ class PsfComparison {
         model.center_z_um = paraxial_focus_um(model) + x[0];
         return model;
     }
-    /// The point of these parameters whose brightest plane is in the middle.
-    Values start_at(const Values& parameters) const {
+    /// Returns the point with these parameters whose brightest plane is in the middle.
+    Values starting_point(const Values& parameters) const {
         Values x{0};
         x.insert(x.end(), parameters.begin(), parameters.end());
         const PsfOptions model = model_at(x);
@@ -117,10 +118,10 @@ class PsfComparison {
         return x;
     }
 
-    /// Differences, voxel by voxel, after the best brightness, which is not below zero, and
-    /// constant are taken away.
+    /// Returns the weighted differences of measured PSF and model, voxel by voxel. Brightness and
+    /// constant of the model are fitted first; the brightness is not below zero.
     Values residuals(const Values& x) const {
-        Fitted fitted = fit(x, weights_);
+        FittedModel fitted = fit(x, weights_);
         Values& rest = fitted.values;
         for (std::size_t i = 0; i < rest.size(); ++i)
             rest[i] = std::sqrt(weights_[i]) *
@@ -132,22 +133,22 @@ class PsfComparison {
         for (const double rest : residuals(x)) sum += rest * rest;
         return sum;
     }
-    /// The root mean square of the differences as a share of the model's, all voxels alike.
+    /// Returns the unweighted root mean square of the differences over that of the model.
     double relative_residual(const Values& x) const;
 
-    /// Weights voxels by the noise of the light that is expected in them at x; at first all are
-    /// alike. Throws BadData where the best brightness is zero.
-    void weigh_by(const Values& x);
+    /// Weights voxels by the noise of the light that the model at x expects in them. Before the
+    /// first call all weights are equal. Throws BadData if the fitted brightness is zero.
+    void weight_by_noise(const Values& x);
 
   private:
-    struct Fitted {
-        Values values;  ///< of the model, sum 1
+    struct FittedModel {
+        Values values;  ///< voxels of the model, sum 1
         double brightness, constant;
     };
 
-    Fitted fit(const Values& x, const Values& weights) const {
+    FittedModel fit(const Values& x, const Values& weights) const {
         const Psf psf = make_psf(model_at(x), context_);
-        Fitted fitted{values_of(psf.values.view()), 0, 0};
+        FittedModel fitted{values_of(psf.values.view()), 0, 0};
         const BrightnessFit best(fitted.values, measured_, weights);
         fitted.brightness = std::max(0.0, best.brightness());
         fitted.constant = best.constant(fitted.brightness);
@@ -158,11 +159,11 @@ class PsfComparison {
     const RefineOptions& options_;
     ExecutionContext context_;
     Values measured_;
-    Values weights_;  ///< of squares
+    Values weights_;  ///< weight of each voxel's squared difference
 };
 
 double PsfComparison::relative_residual(const Values& x) const {
-    const Fitted fitted = fit(x, Values(measured_.size(), 1));
+    const FittedModel fitted = fit(x, Values(measured_.size(), 1));
     double rest = 0, light = 0;
     for (std::size_t i = 0; i < measured_.size(); ++i) {
         const double m = fitted.brightness * fitted.values[i];
@@ -172,9 +173,9 @@ double PsfComparison::relative_residual(const Values& x) const {
     return light > 0 ? std::sqrt(rest / light) : std::numeric_limits<double>::infinity();
 }
 
-void PsfComparison::weigh_by(const Values& x) {
-    constexpr double least = 0.01;  // of the brightest voxel: tails are not modelled any better
-    const Fitted fitted = fit(x, weights_);
+void PsfComparison::weight_by_noise(const Values& x) {
+    constexpr double least = 0.01;  // share of the brightest voxel: tails are modelled no better
+    const FittedModel fitted = fit(x, weights_);
     if (!(fitted.brightness > 0))
         throw BadData(
             "the measured PSF is not brighter where the model is: give one whose source is in the "
@@ -218,9 +219,9 @@ void check(const ConstImageView& measured, const PsfOptions& model, const Refine
         throw InvalidArgument("the background's share of light is below zero: give 0 or more");
 }
 
-/// The grid of depths and indices, and the first values themselves.
+/// Returns starting points of the fit: a grid of depths and indices, and last the model's values.
 std::vector<Values> candidates(const PsfOptions& model, const RefineOptions& options,
-                               const std::vector<Range>& ranges) {
+                               const std::vector<ParameterRange>& ranges) {
     const auto count_of = [&](PsfParameter parameter) {
         if (parameter == PsfParameter::depth) return 13;
         return parameter == PsfParameter::index && has_layers(model.model) ? 7 : 1;
@@ -250,17 +251,18 @@ bool is_free(const RefineOptions& options, PsfParameter parameter) {
            options.parameters.end();
 }
 
-/// Evanescent light of apertures above the sample's index reaches about a wavelength.
-bool is_reflected(const PsfOptions& model) {
+/// Returns true if light of apertures above the sample's index is totally reflected: the source is
+/// deeper than a wavelength, which is about as far as evanescent light reaches.
+bool is_totally_reflected(const PsfOptions& model) {
     return has_layers(model.model) && model.objective.na > model.objective.ns &&
            model.depth_um > model.wavelength_um;
 }
 
 /// Returns why a parameter of `model` is not determined, and the cure.
-const char* reason_for(PsfParameter parameter, const PsfOptions& model,
-                       const RefineOptions& options) {
+const char* undetermined_reason(PsfParameter parameter, const PsfOptions& model,
+                                const RefineOptions& options) {
     const Objective& lens = model.objective;
-    if (parameter == PsfParameter::na && is_reflected(model))
+    if (parameter == PsfParameter::na && is_totally_reflected(model))
         return "light of apertures above the sample's index is reflected, so that all of them look "
                "alike; leave the NA out";
     if (parameter == PsfParameter::index && has_layers(model.model) &&
@@ -273,15 +275,15 @@ const char* reason_for(PsfParameter parameter, const PsfOptions& model,
     return "record more light, more beads or a larger box, or refine fewer parameters";
 }
 
-/// Throws if the fit hardly depends on a parameter.
+/// Throws BadData if the fit hardly depends on a parameter.
 void check_determined(const RefinedParameter& found, const PsfOptions& model,
                       const RefineOptions& options) {
-    constexpr double most = 0.125;  // of the range
-    const bool reflected = found.parameter == PsfParameter::na && is_reflected(model);
+    constexpr double most = 0.125;  // largest standard deviation, as a share of the range
+    const bool reflected = found.parameter == PsfParameter::na && is_totally_reflected(model);
     if (found.deviation < most * (found.high - found.low) && !reflected) return;
     throw BadData(message("the measured PSF does not determine the ",
                           found.parameter == PsfParameter::na ? "NA" : to_string(found.parameter),
-                          ": ", reason_for(found.parameter, model, options)));
+                          ": ", undetermined_reason(found.parameter, model, options)));
 }
 
 }  // namespace
@@ -297,8 +299,8 @@ double subtract_background(BeadPsf& psf, const PsfOptions& model, const Executio
     for (std::size_t i = 0; i < m.size(); ++i)
         rest += std::pow(p[i] - constant - brightness * m[i], 2);
     const double residual = std::sqrt(rest / (brightness * brightness * fit.mm));
-    constexpr double trusted = 0.2;
-    if (!(residual < trusted)) return residual;
+    constexpr double largest_residual = 0.2;
+    if (!(residual < largest_residual)) return residual;
     const double left = fit.sp - constant * fit.s;
     float* const values = psf.values.elements<float>();
     for (std::size_t i = 0; i < p.size(); ++i)
@@ -312,7 +314,7 @@ double subtract_background(BeadPsf& psf, const PsfOptions& model, const Executio
 RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
                       const RefineOptions& options, const ExecutionContext& context) {
     check(measured, model, options);
-    std::vector<Range> ranges;
+    std::vector<ParameterRange> ranges;
     for (const PsfParameter parameter : options.parameters)
         ranges.push_back(range_of(model, parameter));
     PsfComparison comparison(measured, model, options, context);
@@ -320,7 +322,7 @@ RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
     Values best, first;
     double least = 0;
     for (const Values& parameters : candidates(model, options, ranges)) {
-        first = comparison.start_at(parameters);
+        first = comparison.starting_point(parameters);
         const double sum = comparison.sum_of_squares(first);
         if (best.empty() || sum < least) {
             best = first;
@@ -332,7 +334,7 @@ RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
     optics::LeastSquaresFit fit;
     const optics::Residuals residuals = [&](const Values& x) { return comparison.residuals(x); };
     for (int round = 0; round < 2; ++round) {
-        comparison.weigh_by(best);
+        comparison.weight_by_noise(best);
         const double reach = model.voxel.z_um * static_cast<double>(measured.shape.z) / 4;
         std::vector<optics::FitParameter> free{
             {best[0], best[0] - reach, best[0] + reach, model.voxel.z_um / 20}};

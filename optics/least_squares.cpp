@@ -21,8 +21,8 @@ double dot(const Vector& a, const Vector& b) {
 
 constexpr double ridge = 1e-12;
 
-/// The inverse of a symmetric matrix by Gauss and Jordan's elimination, after its diagonal is
-/// scaled to 1 and a little more, so that no matrix is singular. Rows of zeros stay zeros.
+/// Returns the inverse of a symmetric matrix by Gauss-Jordan elimination. The diagonal is first
+/// scaled to slightly more than 1, so that no matrix is singular. Rows of zeros stay zeros.
 Matrix inverse(Matrix a) {
     const std::size_t n = a.size();
     Vector scale(n);
@@ -53,13 +53,13 @@ Matrix inverse(Matrix a) {
     return result;
 }
 
-class Fit {
+class LevenbergMarquardt {
   public:
-    Fit(const Residuals& residuals, const std::vector<FitParameter>& parameters,
-        const ExecutionContext& context)
+    LevenbergMarquardt(const Residuals& residuals, const std::vector<FitParameter>& parameters,
+                       const ExecutionContext& context)
         : residuals_(residuals), parameters_(parameters), context_(context) {
         for (const FitParameter& p : parameters) x_.push_back(std::clamp(p.start, p.low, p.high));
-        r_ = at(x_);
+        r_ = residuals_at(x_);
         sum_ = dot(r_, r_);
     }
 
@@ -86,13 +86,13 @@ class Fit {
     }
 
   private:
-    Vector at(const Vector& x) const {
+    Vector residuals_at(const Vector& x) const {
         throw_if_stopped(context_);
         return residuals_(x);
     }
 
-    /// Derivatives, and the parameters that are free: not at a bound that the descent points out
-    /// of.
+    /// Computes the derivatives, and which parameters are free: those not at a bound that the
+    /// descent direction crosses.
     void linearize() {
         columns_.clear();
         free_.clear();
@@ -101,8 +101,8 @@ class Fit {
             Vector below = x_, above = x_;
             below[i] = std::max(p.low, x_[i] - p.step);
             above[i] = std::min(p.high, x_[i] + p.step);
-            Vector column = at(above);
-            const Vector before = at(below);
+            Vector column = residuals_at(above);
+            const Vector before = residuals_at(below);
             for (std::size_t k = 0; k < column.size(); ++k)
                 column[k] = (column[k] - before[k]) / (above[i] - below[i]);
             const double slope = dot(column, r_);
@@ -111,7 +111,7 @@ class Fit {
         }
     }
 
-    /// Matrix of the normal equations for these parameters.
+    /// Returns the matrix of the normal equations for the chosen parameters.
     Matrix normal(const std::vector<std::size_t>& chosen) const {
         Matrix a(chosen.size(), Vector(chosen.size()));
         for (std::size_t i = 0; i < a.size(); ++i)
@@ -120,7 +120,7 @@ class Fit {
         return a;
     }
 
-    /// Steps shorter and shorter until one lowers the sum. False where none does, or hardly.
+    /// Tries ever shorter steps until the sum falls. Returns false if it hardly falls.
     bool descend(double& damping) {
         constexpr double most_damping = 1e8, least_gain = 1e-10;
         const Matrix a = normal(free_);
@@ -135,7 +135,7 @@ class Fit {
                 const FitParameter& p = parameters_[free_[i]];
                 next[free_[i]] = std::clamp(x_[free_[i]] - dot(inner[i], slopes), p.low, p.high);
             }
-            Vector r = at(next);
+            Vector r = residuals_at(next);
             const double sum = dot(r, r);
             if (!(sum < sum_)) continue;
             const double gain = sum_ - sum;
@@ -148,12 +148,14 @@ class Fit {
         return false;
     }
 
-    /// Standard deviation of parameter i, from its diagonal element and its row of the inverse.
+    /// Returns the standard deviation of parameter i, from its diagonal element of the normal
+    /// matrix and its row of the inverse.
     double deviation(double diagonal, const Vector& row, std::size_t i) const {
-        constexpr double alike = 1e-10;  // what others leave of its effect
+        constexpr double independent_share =
+            1e-10;  // least effect that other parameters do not share
         const auto count = static_cast<double>(r_.size());
         const double spare = count - static_cast<double>(row.size());
-        if (!(diagonal * row[i] > 0 && diagonal * row[i] * alike < 1) || !(spare > 0))
+        if (!(diagonal * row[i] > 0 && diagonal * row[i] * independent_share < 1) || !(spare > 0))
             return std::numeric_limits<double>::infinity();
         double variance = 0;
         for (std::size_t k = 0; k < r_.size(); ++k) {
@@ -178,7 +180,7 @@ class Fit {
 LeastSquaresFit least_squares(const Residuals& residuals,
                               const std::vector<FitParameter>& parameters,
                               const ExecutionContext& context) {
-    Fit fit(residuals, parameters, context);
+    LevenbergMarquardt fit(residuals, parameters, context);
     fit.run();
     return fit.result();
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Least squares of a few bounded parameters by Levenberg and Marquardt's method with numeric
-// derivatives.
+// Fits bounded parameters by least squares: Levenberg-Marquardt with numeric derivatives.
 
 #include <functional>
 #include <vector>
@@ -12,15 +11,15 @@ namespace convolume::optics {
 
 struct FitParameter {
     double start, low, high;  ///< low < high
-    double step;              ///< of numeric derivatives
+    double step;              ///< step of the numeric derivatives
 };
 
 struct FittedParameter {
     double value;
-    /// Standard deviation, as if there were no bounds; infinite where residuals do not depend on
-    /// the parameter, or other parameters change them in the same way.
+    /// Standard deviation, as if there were no bounds. It is infinite if residuals do not depend on
+    /// the parameter, or if other parameters change them in the same way.
     double deviation;
-    bool at_bound;  ///< the sum of squares still falls beyond it
+    bool at_bound;  ///< the value is at a bound, beyond which the sum of squares still falls
 };
 
 struct LeastSquaresFit {
@@ -28,11 +27,11 @@ struct LeastSquaresFit {
     double sum_of_squares;
 };
 
-/// The residuals at x, as many in every call.
+/// Function that returns the residuals at x, the same number in every call.
 using Residuals = std::function<std::vector<double>(const std::vector<double>& x)>;
 
-/// Standard deviations are those of White's estimator, Econometrica 48:817 (1980): residuals may
-/// have different variances, which need not be known. Throws Cancelled.
+/// Minimizes the sum of squared residuals. Standard deviations are by White's estimator,
+/// Econometrica 48:817 (1980): residuals may have different, unknown variances. Throws Cancelled.
 LeastSquaresFit least_squares(const Residuals& residuals,
                               const std::vector<FitParameter>& parameters,
                               const ExecutionContext& context = {});

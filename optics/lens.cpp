@@ -17,8 +17,9 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// √(n² − s²) for s = NAρ; positive imaginary where the wave is evanescent, so that it decays.
-Complex axial(double index, double sine) {
+// Returns √(n² − s²) for s = NAρ, the axial part of the index. It is positive imaginary if the wave
+// is evanescent, so that the wave decays.
+Complex axial_index(double index, double sine) {
     return std::sqrt(Complex((index - sine) * (index + sine), 0.0));
 }
 
@@ -26,22 +27,22 @@ double wavenumber(const PsfOptions& options) {
     return 2 * std::numbers::pi / options.wavelength_um;
 }
 
-// The index whose square-root end point comes first.
+// Returns the lowest index: s = NAρ reaches its square-root end point first.
 double lowest_index(const PsfOptions& options) {
     const Objective& lens = options.objective;
     return has_layers(options.model) ? std::min({lens.ns, lens.ng, lens.ni}) : lens.ni;
 }
 
-// Optical path beyond the design's, less the part z q(nᵢ).
+// Returns the optical path difference to the design, without the part z q(nᵢ) that depends on z.
 Complex static_path(const PsfOptions& options, double sine) {
     if (!has_layers(options.model)) return 0;
     const Objective& lens = options.objective;
-    return options.depth_um * axial(lens.ns, sine) +
-           lens.ti0_um * (axial(lens.ni, sine) - axial(lens.ni0, sine)) +
-           lens.tg_um * axial(lens.ng, sine) - lens.tg0_um * axial(lens.ng0, sine);
+    return options.depth_um * axial_index(lens.ns, sine) +
+           lens.ti0_um * (axial_index(lens.ni, sine) - axial_index(lens.ni0, sine)) +
+           lens.tg_um * axial_index(lens.ng, sine) - lens.tg0_um * axial_index(lens.ng0, sine);
 }
 
-// Fresnel's transmission, index n and axial part q = n cosθ on either side.
+// Fresnel's transmission coefficients, with index n and axial part q = n cosθ on either side.
 Complex transmit_s(Complex q1, Complex q2) {
     return 2.0 * q1 / (q1 + q2);
 }
@@ -59,10 +60,10 @@ void fill_bessel(double x, int terms, index_t stride, double* row) {
 }
 
 // Standard deviations of the Gaussian model, in µm.
-struct Widths {
+struct GaussianWidths {
     double r, z;
 
-    explicit Widths(const PsfOptions& options) {
+    explicit GaussianWidths(const PsfOptions& options) {
         const Objective& lens = options.objective;
         const double k = 2 * std::numbers::pi / options.wavelength_um;
         r = std::sqrt(2.0) / (k * lens.na);
@@ -72,7 +73,7 @@ struct Widths {
 
 }  // namespace
 
-Pupil::Pupil(const PsfOptions& options, const Extent& extent, const ExecutionContext& context)
+Pupil::Pupil(const PsfOptions& options, const PupilRegion& extent, const ExecutionContext& context)
     : amplitudes_(options.model == PsfModel::vectorial ? 3 : 1) {
     const double na = options.objective.na, critical = lowest_index(options);
     add_segment(options, extent, std::asin(std::min(1.0, na / critical)), false, context);
@@ -80,37 +81,40 @@ Pupil::Pupil(const PsfOptions& options, const Extent& extent, const ExecutionCon
         add_segment(options, extent, std::acosh(na / critical), true, context);
 }
 
-// NAρ is n sin t below the critical angle and n cosh t above it: q(n) is then smooth in t.
-void Pupil::add_segment(const PsfOptions& options, const Extent& extent, double end,
+// Adds the nodes for t from 0 to `end`. NAρ is n sin t below the critical angle and n cosh t above
+// it, so that q(n) is smooth in t.
+void Pupil::add_segment(const PsfOptions& options, const PupilRegion& extent, double end,
                         bool evanescent, const ExecutionContext& context) {
     const double k = wavenumber(options), index = lowest_index(options);
     const auto sine = [&](double t) { return index * (evanescent ? std::cosh(t) : std::sin(t)); };
     const auto slope = [&](double t) { return index * (evanescent ? std::sinh(t) : std::cos(t)); };
 
-    // Gauss's rule of n nodes follows phases that turn by up to 4n over the interval, if evenly.
+    // A Gauss rule of n nodes resolves an even phase change of up to 4n over the interval.
     constexpr int probes = 512;
-    double fastest = 0;
+    double steepest_phase = 0;
     for (const double z : {extent.z_low_um, extent.z_high_um}) {
         const auto phase = [&](double t) {
-            return k * (static_path(options, sine(t)) + z * axial(options.objective.ni, sine(t)));
+            return k *
+                   (static_path(options, sine(t)) + z * axial_index(options.objective.ni, sine(t)));
         };
         for (int i = 0; i < probes; ++i) {
             const double t = end * i / probes, step = end / probes;
-            fastest = std::max(fastest, std::abs(phase(t + step) - phase(t)) / step +
-                                            k * extent.radius_um * slope(t + step / 2));
+            steepest_phase =
+                std::max(steepest_phase, std::abs(phase(t + step) - phase(t)) / step +
+                                             k * extent.radius_um * slope(t + step / 2));
         }
     }
-    const index_t count = 32 + static_cast<index_t>(1.2 * fastest * end / 4);
+    const index_t count = 32 + static_cast<index_t>(1.2 * steepest_phase * end / 4);
     const Quadrature rule = gauss_legendre(count, 0, end, context);
     for (std::size_t i = 0; i < rule.nodes.size(); ++i)
         add_node(options, sine(rule.nodes[i]), rule.weights[i] * slope(rule.nodes[i]));
 }
 
-// `weight` is that of ds, s = NAρ.
+// Adds a node at s = NAρ = `sine`; `weight` is the quadrature weight of ds.
 void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     const Objective& lens = options.objective;
     const double k = wavenumber(options);
-    const Complex qi = axial(lens.ni, sine);
+    const Complex qi = axial_index(lens.ni, sine);
     const Complex phase_factor = std::exp(Complex(0, k) * static_path(options, sine));
     waves_.push_back(k * sine);
     defocus_.push_back(k * qi.real());
@@ -119,7 +123,7 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
         add_energy(k, sine, weight);
         return;
     }
-    const Complex qg = axial(lens.ng, sine), qs = axial(lens.ns, sine);
+    const Complex qg = axial_index(lens.ng, sine), qs = axial_index(lens.ns, sine);
     const Complex ts = transmit_s(qi, qg) * transmit_s(qg, qs);
     const Complex tp = transmit_p(lens.ni, qi, lens.ng, qg) * transmit_p(lens.ng, qg, lens.ns, qs);
     // √cosθᵢ sinθᵢ dθᵢ = s ds / (nᵢ² √cosθᵢ).
@@ -132,7 +136,9 @@ void Pupil::add_node(const PsfOptions& options, double sine, double weight) {
     add_energy(k, sine, weight);
 }
 
-// Parseval for Hankel transforms: ∫ |∫ a(s) Jₘ(k s r) ds|² r dr = ∫ |a(s)|² / (k² s) ds.
+// Adds a node's energy by Parseval's theorem for Hankel transforms:
+//
+//     ∫ |∫ a(s) Jₘ(k s r) ds|² r dr = ∫ |a(s)|² / (k² s) ds
 void Pupil::add_energy(double k, double sine, double weight) {
     double power = 0;
     for (std::size_t m = 0; m < amplitudes_.size(); ++m)
@@ -155,11 +161,11 @@ void Pupil::sample(double z_um, double* real, double* imag) const {
 double ray_radius_um(const PsfOptions& options, double z_um, double share) {
     if (options.model == PsfModel::gaussian) return 0;
     const double end = std::min(options.objective.na, lowest_index(options));
-    // A ray of sine s meets the plane where the path's slope over s says; its light grows with s.
+    // A ray of sine s meets the plane at a distance of d(path)/ds, with light proportional to s.
     constexpr int rays = 256;
     const auto path = [&](int i) {
         const double sine = end * i / rays;
-        return (static_path(options, sine) + z_um * axial(options.objective.ni, sine)).real();
+        return (static_path(options, sine) + z_um * axial_index(options.objective.ni, sine)).real();
     };
     std::vector<std::pair<double, double>> rings;
     for (int i = 0; i < rays; ++i)
@@ -171,7 +177,7 @@ double ray_radius_um(const PsfOptions& options, double z_um, double share) {
     return rings.back().first;
 }
 
-RadialProfile::RadialProfile(const PsfOptions& options, const Extent& extent,
+RadialProfile::RadialProfile(const PsfOptions& options, const PupilRegion& extent,
                              std::vector<double> radii_um, int threads,
                              const ExecutionContext& context)
     : options_(options), radii_um_(std::move(radii_um)), pupil_(options, extent, context) {
@@ -215,13 +221,13 @@ void RadialProfile::add_intensity(double z_um, double weight, double* scratch, d
 
 double RadialProfile::plane_energy(double z_um) const {
     if (options_.model != PsfModel::gaussian) return pupil_.energy();
-    const Widths sigma(options_);
+    const GaussianWidths sigma(options_);
     const double v = z_um / sigma.z;
     return 2 * std::numbers::pi * sigma.r * sigma.r * std::exp(-v * v / 2);
 }
 
 void RadialProfile::add_gaussian(double z_um, double weight, double* sum) const {
-    const Widths sigma(options_);
+    const GaussianWidths sigma(options_);
     for (std::size_t i = 0; i < radii_um_.size(); ++i) {
         const double u = radii_um_[i] / sigma.r, v = z_um / sigma.z;
         sum[i] += weight * std::exp(-(u * u + v * v) / 2);

@@ -15,7 +15,8 @@ namespace convolume {
 
 namespace {
 
-// Points of all voxels from the middle one on along an axis: `rule` in each.
+// Returns the coordinates of the sample points in voxels 0, 1, … `voxels` − 1 from the middle one
+// on, along one axis. The nodes of `rule` are repeated in each voxel.
 std::vector<double> sample_points(index_t voxels, double voxel_um, const optics::Quadrature& rule) {
     std::vector<double> points;
     for (index_t i = 0; i < voxels; ++i)
@@ -24,7 +25,8 @@ std::vector<double> sample_points(index_t voxels, double voxel_um, const optics:
     return points;
 }
 
-// One plane's quadrant y, x >= 0 of voxel means from the profile. Both axes mirror.
+// Fills the quadrant y, x >= 0 of one plane with means over voxels, interpolated from the radial
+// profile. The other quadrants mirror it.
 void fill_quadrant(const optics::RadialGrid& grid, const double* profile,
                    const optics::Quadrature& rule, const std::vector<double>& ys,
                    const std::vector<double>& xs, double* quadrant,
@@ -42,7 +44,7 @@ void fill_quadrant(const optics::RadialGrid& grid, const double* profile,
         }
 }
 
-// The sum over the plane that the quadrant stands for.
+// Returns the sum over the whole plane of which `quadrant` is a quarter.
 double plane_sum(const double* quadrant, index_t height, index_t width) {
     double sum = 0;
     for (index_t y = 0; y < height; ++y)
@@ -58,7 +60,7 @@ void mirror_quadrant(const double* quadrant, index_t height, index_t width, doub
             *plane++ = static_cast<float>(scale * quadrant[std::abs(y) * width + std::abs(x)]);
 }
 
-// The share of each plane's light that is in the volume.
+// Returns the share of each plane's light that lies in the volume.
 std::vector<double> captured_shares(const PsfOptions& options, double center_um, int threads,
                                     const ExecutionContext& context) {
     const VoxelSize& voxel = options.voxel;
@@ -95,8 +97,9 @@ Psf make_psf(const PsfOptions& options, const ExecutionContext& context) {
     const double half_depth = voxel.z_um * static_cast<double>(size.z) / 2;
     const double farthest = std::hypot(ys.back(), xs.back());
     const optics::RadialGrid grid(optics::intensity_band(options), farthest);
-    const optics::Response response(options, {farthest, center - half_depth, center + half_depth},
-                                    grid.radii(), threads, context);
+    const optics::MicroscopeResponse response(options,
+                                              {farthest, center - half_depth, center + half_depth},
+                                              grid.radii(), threads, context);
 
     Volume quadrants({size.z, height, width}, PixelType::float64);
     const index_t scratch_elems = response.scratch_elems() + grid.count();

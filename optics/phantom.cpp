@@ -21,27 +21,26 @@ namespace {
 
 using optics::Point;
 
-constexpr index_t band_voxels = index_t{1} << 16;  // drawn by one thread at a time, in cache
+constexpr index_t voxels_per_band = index_t{1} << 16;  // band that one thread draws in its cache
 
-/// The largest whole number whose step is still within `radius`.
+/// Returns the largest number of lattice steps, `fineness` a voxel, that lie within `radius`.
 index_t steps_within(double radius, index_t fineness) {
     return static_cast<index_t>(radius * static_cast<double>(fineness));
 }
 
-/// The one thing phantoms are made of: ellipsoids with half axes `radius`, in voxels, without their
-/// middle, an ellipsoid that is smaller by the factor `hollow`. Each is a lattice of points that is
-/// anchored on its center and fits a whole number of times into a voxel; every point is shared out
-/// to the eight voxels around it as linear interpolation does. Hence the interior is exactly even
-/// (the triangles add up to 1 on such a lattice), and total and center of mass are exact at any
-/// position.
+/// The ellipsoid that all phantoms are made of, with half axes `radius` in voxels. A concentric
+/// ellipsoid, smaller by the factor `hollow`, is left out of its middle. The ellipsoid is a lattice
+/// of points around its center with a whole number of steps in a voxel. Each point adds its light
+/// to the eight voxels around it, with the weights of linear interpolation. Hence the interior is
+/// exactly even, since these weights add up to 1 on such a lattice. Total and center of mass are
+/// exact at any position.
 class BodyLattice {
   public:
     explicit BodyLattice(const Point& radius, double hollow)
         : radius_(radius),
           volume_(4.0 / 3 * std::numbers::pi * radius[0] * radius[1] * radius[2] *
                   (1 - hollow * hollow * hollow)) {
-        // Some eight points across the smallest bodies, one a voxel in large ones, whose edges are
-        // smooth without more.
+        // Small bodies get about eight points across; large ones need one point a voxel.
         for (std::size_t axis = 0; axis < 3; ++axis)
             fineness_[axis] =
                 radius[axis] < 64
@@ -58,9 +57,9 @@ class BodyLattice {
                     static_cast<double>(j) / static_cast<double>(fineness_[1]) / radius[1];
                 const double outside = 1 - z * z - y * y;
                 const double inside = hollow * hollow - z * z - y * y;
-                Row row{j,
-                        steps_within(radius[2] * std::sqrt(std::max(0.0, outside)), fineness_[2]),
-                        -1};
+                LatticeRow row{
+                    j, steps_within(radius[2] * std::sqrt(std::max(0.0, outside)), fineness_[2]),
+                    -1};
                 if (hollow > 0 && inside >= 0)
                     row.hollow = steps_within(radius[2] * std::sqrt(inside), fineness_[2]);
                 rows_.push_back(row);
@@ -69,7 +68,7 @@ class BodyLattice {
         }
         first_row_.push_back(rows_.size());
         if (points_ > 0) return;
-        // So small that only the middle point is left.
+        // The body is so small that only its middle point is left.
         rows_.front().hollow = -1;
         points_ = 1;
     }
@@ -123,31 +122,32 @@ class BodyLattice {
     }
 
   private:
-    struct Row {
-        index_t y;       // number of the lattice's row, from the center
-        index_t points;  // on either side of the middle one
-        index_t hollow;  // of these are left out, and the middle one; -1: all stay
+    struct LatticeRow {
+        index_t y;       // number of the row in the lattice, from the center
+        index_t points;  // points on either side of the middle one
+        index_t hollow;  // hollow points on either side, left out with the middle one; -1: none
     };
 
     Point radius_;
     double volume_;
     std::array<index_t, 3> fineness_;  // lattice points per voxel
-    index_t layers_;                   // on either side of the middle one
-    std::vector<Row> rows_;
-    std::vector<std::size_t> first_row_;  // of each layer, and the end
+    index_t layers_;                   // layers on either side of the middle one
+    std::vector<LatticeRow> rows_;
+    std::vector<std::size_t>
+        first_row_;  // index of each layer's first row, then the number of rows
     double points_ = 0;
 };
 
-/// The bodies that planes [z_begin, z_end) of a phantom have a part of.
-class Scene {
+/// The bodies of which planes [z_begin, z_end) of a phantom contain a part.
+class PlaneBodies {
   public:
-    Scene(const PhantomOptions& options, index_t z_begin, index_t z_end)
+    PlaneBodies(const PhantomOptions& options, index_t z_begin, index_t z_end)
         : options_(options),
           z_begin_(z_begin),
           z_end_(z_end),
           in_plane_(static_cast<std::size_t>(z_end - z_begin)) {}
 
-    void add(const optics::Bodies& bodies) {
+    void add(const optics::EqualBodies& bodies) {
         const auto in_voxels = [&](Point point) {
             for (std::size_t axis = 0; axis < 3; ++axis)
                 point[axis] /= options_.voxel[static_cast<int>(axis)];
@@ -169,8 +169,8 @@ class Scene {
         }
     }
 
-    /// Draws rows [y_begin, y_end) of plane z into `planes`, which begin at z_begin. `scratch` has
-    /// two elements for each voxel.
+    /// Draws rows [y_begin, y_end) of plane z into `planes`, which begin at z_begin.
+    /// `scratch` has two elements for each voxel of the band.
     void draw_band(index_t z, index_t y_begin, index_t y_end, double* scratch,
                    const ImageView& planes) const {
         const index_t width = options_.shape.x;
@@ -179,7 +179,7 @@ class Scene {
         std::fill_n(plain, band, 0.0);
         bool has_texture = false;
         for (const std::size_t number : in_plane_[static_cast<std::size_t>(z - z_begin_)]) {
-            const Body& body = bodies_[number];
+            const PlacedBody& body = bodies_[number];
             const double reach = body.lattice->radius()[1] + 1;
             if (body.center[1] + reach < static_cast<double>(y_begin) ||
                 body.center[1] - reach > static_cast<double>(y_end))
@@ -204,7 +204,7 @@ class Scene {
     }
 
   private:
-    struct Body {  // lengths in voxels
+    struct PlacedBody {  // lengths in voxels
         const BodyLattice* lattice;
         Point center;
         double value;
@@ -214,14 +214,14 @@ class Scene {
     const PhantomOptions& options_;
     index_t z_begin_, z_end_;
     std::map<std::pair<Point, double>, BodyLattice> lattices_;
-    std::vector<Body> bodies_;
-    std::vector<std::vector<std::size_t>> in_plane_;  // numbers of bodies
+    std::vector<PlacedBody> bodies_;
+    std::vector<std::vector<std::size_t>> in_plane_;  // indices into bodies_, for each plane
 };
 
 }  // namespace
 
 struct Phantom::Impl {
-    struct Reach {  // planes [begin, end) of an object
+    struct ObjectPlanes {  // planes [begin, end) that object `number` may touch
         index_t begin;
         index_t end;
         index_t number;
@@ -229,45 +229,49 @@ struct Phantom::Impl {
 
     PhantomOptions options;
     std::vector<PhantomObject> objects;
-    std::vector<Reach> reaches;  // of the objects, ascending by begin
-    index_t highest = 0;         // planes of the highest object
+    std::vector<ObjectPlanes> object_planes;  // ascending by begin, as `objects`
+    index_t max_planes = 0;                   // largest number of planes of an object
 
     explicit Impl(const PhantomOptions& given);
 
-    void add_bodies(index_t z_begin, index_t z_end, Scene& scene) const;
+    void add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plane_bodies) const;
 };
 
 Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
     optics::check_phantom(options);
     const index_t count = optics::object_count(options);
-    reaches.reserve(static_cast<std::size_t>(count));
+    object_planes.reserve(static_cast<std::size_t>(count));
     for (index_t number = 0; number < count; ++number) {
         const PhantomObject object = optics::place_object(options, number);
-        const auto [low, high] = optics::height_um(options, number, object);
-        // Beyond its edge a body reaches almost a voxel.
-        const Reach reach{static_cast<index_t>(std::floor(low / options.voxel.z_um)),
-                          static_cast<index_t>(std::ceil(high / options.voxel.z_um)) + 1, number};
-        highest = std::max(highest, reach.end - reach.begin);
-        reaches.push_back(reach);
+        const auto [low, high] = optics::z_range_um(options, number, object);
+        // A body adds light up to almost one voxel beyond its edge.
+        const ObjectPlanes reach{static_cast<index_t>(std::floor(low / options.voxel.z_um)),
+                                 static_cast<index_t>(std::ceil(high / options.voxel.z_um)) + 1,
+                                 number};
+        max_planes = std::max(max_planes, reach.end - reach.begin);
+        object_planes.push_back(reach);
     }
-    std::sort(reaches.begin(), reaches.end(), [](const Reach& a, const Reach& b) {
-        return std::pair(a.begin, a.number) < std::pair(b.begin, b.number);
-    });
-    objects.reserve(reaches.size());
-    for (const Reach& reach : reaches)
+    std::sort(object_planes.begin(), object_planes.end(),
+              [](const ObjectPlanes& a, const ObjectPlanes& b) {
+                  return std::pair(a.begin, a.number) < std::pair(b.begin, b.number);
+              });
+    objects.reserve(object_planes.size());
+    for (const ObjectPlanes& reach : object_planes)
         objects.push_back(optics::place_object(options, reach.number));
 }
 
-/// Adds the bodies of all objects that planes [z_begin, z_end) may have a part of.
-void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, Scene& scene) const {
-    const auto first =
-        std::lower_bound(reaches.begin(), reaches.end(), z_begin - highest,
-                         [](const Reach& reach, index_t plane) { return reach.begin < plane; });
-    for (auto reach = first; reach != reaches.end() && reach->begin < z_end; ++reach) {
+/// Adds the bodies of all objects that may touch planes [z_begin, z_end).
+void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plane_bodies) const {
+    const auto first = std::lower_bound(
+        object_planes.begin(), object_planes.end(), z_begin - max_planes,
+        [](const ObjectPlanes& reach, index_t plane) { return reach.begin < plane; });
+    for (auto reach = first; reach != object_planes.end() && reach->begin < z_end; ++reach) {
         if (reach->end <= z_begin) continue;
-        const PhantomObject& object = objects[static_cast<std::size_t>(reach - reaches.begin())];
-        optics::for_each_bodies(options, reach->number, object,
-                                [&](const optics::Bodies& bodies) { scene.add(bodies); });
+        const PhantomObject& object =
+            objects[static_cast<std::size_t>(reach - object_planes.begin())];
+        optics::for_each_equal_bodies(
+            options, reach->number, object,
+            [&](const optics::EqualBodies& bodies) { plane_bodies.add(bodies); });
     }
 }
 
@@ -292,9 +296,9 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
                                       " ", to_string(planes.type), " were asked of a phantom of ",
                                       to_string(shape), " float32; ask for planes it has"));
     check_memory(planes, "what planes are drawn into");
-    Scene scene(impl_->options, z_begin, z_begin + planes.shape.z);
-    impl_->add_bodies(z_begin, z_begin + planes.shape.z, scene);
-    const index_t band_rows = std::clamp<index_t>(band_voxels / shape.x, 1, shape.y);
+    PlaneBodies plane_bodies(impl_->options, z_begin, z_begin + planes.shape.z);
+    impl_->add_bodies(z_begin, z_begin + planes.shape.z, plane_bodies);
+    const index_t band_rows = std::clamp<index_t>(voxels_per_band / shape.x, 1, shape.y);
     const index_t bands = ceil_div(shape.y, band_rows);
     const index_t tasks = checked_multiply(planes.shape.z, bands);
     threads = thread_count(threads);
@@ -302,8 +306,8 @@ void Phantom::draw(index_t z_begin, const ImageView& planes, int threads) const 
     std::vector<double> scratch(static_cast<std::size_t>(checked_multiply(threads, scratch_elems)));
     parallel_for(tasks, threads, [&](index_t task, int thread) {
         const index_t y = task % bands * band_rows;
-        scene.draw_band(z_begin + task / bands, y, std::min(y + band_rows, shape.y),
-                        scratch.data() + thread * scratch_elems, planes);
+        plane_bodies.draw_band(z_begin + task / bands, y, std::min(y + band_rows, shape.y),
+                               scratch.data() + thread * scratch_elems, planes);
     });
 }
 

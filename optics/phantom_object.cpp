@@ -13,20 +13,21 @@ namespace convolume::optics {
 
 namespace {
 
-constexpr index_t most_objects = 100'000'000;
+constexpr index_t max_objects = 100'000'000;
 constexpr double flatness = 0.6;      // height of a cell over its width
-constexpr double shell_um = 0.3;      // thickness
-constexpr double filament_um = 20;    // length
-constexpr double path_step_um = 0.2;  // between random bends
+constexpr double shell_um = 0.3;      // thickness of a shell
+constexpr double filament_um = 20;    // length of a filament
+constexpr double path_step_um = 0.2;  // length of a filament between random bends
 
 // Defaults of a kind of objects.
-struct KindFacts {
+struct KindDefaults {
     double per_1000_um3;
     double radius_um;
     double radius_spread;
-    double mixed_brightness;  // in mixed phantoms, so that thin objects show beside thick ones
+    double mixed_brightness;  // factor in mixed phantoms, so that thin objects are visible beside
+                              // thick ones
 };
-constexpr KindFacts facts_of(PhantomKind kind) {
+constexpr KindDefaults defaults_of(PhantomKind kind) {
     switch (kind) {
         case PhantomKind::beads:
             return {10, 0.1, 0, 4};
@@ -42,7 +43,7 @@ constexpr KindFacts facts_of(PhantomKind kind) {
     return {14, 0, 0, 1};
 }
 
-std::uint64_t position_of(index_t number) {
+std::uint64_t draw_position(index_t number) {
     return static_cast<std::uint64_t>(number);
 }
 
@@ -50,7 +51,8 @@ double extent_um(const PhantomOptions& options, int axis) {
     return static_cast<double>(options.shape[axis]) * options.voxel[axis];
 }
 
-/// Kinds of a mixed phantom: by multiples of the golden ratio, which any stretch of numbers mixes.
+/// Returns the kind of an object. Mixed phantoms choose it by multiples of the golden ratio, so
+/// that consecutive numbers have all kinds in the right proportions.
 PhantomKind kind_of(const PhantomOptions& options, index_t number) {
     if (options.kind != PhantomKind::mixed) return options.kind;
     const double revolutions = static_cast<double>(number) * std::numbers::phi;
@@ -64,12 +66,12 @@ PhantomKind kind_of(const PhantomOptions& options, index_t number) {
 double middle_radius_um(const PhantomOptions& options, PhantomKind kind) {
     if (options.radius_um) return *options.radius_um;
     const double widest = std::max(extent_um(options, 1), extent_um(options, 2));
-    return std::min(facts_of(kind).radius_um, widest / 4);
+    return std::min(defaults_of(kind).radius_um, widest / 4);
 }
 
 std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
                                  const PhantomObject& object) {
-    Draws draws(options.seed, Purpose::path, position_of(number));
+    RandomDraws draws(options.seed, DrawPurpose::path, draw_position(number));
     const double smallest = std::min({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um});
     const double wanted_um =
         std::max({0.5 * object.radius_um, 0.5 * smallest, 1e-5 * object.length_um});
@@ -97,9 +99,10 @@ std::vector<Point> filament_path(const PhantomOptions& options, index_t number,
     return path;
 }
 
-void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
-                 const std::function<void(const Bodies&)>& use) {
-    Draws draws(options.seed, Purpose::path, position_of(number));
+void for_each_cell_bodies(const PhantomOptions& options, index_t number,
+                          const PhantomObject& object,
+                          const std::function<void(const EqualBodies&)>& use) {
+    RandomDraws draws(options.seed, DrawPurpose::path, draw_position(number));
     const auto flat = [&](double radius_um) {
         return Point{flatness * radius_um, radius_um, radius_um};
     };
@@ -119,15 +122,17 @@ void cell_bodies(const PhantomOptions& options, index_t number, const PhantomObj
 }
 
 constexpr double grid_um = 0.8;
-// Uniform numbers of ±1 through three cubic B-splines have a standard deviation of about 0.19.
+// Uniform numbers from −1 to 1, interpolated by cubic B-splines along three axes, have a standard
+// deviation of about 0.19.
 constexpr double contrast = 0.3 / 0.19;
 
-/// The four splines that reach `position` (in grid steps), and the grid index of the first.
-struct Splines {
+/// Weights of the four cubic B-splines that are not zero at `position` (in grid steps), and the
+/// grid index of the first.
+struct SplineWeights {
     index_t first;
     std::array<double, 4> weight;
 
-    explicit Splines(double position) {
+    explicit SplineWeights(double position) {
         const double whole = std::floor(position);
         const double t = position - whole, s = 1 - t;
         first = static_cast<index_t>(whole) - 1;
@@ -136,12 +141,13 @@ struct Splines {
     }
 };
 
-/// Grid points have numbers of 21 bits an axis; farther ones repeat.
+/// Returns the random number of a grid point, from −1 to 1. It depends on 21 bits of each index;
+/// beyond, the numbers repeat.
 double grid_value(std::uint64_t seed, index_t z, index_t y, index_t x) {
     constexpr std::uint64_t mask = (1u << 21) - 1;
     const auto part = [](index_t i) { return static_cast<std::uint64_t>(i) & mask; };
-    const std::uint64_t place = part(z) << 42 | part(y) << 21 | part(x);
-    return Draws(seed, Purpose::texture, place).uniform(-1, 1);
+    const std::uint64_t packed_index = part(z) << 42 | part(y) << 21 | part(x);
+    return RandomDraws(seed, DrawPurpose::texture, packed_index).uniform(-1, 1);
 }
 
 }  // namespace
@@ -159,7 +165,7 @@ void check_phantom(const PhantomOptions& options) {
     }
     static_cast<void>(element_count(options.shape));
     if (options.count)
-        refuse_unless(*options.count >= 0 && *options.count <= most_objects, "number of objects",
+        refuse_unless(*options.count >= 0 && *options.count <= max_objects, "number of objects",
                       static_cast<double>(*options.count), "give 0 to 100000000");
     if (options.radius_um) {
         if (options.kind == PhantomKind::mixed)
@@ -182,14 +188,14 @@ void check_phantom(const PhantomOptions& options) {
 index_t object_count(const PhantomOptions& options) {
     if (options.count) return *options.count;
     const double volume = extent_um(options, 0) * extent_um(options, 1) * extent_um(options, 2);
-    const double wanted = std::round(volume / 1000 * facts_of(options.kind).per_1000_um3);
-    return static_cast<index_t>(std::clamp(wanted, 1.0, static_cast<double>(most_objects)));
+    const double wanted = std::round(volume / 1000 * defaults_of(options.kind).per_1000_um3);
+    return static_cast<index_t>(std::clamp(wanted, 1.0, static_cast<double>(max_objects)));
 }
 
 PhantomObject place_object(const PhantomOptions& options, index_t number) {
-    Draws draws(options.seed, Purpose::placement, position_of(number));
+    RandomDraws draws(options.seed, DrawPurpose::placement, draw_position(number));
     PhantomObject object{kind_of(options, number), {}, 0, 0, 0};
-    const double spread = facts_of(object.kind).radius_spread;
+    const double spread = defaults_of(object.kind).radius_spread;
     object.radius_um =
         middle_radius_um(options, object.kind) * draws.uniform(1 - spread, 1 + spread);
     object.brightness = options.brightness *
@@ -198,12 +204,12 @@ PhantomObject place_object(const PhantomOptions& options, index_t number) {
         const int axis = static_cast<int>(i);
         const double voxel_um = options.voxel[axis], extent = extent_um(options, axis);
         const double height = object.kind == PhantomKind::cells && axis == 0 ? flatness : 1;
-        // The object is whole, with its soft edge, if there is room.
+        // If there is room, the whole object is in the volume, with its soft edge.
         const double margin = std::min(object.radius_um * height + voxel_um, extent / 2);
         object.center_um[i] = draws.uniform(margin, extent - margin) - voxel_um / 2;
     }
     if (options.kind == PhantomKind::mixed)
-        object.brightness *= facts_of(object.kind).mixed_brightness;
+        object.brightness *= defaults_of(object.kind).mixed_brightness;
     if (object.kind == PhantomKind::filaments) {
         const double widest = std::max(extent_um(options, 1), extent_um(options, 2));
         object.length_um = std::min(filament_um, 2 * widest);
@@ -211,8 +217,9 @@ PhantomObject place_object(const PhantomOptions& options, index_t number) {
     return object;
 }
 
-void for_each_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
-                     const std::function<void(const Bodies&)>& use) {
+void for_each_equal_bodies(const PhantomOptions& options, index_t number,
+                           const PhantomObject& object,
+                           const std::function<void(const EqualBodies&)>& use) {
     const double r = object.radius_um, brightness = object.brightness;
     const auto ball = [](double radius_um) { return Point{radius_um, radius_um, radius_um}; };
     switch (object.kind) {
@@ -221,7 +228,7 @@ void for_each_bodies(const PhantomOptions& options, index_t number, const Phanto
             break;
         case PhantomKind::filaments: {
             std::vector<Point> path = filament_path(options, number, object);
-            // π r² length shared by balls of 4/3 π r³.
+            // The balls of volume 4/3 π r³ share the light of a cylinder of volume π r² length.
             const double share = 0.75 * object.length_um / (r * static_cast<double>(path.size()));
             use({ball(r), 0, brightness * share, false, std::move(path)});
             break;
@@ -230,17 +237,17 @@ void for_each_bodies(const PhantomOptions& options, index_t number, const Phanto
             use({ball(r), 1 - std::min(shell_um / r, 0.5), brightness, false, {object.center_um}});
             break;
         case PhantomKind::cells:
-            cell_bodies(options, number, object, use);
+            for_each_cell_bodies(options, number, object, use);
             break;
         case PhantomKind::mixed:
             throw InternalError("an object of a mixed kind");
     }
 }
 
-std::array<double, 2> height_um(const PhantomOptions& options, index_t number,
-                                const PhantomObject& object) {
+std::array<double, 2> z_range_um(const PhantomOptions& options, index_t number,
+                                 const PhantomObject& object) {
     double low = object.center_um[0], high = low;
-    for_each_bodies(options, number, object, [&](const Bodies& bodies) {
+    for_each_equal_bodies(options, number, object, [&](const EqualBodies& bodies) {
         for (const Point& center : bodies.centers_um) {
             low = std::min(low, center[0] - bodies.radius_um[0]);
             high = std::max(high, center[0] + bodies.radius_um[0]);
@@ -253,9 +260,9 @@ void PhantomTexture::multiply_row(index_t z, index_t y, index_t width, double* r
     const auto position = [](index_t i, double voxel_um) {
         return static_cast<double>(i) * voxel_um / grid_um;
     };
-    const Splines in_z(position(z, voxel_.z_um)), in_y(position(y, voxel_.y_um));
-    const index_t first = Splines(0).first;
-    const index_t last = Splines(position(width - 1, voxel_.x_um)).first + 3;
+    const SplineWeights in_z(position(z, voxel_.z_um)), in_y(position(y, voxel_.y_um));
+    const index_t first = SplineWeights(0).first;
+    const index_t last = SplineWeights(position(width - 1, voxel_.x_um)).first + 3;
     std::vector<double> along(static_cast<std::size_t>(last - first + 1));
     for (index_t x = first; x <= last; ++x) {
         double sum = 0;
@@ -267,7 +274,7 @@ void PhantomTexture::multiply_row(index_t z, index_t y, index_t width, double* r
         along[static_cast<std::size_t>(x - first)] = sum;
     }
     for (index_t x = 0; x < width; ++x) {
-        const Splines in_x(position(x, voxel_.x_um));
+        const SplineWeights in_x(position(x, voxel_.x_um));
         const double* const values = along.data() + (in_x.first - first);
         double noise = 0;
         for (std::size_t i = 0; i < 4; ++i) noise += in_x.weight[i] * values[i];

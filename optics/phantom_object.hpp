@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Places of a phantom's objects, the bodies that they are made of, and the texture of cells:
-// functions of the options and of an object's number or a place alone.
+// Positions of a phantom's objects, the bodies that they are made of, and the texture of cells. All
+// depend on nothing but the options and the number of an object or the position of a voxel.
 
 #include <array>
 #include <cstdint>
@@ -15,31 +15,32 @@ namespace convolume::optics {
 
 using Point = std::array<double, 3>;  // z, y, x
 
-/// Throws InvalidArgument.
+/// Throws InvalidArgument if an option is out of range.
 void check_phantom(const PhantomOptions& options);
 
-/// The number that was requested, or one that suits kind and volume.
+/// Returns the requested number of objects, or by default one that suits kind and volume.
 index_t object_count(const PhantomOptions& options);
 
-/// The object of that number.
+/// Returns the object of that number, with position, size and brightness.
 PhantomObject place_object(const PhantomOptions& options, index_t number);
 
-/// Bodies of equal shape; lengths in µm.
-struct Bodies {
+/// Bodies of one object that have equal shape and brightness.
+struct EqualBodies {
     Point radius_um;
-    double hollow;  ///< of the radius, left out
+    double hollow;  ///< share of the radius that is left out, around the center
     double value;
     bool textured;
     std::vector<Point> centers_um;
 };
-void for_each_bodies(const PhantomOptions& options, index_t number, const PhantomObject& object,
-                     const std::function<void(const Bodies&)>& use);
+void for_each_equal_bodies(const PhantomOptions& options, index_t number,
+                           const PhantomObject& object,
+                           const std::function<void(const EqualBodies&)>& use);
 
-/// Lowest and highest z of the object.
-std::array<double, 2> height_um(const PhantomOptions& options, index_t number,
-                                const PhantomObject& object);
+/// Returns the lowest and highest z of the object, in µm.
+std::array<double, 2> z_range_um(const PhantomOptions& options, index_t number,
+                                 const PhantomObject& object);
 
-/// A smooth random field of mean 1: cubic B-splines through random numbers on a grid.
+/// A smooth random field of mean 1: random numbers on a grid, interpolated by cubic B-splines.
 class PhantomTexture {
   public:
     PhantomTexture(std::uint64_t seed, const VoxelSize& voxel) : seed_(seed), voxel_(voxel) {}

@@ -11,14 +11,15 @@ namespace convolume {
 
 namespace {
 
-struct Fall {
+struct LevelCrossing {
     double before_um, after_um;
-    double at_um;  // between them, linearly
+    double radius_um;  // interpolated between both
 };
 
-// Finds the first radius between two at which the plane of `z_um` falls to `level`.
-Fall find_fall(const PsfOptions& options, double z_um, double level, double low_um, double high_um,
-               const ExecutionContext& context) {
+// Finds the first radius from `low_um` to `high_um` at which the intensity at `z_um` is down to
+// `level`.
+LevelCrossing find_crossing(const PsfOptions& options, double z_um, double level, double low_um,
+                            double high_um, const ExecutionContext& context) {
     constexpr std::size_t steps = 200;
     const double step = (high_um - low_um) / static_cast<double>(steps);
     std::vector<double> radii(steps + 1);
@@ -26,22 +27,23 @@ Fall find_fall(const PsfOptions& options, double z_um, double level, double low_
     const std::vector<double> h = psf_intensity(options, z_um, radii, context);
     std::size_t i = 1;
     while (i < steps && h[i] > level) ++i;
-    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // of a step, backwards
+    const double past = (level - h[i]) / (h[i - 1] - h[i]);  // share of a step back from radius i
     return {radii[i - 1], radii[i], radii[i] - past * step};
 }
 
-// Twice the radius at which the plane of `z_um` falls to half of what it has on the axis.
+// Returns twice the radius at which the intensity at `z_um` is half of that on the axis.
 double fwhm_lateral(const PsfOptions& options, double z_um, const ExecutionContext& context) {
     const double half = psf_intensity(options, z_um, {0.0}, context)[0] / 2;
     const double farthest = 4 * std::max(options.wavelength_um, options.excitation_um.value_or(0)) /
                             options.objective.na;
-    const Fall coarse = find_fall(options, z_um, half, 0, farthest, context);
-    return 2 * find_fall(options, z_um, half, coarse.before_um, coarse.after_um, context).at_um;
+    const LevelCrossing coarse = find_crossing(options, z_um, half, 0, farthest, context);
+    return 2 *
+           find_crossing(options, z_um, half, coarse.before_um, coarse.after_um, context).radius_um;
 }
 
 double fwhm_axial(const PsfOptions& options, double focus_um, const ExecutionContext& context) {
     const double step = optics::depth_of_field_um(options) / 32;
-    // Light sheets may be far thinner than the lens alone would be sharp, never far thicker.
+    // Light sheets may be far thinner than the depth of field of the lens, but never far thicker.
     const optics::AxisIntensity axis(options, focus_um, 4096 * step, context);
     const double half = axis(focus_um) / 2;
     double width = 0;
@@ -72,7 +74,7 @@ double paraxial_focus_um(const PsfOptions& options) {
 
 double brightest_focus_um(const PsfOptions& options, const ExecutionContext& context) {
     if (options.modality == Modality::light_sheet) {
-        PsfOptions emission = options;  // the sheet lies where emission is in focus
+        PsfOptions emission = options;  // the sheet is at the focus of the emission
         emission.modality = Modality::widefield;
         emission.sheet_fwhm_um.reset();
         optics::check_lens(options);
@@ -80,12 +82,13 @@ double brightest_focus_um(const PsfOptions& options, const ExecutionContext& con
     }
     const double paraxial = paraxial_focus_um(options);
     if (!has_layers(options.model)) return 0;
-    // Steep rays meet elsewhere, the farther off the more the layers shift the focus.
+    // Steep rays meet away from the paraxial focus, farther if the layers shift the focus more.
     const double depth_of_field = optics::depth_of_field_um(options);
     const double reach = std::abs(paraxial) + options.depth_um + 2 * depth_of_field;
     const optics::AxisIntensity brightness(options, paraxial, reach, context);
 
-    // Peaks are a depth of field wide at least: an eighth of it finds the highest, thirds close in.
+    // Peaks are at least a depth of field wide. Steps of an eighth of it find the highest peak, and
+    // a ternary search refines its position.
     const double step = depth_of_field / 8;
     double best = paraxial, highest = brightness(paraxial);
     for (double away = step; away <= reach; away += step)

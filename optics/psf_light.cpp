@@ -14,15 +14,17 @@ namespace convolume::optics {
 
 namespace {
 
-// Sums over a plane need few samples: trapezoids, corrected at the axis, are exact below 2π.
+// Steps of sums over a plane. Few samples are needed: the trapezoidal rule, corrected at the axis,
+// is exact for steps below 2π.
 constexpr double step_rad = 1.6, emission_step_rad = 3 * RadialGrid::fine;
 
-// A straight side `half` away from the axis cuts a ring at this angle to either side of its normal.
+// Returns the angle, to either side of its normal, at which a straight side cuts a ring of `radius`
+// around the axis. The side is `half` away from the axis.
 double cut_angle(double half, double radius) {
     return radius > half ? std::acos(half / radius) : 0;
 }
 
-// Radius at which geometrical optics ends and the fringes around it have faded.
+// Returns the radius that holds the rays of geometrical optics and the fringes around them.
 double farthest_light_um(const PsfOptions& options, const std::vector<double>& z_um) {
     double farthest = 0;
     for (const double z : z_um) farthest = std::max(farthest, ray_radius_um(options, z, 0.99));
@@ -49,8 +51,8 @@ double AxisIntensity::operator()(double z_um) const {
 
 double half_depth_for(const PsfOptions& options, double center_um, double share,
                       const ExecutionContext& context) {
-    // Rays of all inclinations meet the axis between here and where paraxial ones do, or about as
-    // far on the other side.
+    // Rays of all inclinations meet the axis between `center_um` and the paraxial focus, or about
+    // as far on the other side.
     const double depth_of_field = depth_of_field_um(options);
     const double shift = std::abs(center_um - brightest_focus_um(options, context));
     double step = depth_of_field / 8;
@@ -62,14 +64,15 @@ double half_depth_for(const PsfOptions& options, double center_um, double share,
     }
     const AxisIntensity axis(options, center_um, reach, context);
     const auto count = static_cast<std::size_t>(reach / step);
-    std::vector<double> light(count);  // of both sides, at distances i + 1/2 steps
+    std::vector<double> light(count);  // sum of both sides, at distances of i + 1/2 steps
     for (std::size_t i = 0; i < count; ++i) {
         const double away = (static_cast<double>(i) + 0.5) * step;
         light[i] = axis(center_um - away) + axis(center_um + away);
     }
 
-    // Beyond, light of one lens falls as 1/z², also where a disc lights the whole sample. That of
-    // two, as 1/z⁴, has less than a millionth there, and Gaussians have nothing.
+    // Beyond `reach`, the light of one lens falls as 1/z², also if a disc lights the whole sample.
+    // The product of two lenses falls as 1/z⁴: less than a millionth is left. Gaussians have no
+    // light there.
     const bool falls_slowly =
         options.model != PsfModel::gaussian &&
         (options.modality == Modality::widefield || options.modality == Modality::spinning_disc);
@@ -117,8 +120,8 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
     const double reach = summed ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
     const RadialGrid grid(intensity_band(options), reach, step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());
-    const Response response(options, {grid.end_um(), *low, *high}, grid.radii(), threads, context,
-                            emission_step_rad);
+    const MicroscopeResponse response(options, {grid.end_um(), *low, *high}, grid.radii(), threads,
+                                      context, emission_step_rad);
     const auto scratch_elems = static_cast<std::size_t>(response.scratch_elems());
     const auto count = static_cast<std::size_t>(grid.count());
     std::vector<PlaneLight> planes(z_um.size());
@@ -127,7 +130,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
         const auto plane = static_cast<std::size_t>(plane_number);
         std::vector<double> scratch(scratch_elems), intensity(count), within(count);
         response.add_intensity(z_um[plane], 1, scratch.data(), intensity.data());
-        // Trapezoids of h · 2πr; their error at the axis is −step²/12 times the slope there.
+        // The trapezoidal rule for h · 2πr; its error is −step²/12 times the slope at the axis.
         const double ring = 2 * std::numbers::pi * grid.step_um() * grid.step_um();
         double sum = ring * intensity[0] / 12;
         for (std::size_t i = 1; i < count; ++i) {

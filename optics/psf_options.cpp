@@ -12,7 +12,7 @@ namespace convolume::optics {
 
 namespace {
 
-constexpr double farthest_um = 1e4;  // longer ones are a mistaken unit
+constexpr double farthest_um = 1e4;  // longer lengths are in a mistaken unit
 
 void check_range(const char* what, double value_um, double lowest, double highest) {
     if (!(value_um >= lowest && value_um <= highest))
@@ -24,9 +24,9 @@ void check_length(const char* what, double value_um) {
     check_range(what, value_um, 0, farthest_um);
 }
 
-constexpr double least_na = 1e-3;  // lower ones have no focus that could be found
+constexpr double least_na = 1e-3;  // lower apertures have no focus that can be found
 
-// Coarser voxels are a mistaken unit, or a camera's pixels before magnification.
+// Largest voxel, in Nyquist steps. Larger ones are in a mistaken unit, or a camera's pixels.
 constexpr double coarsest_nyquist = 50;
 
 void check_voxel(const PsfOptions& options, int axis) {
@@ -57,7 +57,8 @@ void refuse_unused(const std::optional<double>& value, const char* what, const c
                                       modality, ": leave it out or choose another modality"));
 }
 
-// Most waves to a spacing: beyond, neighbors play no part near the focus, and tables grow.
+// Largest number of lattice_steps(). Pinholes farther apart do not affect each other near the
+// focus, and their tables would be large.
 constexpr double most_lattice_steps = 60;
 
 void check_disc(const PsfOptions& options) {

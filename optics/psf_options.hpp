@@ -6,24 +6,24 @@
 
 namespace convolume::optics {
 
-void check_lens(const PsfOptions& options);  ///< all that psf_intensity() reads
+void check_lens(const PsfOptions& options);  ///< checks all options that psf_intensity() reads
 void check_points(double z_um, const std::vector<double>& radii_um);
-void check_grid(const PsfOptions& options);  ///< voxels and size
+void check_grid(const PsfOptions& options);  ///< checks voxel size, size and sampling
 
-/// The largest voxel along an axis that keeps all frequencies, see PsfFacts.
+/// Returns the largest voxel along an axis that keeps all frequencies, see PsfFacts.
 double nyquist_um(const PsfOptions& options, int axis);
 
-/// nᵢ λ/NA² of the shortest wavelength: peaks on the axis are as wide at least.
+/// Returns nᵢ λ/NA² of the shortest wavelength. Peaks on the axis are at least this wide.
 double depth_of_field_um(const PsfOptions& options);
 
-/// Angular frequencies, in radians per µm across the axis, that intensities of `options` do not
-/// exceed: twice those of fields, and products add theirs.
+/// Returns the highest angular frequency of intensities across the axis, in radians per µm: twice
+/// that of the field. Products of intensities have the sum of both.
 double intensity_band(const PsfOptions& options);
 
-/// True if intensities are a product of those of two lenses, or of one with itself.
+/// Returns true if intensities are products of two lenses' intensities, or squares of one's.
 bool is_product(Modality modality);
 
-/// The pinhole's radius in the sample.
+/// Returns the pinhole's radius in the sample.
 double pinhole_radius_um(const PsfOptions& options);
 
 /// Pinholes of `radius_um` on a square lattice of `spacing_um`, both in the sample.
@@ -32,13 +32,13 @@ struct DiscPattern {
     double spacing_um;
 };
 
-/// The pinholes of a spinning disc.
+/// Returns the pinholes of a spinning disc.
 DiscPattern disc_pattern(const PsfOptions& options);
 
-/// Highest angular frequency of the intensities of one lens at a wavelength.
+/// Returns the highest angular frequency of the intensities of one lens at a wavelength.
 double lens_band(const PsfOptions& options, double wavelength_um);
 
-/// Vectors of the reciprocal lattice along an axis that lie within the band.
+/// Returns the number of vectors of the reciprocal lattice along an axis that lie within the band.
 double lattice_steps(double spacing_um, double band_per_um);
 
 }  // namespace convolume::optics

@@ -15,19 +15,19 @@ namespace convolume {
 
 namespace {
 
-constexpr double most_voxels = double{1ull << 30};  // 4 GiB of float32
+constexpr double max_voxels = double{1ull << 30};  // largest PSF: 4 GiB of float32
 
-// The odd number of voxels that reach `half_um` to either side.
+// Returns the odd number of voxels that reach `half_um` to either side of the center.
 double odd_extent(double half_um, double voxel_um) {
     return 2 * std::max(0.0, std::ceil(half_um / voxel_um - 0.5)) + 1;
 }
 
-// Refuses what no memory holds before it takes that memory.
+// Returns the size in voxels. Throws InvalidArgument if such a PSF would need too much memory.
 Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, double radius_um) {
     const VoxelSize& voxel = options.voxel;
     const double z = odd_extent(half_depth_um, voxel.z_um);
     const double y = odd_extent(radius_um, voxel.y_um), x = odd_extent(radius_um, voxel.x_um);
-    if (!(z * y * x <= most_voxels))
+    if (!(z * y * x <= max_voxels))
         throw InvalidArgument(
             message("to hold ", 100 * share, " % of the light the PSF would need more than 4 GiB, ",
                     z, " × ", y, " × ", x,
@@ -35,12 +35,12 @@ Shape3 shape_of(const PsfOptions& options, double share, double half_depth_um, d
     return {static_cast<index_t>(z), static_cast<index_t>(y), static_cast<index_t>(x)};
 }
 
-// The radius that holds `share` of the light of planes up to `half_depth_um` from the center;
-// `most_um` where it is more. `check_radius` refuses one that is too large.
+// Returns the radius that holds `share` of the light of every plane up to `half_depth_um` from the
+// center, at most `most_um`. `check_radius` throws for radii that are too large.
 double radius_of(const PsfOptions& options, double center_um, double half_depth_um, double share,
                  double most_um, const std::function<void(double)>& check_radius,
                  const ExecutionContext& context) {
-    // Light widens with the distance from the focus, unevenly only near it.
+    // A few planes suffice: away from the focus, the radius grows evenly with the distance.
     constexpr int planes = 8;
     std::vector<double> zs;
     for (int i = -planes; i <= planes; ++i) zs.push_back(center_um + half_depth_um * i / planes);
@@ -63,11 +63,11 @@ double radius_of(const PsfOptions& options, double center_um, double half_depth_
     }
 }
 
-// Half the depth beyond which planes hold little light, from `least_um` to `most_um`. Of a lens
-// that lights the whole sample all planes hold the same.
+// Returns half the depth, from `least_um` to `most_um`, beyond which planes hold little light. If a
+// lens lights the whole sample, all planes hold the same light.
 double lit_half_depth_um(const PsfOptions& options, double center_um, double least_um,
                          double most_um, const ExecutionContext& context) {
-    constexpr double little = 0.05;  // of the middle plane's
+    constexpr double little = 0.05;  // share of the middle plane's light
     const auto light = [&](double z_um) {
         return optics::plane_light(options, {z_um}, 0, thread_count(options.threads), context)[0]
             .total;
@@ -109,7 +109,7 @@ Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionCont
 Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double share,
                           const ExecutionContext& context) {
     check_request(options, share);
-    Shape3 most;  // farther samples meet no pixel
+    Shape3 most;  // samples beyond would meet no pixel
     for (int axis = 0; axis < 3; ++axis) {
         if (image[axis] < 1 || image[axis] > std::numeric_limits<index_t>::max() / 2)
             throw InvalidArgument(message("an image of ", image[axis], " pixels along ",
@@ -135,7 +135,7 @@ Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double
     size.y = extent(radius, 1);
     size.x = extent(radius, 2);
     if (!(static_cast<double>(size.z) * static_cast<double>(size.y) * static_cast<double>(size.x) <=
-          most_voxels))
+          max_voxels))
         throw InvalidArgument(message("for this image the PSF would need more than 4 GiB, ",
                                       to_string(size),
                                       " voxels: ask for a smaller share of the light, or give a "

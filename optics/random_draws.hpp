@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random numbers that depend on seed, purpose and position alone: the generator is a function of a
-// counter (Philox4x32-10: Salmon, Moraes, Dror and Shaw, Parallel random numbers: as easy as 1, 2,
-// 3, SC'11), so that the numbers do not depend on the order of work.
+// Random numbers that depend on seed, purpose and position alone, and not on the order of work. The
+// generator is a function of a counter: Philox4x32-10 of Salmon, Moraes, Dror and Shaw, Parallel
+// random numbers: as easy as 1, 2, 3, SC'11.
 
 #include <Random123/philox.h>
 
@@ -10,17 +10,18 @@
 
 namespace convolume::optics {
 
-/// Purpose of the numbers: each has its own, at the same seed and position.
-enum class Purpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
+/// Purpose of the numbers. At one seed and position, each purpose gets different numbers.
+enum class DrawPurpose : std::uint32_t { photons = 1, read_noise, placement, path, texture };
 
-/// The numbers of one position, one after another.
-class Draws {
+/// Sequence of the random numbers of one seed, purpose and position.
+class RandomDraws {
   public:
-    Draws(std::uint64_t seed, Purpose purpose, std::uint64_t position)
-        : key_{{low(seed), high(seed)}},
-          counter_{{0, static_cast<std::uint32_t>(purpose), low(position), high(position)}} {}
+    RandomDraws(std::uint64_t seed, DrawPurpose purpose, std::uint64_t position)
+        : key_{{low_bits(seed), high_bits(seed)}},
+          counter_{
+              {0, static_cast<std::uint32_t>(purpose), low_bits(position), high_bits(position)}} {}
 
-    /// Uniform in (0, 1), never 0 or 1: the middles of 2^52 equal intervals.
+    /// Returns a number uniform in (0, 1), never 0 or 1: the middle of one of 2^52 equal intervals.
     double uniform() {
         if (used_ == 4) {
             block_ = r123::Philox4x32()(counter_, key_);
@@ -33,16 +34,16 @@ class Draws {
     }
     double uniform(double from, double to) { return from + (to - from) * uniform(); }
 
-    /// Normal with mean 0 and variance 1, by the transform of Box and Muller.
+    /// Returns a normal number with mean 0 and variance 1, by the Box-Muller transform.
     double normal();
-    /// A count with the Poisson distribution of `mean`, 0 <= mean <= 1e15: exact up to the rounding
-    /// of float64. By inversion below 10, above by the transformed rejection of Hörmann, Insurance:
-    /// Mathematics and Economics 12:39 (1993), algorithm PTRS.
+    /// Returns a count with the Poisson distribution of `mean`, 0 <= mean <= 1e15, exact up to the
+    /// rounding of float64. Means below 10 use inversion. Others use transformed rejection:
+    /// Hörmann, Insurance: Mathematics and Economics 12:39 (1993), algorithm PTRS.
     double poisson(double mean);
 
   private:
-    static std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-    static std::uint32_t high(std::uint64_t value) {
+    static std::uint32_t low_bits(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
+    static std::uint32_t high_bits(std::uint64_t value) {
         return static_cast<std::uint32_t>(value >> 32);
     }
     double small_poisson(double mean);

@@ -12,7 +12,8 @@ namespace convolume {
 
 namespace {
 
-// One axis: samples of the old kernel and of the new one, positions in µm from the center.
+// Resampling along one axis, from the samples of the old kernel to those of the new one. Positions
+// are in µm from the center.
 class AxisResampling {
   public:
     AxisResampling(int axis, index_t count, index_t center, double from_um, double to_um)
@@ -23,7 +24,7 @@ class AxisResampling {
                                           " are no sizes to resample between: give positive ones"));
         first_edge_um_ = (-static_cast<double>(center) - 0.5) * from_um;
         const double last_edge_um = first_edge_um_ + static_cast<double>(count) * from_um;
-        // Half a voxel belongs to the center; what rounding leaves over is no voxel of its own.
+        // Half a voxel belongs to the center. A remainder of mere rounding needs no voxel.
         const auto voxels = [&](double reach_um) {
             const double needed = std::ceil(reach_um / to_um - 0.5 - 1e-9);
             if (needed > 1e9)
@@ -42,14 +43,14 @@ class AxisResampling {
     index_t new_center() const { return new_center_; }
 
     /// Reads old_count() values and writes new_count() values, either `stride` apart.
-    void apply(const double* old, double* fresh, index_t stride) const {
+    void apply(const double* old, double* resampled, index_t stride) const {
         const std::vector<double> sums = running_sums(old, stride);
         const std::vector<double> slopes = spline_slopes(sums);
         double before = 0;
         for (index_t i = 0; i < new_count_; ++i) {
             const double edge_um = (static_cast<double>(i - new_center_) + 0.5) * to_um_;
             const double sum = i + 1 == new_count_ ? sums.back() : sum_to(edge_um, sums, slopes);
-            fresh[i * stride] = sum - before;
+            resampled[i * stride] = sum - before;
             before = sum;
         }
     }
@@ -61,9 +62,13 @@ class AxisResampling {
         return sums;
     }
 
-    // Slopes (a voxel's sum per voxel) at the edges that make second derivatives continuous: d[j-1]
-    // + 4 d[j] + d[j+1] = 3 (s[j+1] - s[j-1]), solved by elimination. At the ends they are those of
-    // the outermost voxels.
+    // Returns the slopes d at the voxel edges, per voxel, of a cubic spline through the running
+    // sums s. Its second derivatives are continuous:
+    //
+    //     d[j-1] + 4 d[j] + d[j+1] = 3 (s[j+1] - s[j-1])
+    //
+    // These equations are solved by elimination. The outermost slopes are those of the outermost
+    // voxels.
     std::vector<double> spline_slopes(const std::vector<double>& sums) const {
         const std::size_t last = sums.size() - 1;
         std::vector<double> slopes(sums.size()), weight(sums.size());
@@ -115,22 +120,22 @@ Volume as_double(const ConstImageView& kernel) {
 Volume resample_axis(const Volume& old, int axis, const AxisResampling& resampling) {
     Shape3 shape = old.shape();
     shape[axis] = resampling.new_count();
-    Volume fresh(shape, PixelType::float64);
-    // Lines along the axis: `outer` groups of `stride` neighboring ones.
+    Volume resampled(shape, PixelType::float64);
+    // Lines along the axis are `outer` groups of `stride` neighboring lines.
     const index_t stride = contiguous_strides(shape)[axis];
     const index_t lines = element_count(shape) / shape[axis];
     const double* const source = old.elements<double>();
-    double* const target = fresh.elements<double>();
+    double* const target = resampled.elements<double>();
     parallel_for(lines, thread_count(0), [&](index_t line, int) {
         const index_t outer = line / stride, inner = line % stride;
         resampling.apply(source + outer * stride * resampling.old_count() + inner,
                          target + outer * stride * resampling.new_count() + inner, stride);
     });
-    return fresh;
+    return resampled;
 }
 
-// The spline swings a little below zero beside steep flanks; what is cut off there the other
-// samples give back.
+// Sets negative values to zero: the spline swings a little below zero beside steep flanks. The
+// other values are scaled so that the sum stays the same.
 void remove_negatives(Volume& values) {
     double* const elements = values.elements<double>();
     const index_t count = element_count(values.shape());
@@ -165,17 +170,17 @@ index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& cen
     const Shape3 resampled = resampled_shape(kernel, center, from, to);
     Shape3 shape = kernel;
     index_t now = bytes_of(shape, PixelType::float64);
-    index_t most = now;
+    index_t peak = now;
     for (int axis = 0; axis < 3; ++axis) {
         if (from[axis] == to[axis]) continue;
         shape[axis] = resampled[axis];
         const index_t next = bytes_of(shape, PixelType::float64);
-        most = std::max(most, checked_add(now, next));
+        peak = std::max(peak, checked_add(now, next));
         now = next;
     }
     if (type != PixelType::float64)
-        most = std::max(most, checked_add(now, bytes_of(shape, PixelType::float32)));
-    return most;
+        peak = std::max(peak, checked_add(now, bytes_of(shape, PixelType::float32)));
+    return peak;
 }
 
 ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,

@@ -19,16 +19,20 @@ namespace {
 
 constexpr double pi = std::numbers::pi;
 
-// A disc of radius R whose center is r off the axis covers 2α of the ring of radius s, with
-// cos α = (r² + s² − R²)/2rs; this form of tan(α/2) keeps its digits for small discs.
+// Returns α, half the angle of the ring of radius s that a disc covers. The disc has radius R, and
+// its center is r away from the axis:
+//
+//     cos α = (r² + s² − R²)/2rs
+//
+// It is computed from tan(α/2), which is also accurate for small discs.
 double half_arc(double disc, double center, double ring) {
     const double inside = (disc - center + ring) * (disc + center - ring);
     const double outside = (center + ring - disc) * (center + ring + disc);
     return 2 * std::atan2(std::sqrt(std::max(inside, 0.0)), std::sqrt(std::max(outside, 0.0)));
 }
 
-// At least `count` nodes between 0 and 1. Finding Gauss's takes the square of their number, so long
-// ranges get several short rules.
+// Returns a rule of at least `count` nodes between 0 and 1. Time for a Gauss rule grows with the
+// square of its nodes, so many nodes are divided among several short rules.
 Quadrature unit_rule(index_t count, const ExecutionContext& context) {
     constexpr index_t most = 64;
     const index_t intervals = (count + most - 1) / most;
@@ -43,27 +47,32 @@ Quadrature unit_rule(index_t count, const ExecutionContext& context) {
     return rule;
 }
 
-// Steps of the grid on which excitation is summed, in radians of its band; products with J₀ have
-// twice its frequencies.
+// Step of the grid on which excitation is summed, in radians of its band. Products with J₀ have
+// frequencies up to twice the band.
 constexpr double disc_step_rad = 0.6;
 
-// Excitation is looked at so far from the axis, in spacings. What lies farther varies slowly over
-// a spacing, and has no part but in the mean, which is known from the energy of the plane.
-constexpr double reach_spacings = 8;
+// Distance from the axis up to which excitation is computed, in spacings. Farther light varies
+// slowly over a spacing and enters only the mean, which is known from the energy of the plane.
+constexpr double excitation_reach = 8;
 
-// ∫ f(r) r dr from 0 by sums over r = j h: Σ j f(j h), and these parts of f(0), f(h), f(2h), f(3h),
-// which make the sum exact for even polynomials of degree 6 where it ends smoothly.
-constexpr double at_axis[] = {2497.0 / 25920, -1793.0 / 120960, 599.0 / 302400, -289.0 / 1814400};
+// Additional weights of f(0), f(h), f(2h) and f(3h) in the sum for an integral from 0:
+//
+//     ∫ f(r) r dr ≈ h² Σ j f(j h)
+//
+// They make the sum exact for even polynomials of degree 6 if f ends smoothly.
+constexpr double axis_weights[] = {2497.0 / 25920, -1793.0 / 120960, 599.0 / 302400,
+                                   -289.0 / 1814400};
 
-/// 1 up to half the reach, then falling to 0 like a squared cosine.
-double window(double part) {
+/// Returns the weight of a sample at `part` of the reach: 1 up to half the reach, then falling to 0
+/// like a squared cosine.
+double taper(double part) {
     if (part <= 0.5) return 1;
     if (part >= 1) return 0;
     const double cosine = std::cos(std::numbers::pi * (part - 0.5));
     return cosine * cosine;
 }
 
-/// Spectrum of a disc of sum 1.
+/// Returns the spectrum of a disc of sum 1.
 double disc_spectrum(double k_radius) {
     return k_radius > 0 ? 2 * ::j1(k_radius) / k_radius : 1;
 }
@@ -101,7 +110,7 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
     }
     weights_.assign(static_cast<std::size_t>(total), 0.0);
 
-    // Some eight nodes a step of the grid: it has 20 steps to a period of the highest frequency.
+    // About eight nodes a step of the grid, which has 20 steps a period of the finest detail.
     const index_t count = 48 + static_cast<index_t>(4 * radius_um / grid.step_um());
     const Quadrature unit = unit_rule(count, context);
     parallel_for(static_cast<index_t>(rows_.size()), threads, [&](index_t row_number, int) {
@@ -116,14 +125,15 @@ Pinhole::Pinhole(double radius_um, const RadialGrid& grid, const std::vector<dou
                 row[column] += weight * around.weights[j];
             }
         };
-        const double center = radii_um[i], area = radius_um * radius_um;  // over π
-        // Rings around the axis that the disc covers wholly …
+        const double center = radii_um[i], area = radius_um * radius_um;  // area divided by π
+        // Rings around the axis that the disc covers wholly.
         const double whole = std::max(radius_um - center, 0.0);
         for (std::size_t j = 0; j < unit.nodes.size() && whole > 0; ++j) {
             const double ring = whole * unit.nodes[j];
             add(ring, whole * unit.weights[j] * 2 * ring / area);
         }
-        // … and in part: the arc leaves both ends like a square root, which θ takes away.
+        // Rings that the disc covers in part. Their arc behaves like a square root at both ends;
+        // the substitution by θ makes it smooth.
         const double large = std::max(radius_um, center), small = std::min(radius_um, center);
         for (std::size_t j = 0; j < unit.nodes.size() && small > 0; ++j) {
             const double theta = pi * unit.nodes[j];
@@ -149,7 +159,7 @@ void Pinhole::apply(const double* profile, double* means) const {
 PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
                            const std::vector<double>& radii_um, int threads,
                            const ExecutionContext& context)
-    : grid_(band_per_um, reach_spacings * pattern.spacing_um, disc_step_rad),
+    : grid_(band_per_um, excitation_reach * pattern.spacing_um, disc_step_rad),
       radii_(static_cast<index_t>(radii_um.size())),
       cell_um2_(pattern.spacing_um * pattern.spacing_um) {
     const double unit = 2 * std::numbers::pi / pattern.spacing_um;
@@ -169,9 +179,9 @@ PinholeArray::PinholeArray(const DiscPattern& pattern, double band_per_um,
         double* const row = analysis_.data() + shell * points;
         for (index_t j = 0; j < points; ++j) {
             const double radius = step * static_cast<double>(j);
-            const double weight = static_cast<double>(j) * window(static_cast<double>(j) /
-                                                                  static_cast<double>(points - 1)) +
-                                  (j < 4 ? at_axis[j] : 0);
+            const double weight = static_cast<double>(j) * taper(static_cast<double>(j) /
+                                                                 static_cast<double>(points - 1)) +
+                                  (j < 4 ? axis_weights[j] : 0);
             row[j] = 2 * std::numbers::pi * step * step * weight *
                      ::j0(lengths[static_cast<std::size_t>(shell)] * radius);
         }
@@ -205,11 +215,12 @@ void PinholeArray::apply(const double* h, double energy, double* scratch, double
     }
 }
 
-Response::Response(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
-                   int threads, const ExecutionContext& context, double step_rad)
+MicroscopeResponse::MicroscopeResponse(const PsfOptions& options, const PupilRegion& extent,
+                                       std::vector<double> radii_um, int threads,
+                                       const ExecutionContext& context, double step_rad)
     : radii_(static_cast<index_t>(radii_um.size())) {
     if (options.modality == Modality::confocal) {
-        Extent wider = extent;
+        PupilRegion wider = extent;
         wider.radius_um += pinhole_radius_um(options);
         const RadialGrid grid(lens_band(options, options.wavelength_um), wider.radius_um, step_rad);
         wider.radius_um = grid.end_um();
@@ -221,7 +232,7 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
     if (options.modality == Modality::spinning_disc) {
         array_.emplace(disc_pattern(options), lens_band(options, *options.excitation_um), radii_um,
                        threads, context);
-        Extent lit = extent;
+        PupilRegion lit = extent;
         lit.radius_um = array_->grid().end_um();
         excitation_.emplace(excitation_of(options), lit, array_->grid().radii(), threads, context);
     }
@@ -234,23 +245,24 @@ Response::Response(const PsfOptions& options, const Extent& extent, std::vector<
     }
 }
 
-index_t Response::scratch_elems() const {
+index_t MicroscopeResponse::scratch_elems() const {
     if (!excitation_) return emission_->scratch_elems() + (squared_ ? radii_ : 0);
-    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) + spread().radii() +
-           2 * radii_ + (array_ ? array_->scratch_elems() : 0);
+    return std::max(emission_->scratch_elems(), excitation_->scratch_elems()) +
+           pinhole_profile().radii() + 2 * radii_ + (array_ ? array_->scratch_elems() : 0);
 }
 
-double Response::sheet(double z_um) const {
+double MicroscopeResponse::sheet_intensity(double z_um) const {
     if (!(sheet_fwhm_um_ > 0)) return 1;
     const double away = (z_um - sheet_z_um_) / sheet_fwhm_um_;
     return std::exp(-4 * std::numbers::ln2 * away * away);
 }
 
-double Response::plane_energy(double z_um) const {
-    return sheet(z_um) * emission_->plane_energy(z_um);
+double MicroscopeResponse::plane_energy(double z_um) const {
+    return sheet_intensity(z_um) * emission_->plane_energy(z_um);
 }
 
-void Response::add_intensity(double z_um, double weight, double* scratch, double* sum) const {
+void MicroscopeResponse::add_intensity(double z_um, double weight, double* scratch,
+                                       double* sum) const {
     if (squared_) {
         double* const once = scratch + emission_->scratch_elems();
         std::fill_n(once, radii_, 0.0);
@@ -258,22 +270,24 @@ void Response::add_intensity(double z_um, double weight, double* scratch, double
         for (index_t i = 0; i < radii_; ++i) sum[i] += weight * once[i] * once[i];
         return;
     }
-    if (!excitation_) return emission_->add_intensity(z_um, weight * sheet(z_um), scratch, sum);
+    if (!excitation_)
+        return emission_->add_intensity(z_um, weight * sheet_intensity(z_um), scratch, sum);
     const RadialProfile& other = array_ ? *emission_ : *excitation_;
-    double* const before = scratch;
-    double* const through = before + spread().radii();
-    double* const beside = through + radii_;
-    double* const spectrum = beside + radii_;
+    double* const pinhole_input = scratch;
+    double* const through_pinholes = pinhole_input + pinhole_profile().radii();
+    double* const other_intensity = through_pinholes + radii_;
+    double* const spectrum = other_intensity + radii_;
     double* const inner = spectrum + (array_ ? array_->scratch_elems() : 0);
-    std::fill_n(before, spread().radii(), 0.0);
-    spread().add_intensity(z_um, 1, inner, before);
+    std::fill_n(pinhole_input, pinhole_profile().radii(), 0.0);
+    pinhole_profile().add_intensity(z_um, 1, inner, pinhole_input);
     if (array_)
-        array_->apply(before, excitation_->plane_energy(z_um), spectrum, through);
+        array_->apply(pinhole_input, excitation_->plane_energy(z_um), spectrum, through_pinholes);
     else
-        pinhole_->apply(before, through);
-    std::fill_n(beside, radii_, 0.0);
-    other.add_intensity(z_um, 1, inner, beside);
-    for (index_t i = 0; i < radii_; ++i) sum[i] += weight * beside[i] * through[i];
+        pinhole_->apply(pinhole_input, through_pinholes);
+    std::fill_n(other_intensity, radii_, 0.0);
+    other.add_intensity(z_um, 1, inner, other_intensity);
+    for (index_t i = 0; i < radii_; ++i)
+        sum[i] += weight * other_intensity[i] * through_pinholes[i];
 }
 
 }  // namespace optics
@@ -285,8 +299,8 @@ std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
     optics::check_points(z_um, radii_um);
     double farthest = 0;
     for (const double radius : radii_um) farthest = std::max(farthest, radius);
-    const optics::Response response(options, {farthest, z_um, z_um}, radii_um, 1, context,
-                                    optics::RadialGrid::fine / 4);
+    const optics::MicroscopeResponse response(options, {farthest, z_um, z_um}, radii_um, 1, context,
+                                              optics::RadialGrid::fine / 4);
     std::vector<double> scratch(static_cast<std::size_t>(response.scratch_elems()));
     std::vector<double> intensity(radii_um.size());
     response.add_intensity(z_um, 1, scratch.data(), intensity.data());

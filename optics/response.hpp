@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A whole microscope: the lens, once or twice, and what its modality adds, such as pinholes.
+// Model of a whole microscope: its lens, once or twice, and parts of its modality, such as
+// pinholes.
 
 #include <optional>
 #include <vector>
@@ -12,85 +13,91 @@
 
 namespace convolume::optics {
 
-/// Means over a disc, of intensities that depend on the distance from the axis alone.
+/// Weights for means over a disc of intensities that depend on the distance from the axis alone.
 class Pinhole {
   public:
-    /// The disc is centered on each of `radii_um`; intensities are given on `grid`, which
-    /// reaches a radius of the disc farther.
+    /// The disc is centered on each of `radii_um`. Intensities are given on `grid`, which extends
+    /// the disc's radius farther.
     Pinhole(double radius_um, const RadialGrid& grid, const std::vector<double>& radii_um,
             int threads, const ExecutionContext& context);
 
-    /// means[i] becomes the mean about radius i.
+    /// Sets means[i] to the mean over the disc that is centered on radius i.
     void apply(const double* profile, double* means) const;
 
   private:
-    struct Row {
-        index_t first;  // of the profile
-        index_t begin;  // of weights_
+    struct WeightRow {
+        index_t first;  // first sample of the profile that has a weight
+        index_t begin;  // first element of weights_
         index_t length;
     };
-    std::vector<Row> rows_;
+    std::vector<WeightRow> rows_;
     std::vector<double> weights_;
 };
 
-/// Light of excitation h(r) that goes to the sample through one pinhole and to the camera through
-/// the same one or another, at a distance r between source and camera point while the disc goes by:
+/// Response of a spinning disc: light of excitation h(r) goes to the sample through one
+/// pinhole, and emission goes to the camera through any pinhole. While the disc turns, at a
+/// distance r between source and camera point, this light is
 ///
 ///     Σ_M (h ⊗ d ⊗ d)(r − M)
 ///
-/// over all vectors M of the lattice, and averaged over its directions. d is a disc with the
-/// pinhole's radius and sum 1: once for the light that comes, once for the light that leaves. The
-/// sum is that over the reciprocal lattice (Poisson), Σ_K ĥ(K) d̂(K)² J₀(K r) / spacing², which
-/// ends where the lens does: fields have no frequencies beyond.
+/// over all vectors M of the lattice, averaged over the directions of the lattice. d is a disc with
+/// the pinhole's radius and sum 1, once for the light that comes and once for the light that
+/// leaves. By Poisson's formula this is a sum over the reciprocal lattice:
+///
+///     Σ_K ĥ(K) d̂(K)² J₀(K r) / spacing²
+///
+/// It is finite, since h has no frequencies beyond the band of the lens.
 class PinholeArray {
   public:
     /// h has no angular frequency above `band_per_um`.
     PinholeArray(const DiscPattern& pattern, double band_per_um,
                  const std::vector<double>& radii_um, int threads, const ExecutionContext& context);
 
-    /// Radii at which h is to be given.
+    /// Returns the radii at which apply() expects h.
     const RadialGrid& grid() const { return grid_; }
-    /// Doubles of scratch memory that apply() needs.
+    /// Returns the number of doubles of scratch memory that apply() needs.
     index_t scratch_elems() const { return static_cast<index_t>(weights_.size()); }
-    /// results[i] is the sum at radius i, for h on grid() and its integral over the plane.
+    /// Sets results[i] to the sum at radius i. `h` has the excitation on grid(), and `energy` is
+    /// its integral over the plane.
     void apply(const double* h, double energy, double* scratch, double* results) const;
 
   private:
     RadialGrid grid_;
     index_t radii_;
     double cell_um2_;
-    std::vector<double> weights_;    // of each length of K: its number of vectors, times d̂²
-    std::vector<double> analysis_;   // [length of K][point of grid]
-    std::vector<double> synthesis_;  // [radius][length of K]
+    std::vector<double> weights_;    // [length of K]: number of vectors of this length, times d̂²
+    std::vector<double> analysis_;   // weights for ĥ(K): [length of K][radius of grid_]
+    std::vector<double> synthesis_;  // J₀(K r): [radius r][length of K]
 };
 
-/// Intensities of any modality at fixed radii, for one z after another.
-class Response {
+/// Intensities of a microscope of any modality at fixed radii, for one z after another.
+class MicroscopeResponse {
   public:
-    /// Emission that meets a pinhole is sampled at steps of `step_rad`, see RadialGrid.
-    Response(const PsfOptions& options, const Extent& extent, std::vector<double> radii_um,
-             int threads, const ExecutionContext& context, double step_rad = RadialGrid::fine);
+    /// Emission that goes through a pinhole is sampled at steps of `step_rad`, see RadialGrid.
+    MicroscopeResponse(const PsfOptions& options, const PupilRegion& extent,
+                       std::vector<double> radii_um, int threads, const ExecutionContext& context,
+                       double step_rad = RadialGrid::fine);
 
     index_t radii() const { return radii_; }
-    /// Doubles of scratch memory that add_intensity() needs.
+    /// Returns the number of doubles of scratch memory that add_intensity() needs.
     index_t scratch_elems() const;
-    /// sum[i] += weight · intensity(radius i, z).
+    /// Adds intensities: sum[i] += weight · intensity(radius i, z).
     void add_intensity(double z_um, double weight, double* scratch, double* sum) const;
-    /// ∫ intensity 2πr dr of a plane; not for is_product() modalities, where no formula is known.
+    /// Returns ∫ intensity 2πr dr of a plane; not for is_product() modalities: there is no formula.
     double plane_energy(double z_um) const;
 
   private:
-    double sheet(double z_um) const;
-    /// The profile whose light goes through pinholes, on a grid of its own.
-    const RadialProfile& spread() const { return array_ ? *excitation_ : *emission_; }
+    double sheet_intensity(double z_um) const;
+    /// Returns the profile whose light goes through pinholes, on a grid of its own.
+    const RadialProfile& pinhole_profile() const { return array_ ? *excitation_ : *emission_; }
 
     index_t radii_;
-    std::optional<Pinhole> pinhole_;           // confocal only
-    std::optional<PinholeArray> array_;        // spinning disc only
-    std::optional<RadialProfile> excitation_;  // with one of these
-    std::optional<RadialProfile> emission_;    // two-photon: excitation, squared
+    std::optional<Pinhole> pinhole_;           // used in confocal microscopes only
+    std::optional<PinholeArray> array_;        // used with spinning discs only
+    std::optional<RadialProfile> excitation_;  // used with a pinhole or a disc
+    std::optional<RadialProfile> emission_;    // two-photon: excitation, to be squared
     bool squared_ = false;
-    double sheet_fwhm_um_ = 0;  // 0: none
+    double sheet_fwhm_um_ = 0;  // 0: no light sheet
     double sheet_z_um_ = 0;
 };
 

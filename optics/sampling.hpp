@@ -16,14 +16,14 @@ struct Quadrature {
     std::vector<double> weights;
 };
 
-/// The rule with `count` nodes on [begin, end]. Throws Cancelled.
+/// Returns the rule with `count` nodes on [begin, end]. Throws Cancelled.
 Quadrature gauss_legendre(index_t count, double begin, double end, const ExecutionContext& context);
 
-/// Radii 0, step, 2 step, … up to `farthest_um` and a few more, for profiles that are even in the
-/// radius and have no angular frequency above `band_per_um`.
+/// Radii 0, step, 2 step, … up to `farthest_um` and a few more. They sample profiles that are even
+/// functions of the radius without angular frequencies above `band_per_um`.
 class RadialGrid {
   public:
-    /// Radians of the highest frequency per step for which six points are exact to float32.
+    /// Step, in radians of the highest frequency, for the accuracy of float32 between six points.
     static constexpr double fine = 0.3;
 
     RadialGrid(double band_per_um, double farthest_um, double step_rad = fine)
@@ -39,7 +39,8 @@ class RadialGrid {
         return radii;
     }
 
-    /// Lagrange's polynomial through the six values around: weights[i] is that of |first + i|.
+    /// Lagrange interpolation from six neighboring values: weights[i] is the weight of the value at
+    /// index |first + i|.
     struct Stencil {
         index_t first;
         std::array<double, 6> weights;

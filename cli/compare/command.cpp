@@ -26,11 +26,11 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Problems from files or of a sweep.
+/// What is compared: problems from files, or random ones of a sweep.
 struct CompareInputs {
     std::vector<std::unique_ptr<Subject>> subjects;
-    Json identity;                      ///< of data and of what is computed
-    std::vector<std::string> warnings;  ///< of files
+    Json identity;  ///< checksums or sizes of the data, and options of the result
+    std::vector<std::string> warnings;  ///< warnings about the files
 };
 
 Json data_json(const Volume& volume) {
@@ -85,9 +85,9 @@ Volume read_signals(const SignalCompareRequest& request, index_t limit_bytes) {
     return signals;
 }
 
-/// Reads files or names the sizes of a sweep. Throws what reading does; OutOfMemory for an input
-/// beyond `limit_bytes`; InvalidArgument for files of several images.
-CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes) {
+/// Reads the files, or records the sizes of a sweep. Throws the errors of reading, OutOfMemory for
+/// an input beyond `limit_bytes`, and InvalidArgument for files of several images.
+CompareInputs read_inputs(const ImageCompareRequest& request, index_t limit_bytes) {
     CompareInputs inputs;
     Options options = request.options;
     if (!request.sizes.empty()) {
@@ -119,7 +119,7 @@ CompareInputs inputs_of(const ImageCompareRequest& request, index_t limit_bytes)
     return inputs;
 }
 
-CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes) {
+CompareInputs read_inputs(const SignalCompareRequest& request, index_t limit_bytes) {
     CompareInputs inputs;
     const FilterOptions& options = request.options;
     if (!request.sizes.empty()) {
@@ -153,7 +153,7 @@ CompareInputs inputs_of(const SignalCompareRequest& request, index_t limit_bytes
     return inputs;
 }
 
-/// The command line as it was typed, but for quotes.
+/// Returns the command line as it was typed, without quotes.
 std::string command_line() {
     std::ifstream in("/proc/self/cmdline", std::ios::binary);
     std::string text(std::istreambuf_iterator<char>(in), {});
@@ -164,8 +164,8 @@ std::string command_line() {
     return end == std::string::npos ? "convolume" : "convolume" + text.substr(end);
 }
 
-/// The CPU; every GPU; all GPUs together where there are several.
-std::vector<std::string> devices_here() {
+/// Returns the default devices: the CPU, every GPU, and all GPUs together if there are several.
+std::vector<std::string> default_devices() {
     std::vector<std::string> devices{"cpu"};
     EngineChoice any;
     const std::vector<int> gpus = gpus_of(any);
@@ -178,7 +178,7 @@ std::vector<std::string> devices_here() {
     return devices;
 }
 
-Json options_json(const CompareRequest& request, const WayLists& lists) {
+Json options_json(const CompareRequest& request, const WayOptionLists& lists) {
     return {{"devices", lists.devices},
             {"methods", lists.methods},
             {"parts", lists.parts},
@@ -191,9 +191,9 @@ Json options_json(const CompareRequest& request, const WayLists& lists) {
             {"max-host-mem", request.max_host_bytes.value_or(0)}};
 }
 
-/// Progress: a line that updates on a terminal, else a line for each problem.
-RunnerEvents events_of(const Console& console, const CompareRequest& request,
-                       const ReportFolder& folder, const Comparison& comparison) {
+/// Returns callbacks that print progress: one updating line on a terminal, else one a problem.
+RunnerEvents progress_events(const Console& console, const CompareRequest& request,
+                             const ReportFolder& folder, const Comparison& comparison) {
     const bool updating = stderr_is_terminal() && !console.quiet();
     const char* const clear = "\r\033[K";
     RunnerEvents events;
@@ -222,8 +222,8 @@ void print(const CompareRequest& request, const Comparison& comparison) {
     for (const ComparedProblem& problem : comparison.problems) {
         text += message('\n', problem.name, "; reference: ", problem.reference, '\n');
         const Table table = summary_table(problem, comparison.unit, comparison.repeats);
-        if (!table.rows.empty()) text += aligned(table);
-        for (const LeftOut& entry : problem.left_out)
+        if (!table.rows.empty()) text += aligned_text(table);
+        for (const SkippedWay& entry : problem.left_out)
             text += message("left out: ", entry.way.name(), ": ", entry.reason, '\n');
     }
     write_stdout(text);
@@ -238,9 +238,9 @@ void print(const CompareRequest& request, const Comparison& comparison) {
         finished == 1 ? " way" : " ways", " finished), and --resume goes on with it"));
 }
 
-/// Throws if nothing was measured, or not as precisely as requested.
-void judge(const CompareRequest& request, const ReportFolder& folder,
-           const Comparison& comparison) {
+/// Throws if nothing was measured, or if an error is above the requested limit.
+void check_measurements(const CompareRequest& request, const ReportFolder& folder,
+                        const Comparison& comparison) {
     if (!comparison.has_measurements())
         throw Unavailable(message("no way could be measured; \"", folder.path(),
                                   "\" has the reasons, and --devices and --methods choose others"));
@@ -269,10 +269,10 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const InterruptGuard interrupt;
     const ReportFolder folder(request.output, request.overwrite, request.resume);
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
-    CompareInputs inputs = inputs_of(request, limit_bytes);
+    CompareInputs inputs = read_inputs(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
-    WayLists lists = request.lists;
-    if (lists.devices.empty()) lists.devices = devices_here();
+    WayOptionLists lists = request.lists;
+    if (lists.devices.empty()) lists.devices = default_devices();
     const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};
     const MachineContext machine = machine_context(use_gpus);
 
@@ -283,7 +283,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
                            {"threads", machine.json.at("threads")}};
     comparison.identity.update(inputs.identity);
     comparison.identity["options"] = options_json(request, lists);
-    if (auto before = folder.to_resume(comparison.identity)) {
+    if (auto before = folder.comparison_to_resume(comparison.identity)) {
         comparison = std::move(*before);
         console.fact("resume", message(comparison.finished_ways(), " ways are finished in \"",
                                        folder.path(), '"'));
@@ -297,7 +297,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     }
     const RunnerSettings settings{combinations(lists), request.repeats, request.time_limit_s,
                                   limit_bytes, request.reference};
-    const RunnerEvents events = events_of(console, request, folder, comparison);
+    const RunnerEvents events = progress_events(console, request, folder, comparison);
     try {
         run_comparison(inputs.subjects, settings, machine.links, comparison, events,
                        interrupt.stop());
@@ -308,7 +308,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     folder.save_all(comparison);
     print(request, comparison);
     console.fact("report", folder.path() + "/report.html, report.md, report.json");
-    judge(request, folder, comparison);
+    check_measurements(request, folder, comparison);
 }
 
 }  // namespace

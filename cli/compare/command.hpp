@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume compare` and `convolume compare filter` from the request to the report.
+// The commands `convolume compare` and `convolume compare filter`: their requests, and their runs.
 
 #include <cstdint>
 #include <optional>
@@ -17,17 +17,17 @@
 
 namespace convolume::cli {
 
-/// Members that both commands have.
+/// Members that the requests of both commands have.
 struct CompareRequest {
-    std::string output;          ///< a folder
-    WayLists lists;              ///< no devices: CPU and GPUs
-    std::vector<index_t> sizes;  ///< of a sweep; empty: files are compared
+    std::string output;    ///< folder of the report
+    WayOptionLists lists;  ///< lists of the options; without devices, CPU and GPUs are compared
+    std::vector<index_t> sizes;  ///< sizes of a sweep; empty: files are compared
     std::uint64_t seed = 1;
     int repeats = 3;
     double time_limit_s = 60;
     std::optional<index_t> max_host_bytes;
     ReferenceKind reference = ReferenceKind::automatic;
-    std::optional<double> most_error;  ///< relative L∞
+    std::optional<double> most_error;  ///< largest accepted relative L∞ error
     bool overwrite = false;
     bool resume = false;
     RunOptions run;
@@ -40,10 +40,10 @@ struct ImageCompareRequest : CompareRequest {
     }
     std::string image;
     std::string kernel;
-    index_t kernel_size = 0;  ///< of a sweep; 0: a quarter of the image's
+    index_t kernel_size = 0;  ///< kernel size of a sweep; 0: a quarter of the image's
     ImageSelection selection;
     KernelOptions kernel_options;
-    Options options;  ///< mode, boundary, normalization, NaN
+    Options options;  ///< only mode, boundary, normalization and NaN
 };
 
 struct SignalCompareRequest : CompareRequest {
@@ -52,16 +52,16 @@ struct SignalCompareRequest : CompareRequest {
     }
     std::string signal;
     std::vector<std::string> filter_files;
-    index_t filters = 8;  ///< of a sweep
-    index_t taps = 0;     ///< of a sweep, 257 if none are given; of raw filter files
+    index_t filters = 8;  ///< number of filters of a sweep
+    index_t taps = 0;     ///< taps of a filter in a sweep (0: 257), or in raw filter files
     io::OpenSignalOptions signal_options;
-    FilterOptions options;  ///< mode, origin, NaN
+    FilterOptions options;  ///< only mode, origin and NaN
 };
 
 void compare(const ImageCompareRequest& request);
 void compare(const SignalCompareRequest& request);
 
-/// FNV-1a of 64 bits, in hexadecimal.
+/// Returns the FNV-1a hash of the samples, 64 bits in hexadecimal.
 std::string checksum(const Volume& volume);
 
 }  // namespace convolume::cli

@@ -14,9 +14,9 @@ namespace convolume::cli {
 namespace {
 
 template <class Value>
-std::vector<double> of_turns(const std::vector<Turn>& turns, Value value) {
+std::vector<double> values_of_turns(const std::vector<TurnTimes>& turns, Value value) {
     std::vector<double> values;
-    for (const Turn& turn : turns) values.push_back(value(turn));
+    for (const TurnTimes& turn : turns) values.push_back(value(turn));
     return values;
 }
 
@@ -28,11 +28,11 @@ double ratio(double error, double scale) {
     return scale > 0 ? error / scale : infinite;
 }
 
-/// Adds up rows; every row has sums of its own, so that rounding stays small in large images.
-struct Sums {
-    Errors errors;
-    double squares = 0;            ///< of |A − B|
-    double reference_squares = 0;  ///< of |B|
+/// Errors summed over rows. Every row is summed separately, so that rounding stays small.
+struct ErrorSums {
+    ResultErrors errors;
+    double squares = 0;            ///< sum of |A − B|²
+    double reference_squares = 0;  ///< sum of |B|²
 
     template <class Sample>
     void add_row(const Sample* a, const Sample* b, index_t count, Index3 place) {
@@ -57,7 +57,7 @@ struct Sums {
         reference_squares += row_reference;
     }
 
-    void add(const Sums& later) {
+    void add(const ErrorSums& later) {
         errors.nonfinite += later.errors.nonfinite;
         if (later.errors.largest > errors.largest) {
             errors.largest = later.errors.largest;
@@ -70,15 +70,16 @@ struct Sums {
     }
 };
 
-/// Sums over rows [first, end), which are numbered through all planes.
+/// Sums the errors of rows [first, end), which are numbered through all planes.
 template <class Sample>
-Sums sums_of_rows(const ConstImageView& a, const ConstImageView& b, index_t first, index_t end) {
-    // Rows of signals may have any length: they are converted a few samples at a time.
+ErrorSums error_sums_of_rows(const ConstImageView& a, const ConstImageView& b, index_t first,
+                             index_t end) {
+    // Rows of signals may have any length, so they are converted a few samples at a time.
     constexpr index_t piece = 16384;
     const index_t width = std::min(piece, a.shape.x);
     std::vector<Sample> row_a(static_cast<std::size_t>(width));
     std::vector<Sample> row_b(row_a.size());
-    Sums sums;
+    ErrorSums sums;
     for (index_t row = first; row < end; ++row) {
         const index_t z = row / a.shape.y;
         const index_t y = row % a.shape.y;
@@ -103,15 +104,15 @@ double median(std::vector<double> values) {
 }
 
 double Measurement::median_s() const {
-    return median(of_turns(turns, [](const Turn& turn) { return turn.seconds; }));
+    return median(values_of_turns(turns, [](const TurnTimes& turn) { return turn.seconds; }));
 }
 
 double Measurement::first_s() const {
-    return median(of_turns(turns, [](const Turn& turn) { return turn.first_s; }));
+    return median(values_of_turns(turns, [](const TurnTimes& turn) { return turn.first_s; }));
 }
 
 double Measurement::spread() const {
-    const auto seconds = of_turns(turns, [](const Turn& turn) { return turn.seconds; });
+    const auto seconds = values_of_turns(turns, [](const TurnTimes& turn) { return turn.seconds; });
     if (seconds.empty() || median_s() <= 0) return 0;
     const auto [fastest, slowest] = std::minmax_element(seconds.begin(), seconds.end());
     return (*slowest - *fastest) / median_s();
@@ -121,12 +122,12 @@ std::vector<std::pair<std::string, double>> Measurement::phases() const {
     std::vector<std::pair<std::string, double>> medians;
     if (turns.empty()) return medians;
     for (const auto& [name, unused] : turns.front().phases) {
-        const auto seconds_of = [&name = name](const Turn& turn) {
+        const auto seconds_of = [&name = name](const TurnTimes& turn) {
             for (const auto& [other, seconds] : turn.phases)
                 if (other == name) return seconds;
             return 0.0;
         };
-        medians.emplace_back(name, median(of_turns(turns, seconds_of)));
+        medians.emplace_back(name, median(values_of_turns(turns, seconds_of)));
     }
     return medians;
 }
@@ -171,35 +172,36 @@ int Comparison::finished_ways() const {
     return count;
 }
 
-Errors errors_of(const ConstImageView& a, const ConstImageView& b) {
+ResultErrors errors_of(const ConstImageView& a, const ConstImageView& b) {
     if (a.shape != b.shape)
         throw InvalidArgument(message("results of ", to_string(a.shape), " and ",
                                       to_string(b.shape), " samples cannot be compared"));
     const bool complex_data = is_complex(a.type) || is_complex(b.type);
-    // Threads take bands of rows; the bands are added up in their order, whoever took them.
+    // Threads take bands of rows. Bands are added up in order, so results do not depend on threads.
     constexpr index_t band = 64;
     const index_t rows = a.shape.z * a.shape.y;
-    std::vector<Sums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
+    std::vector<ErrorSums> bands(static_cast<std::size_t>(ceil_div(rows, band)));
     std::atomic<std::size_t> next_band = 0;
     const auto add_up = [&] {
         for (std::size_t i; (i = next_band++) < bands.size();) {
             const index_t begin = static_cast<index_t>(i) * band;
             const index_t end = std::min(rows, begin + band);
-            bands[i] = complex_data ? sums_of_rows<std::complex<double>>(a, b, begin, end)
-                                    : sums_of_rows<double>(a, b, begin, end);
+            bands[i] = complex_data ? error_sums_of_rows<std::complex<double>>(a, b, begin, end)
+                                    : error_sums_of_rows<double>(a, b, begin, end);
         }
     };
     {
-        constexpr std::size_t worth = 64;  // bands of a thread, which takes long to start
+        constexpr std::size_t bands_per_thread =
+            64;  // fewer bands do not pay for starting a thread
         std::vector<std::jthread> others;
         const std::size_t most = std::max(1U, std::thread::hardware_concurrency());
-        while (others.size() + 1 < std::min(most, bands.size() / worth))
+        while (others.size() + 1 < std::min(most, bands.size() / bands_per_thread))
             others.emplace_back(add_up);
         add_up();
     }
-    Sums sums;
-    for (const Sums& next : bands) sums.add(next);
-    Errors errors = sums.errors;
+    ErrorSums sums;
+    for (const ErrorSums& next : bands) sums.add(next);
+    ResultErrors errors = sums.errors;
     const auto samples = static_cast<double>(std::max<index_t>(1, element_count(a.shape)));
     errors.relative_largest = ratio(errors.largest, errors.reference_largest);
     errors.relative_l2 = ratio(std::sqrt(sums.squares), std::sqrt(sums.reference_squares));

@@ -5,10 +5,10 @@
 #include <ctime>
 #include <fstream>
 #include <string>
-#include <string_view>
 
 #include "cli/app.hpp"
 #include "cli/doctor/machine.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/volume.hpp"
 
@@ -16,15 +16,7 @@ namespace convolume::cli {
 
 namespace {
 
-/// A line of /proc/self/status, in bytes.
-std::optional<index_t> status_bytes(std::string_view name) {
-    std::ifstream status("/proc/self/status");
-    for (std::string word; status >> word;)
-        if (index_t kib = 0; word == name && status >> kib) return kib * 1024;
-    return std::nullopt;
-}
-
-/// Makes VmHWM start again from what is resident now. Whether the system did.
+/// Resets VmHWM to the memory that is resident now. Returns true if the system did so.
 bool reset_resident_peak() {
     std::ofstream clear_refs("/proc/self/clear_refs");
     clear_refs << "5" << std::flush;
@@ -60,8 +52,8 @@ MachineContext machine_context(bool use_gpus) {
     if (!use_gpus) return context;
     const GpuDiagnosis gpus = diagnose_gpus();
     json["gpus"] = to_json(gpus);
-    for (const GpuDiagnosis::Device& device : gpus.devices)
-        if (device.bandwidth) context.links[device.facts.number] = *device.bandwidth;
+    for (const GpuDiagnosis::MeasuredDevice& device : gpus.devices)
+        if (device.bandwidth) context.links[device.info.number] = *device.bandwidth;
     return context;
 }
 
@@ -103,7 +95,7 @@ MemoryProbe::MemoryProbe(std::vector<int> gpus)
     : gpus_(std::move(gpus)), gpu_free_(free_bytes(gpus_)) {
     reset_memory_peak();
     counted_before_ = memory_use().current_bytes;
-    if (reset_resident_peak()) resident_before_ = status_bytes("VmRSS:");
+    if (reset_resident_peak()) resident_before_ = process_status_bytes("VmRSS:");
 }
 
 index_t MemoryProbe::counted_bytes() const {
@@ -111,7 +103,7 @@ index_t MemoryProbe::counted_bytes() const {
 }
 
 std::optional<index_t> MemoryProbe::resident_bytes() const {
-    const auto peak = status_bytes("VmHWM:");
+    const auto peak = process_status_bytes("VmHWM:");
     if (!resident_before_ || !peak) return std::nullopt;
     return std::max<index_t>(0, *peak - *resident_before_);
 }

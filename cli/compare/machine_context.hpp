@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The machine that a comparison runs on, as the report shows it, and the memory that a way takes
-// there.
+// Description of the machine that a comparison runs on, and measurements of the memory of a way.
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -14,7 +13,7 @@
 
 namespace convolume::cli {
 
-/// Measured bandwidths of the GPUs by number.
+/// Measured bandwidths of the GPUs by GPU number.
 using GpuLinks = std::map<int, GpuBandwidth>;
 
 struct MachineContext {
@@ -22,32 +21,32 @@ struct MachineContext {
     GpuLinks links;
 };
 
-/// Processor, memory and versions; with `use_gpus` the GPUs, whose links are measured.
+/// Describes processor, memory and versions; with `use_gpus` also GPUs, whose links it measures.
 MachineContext machine_context(bool use_gpus);
 
-/// Numbers of the GPUs that `engines` can compute on.
+/// Returns the numbers of the GPUs that `engines` can compute on.
 std::vector<int> gpus_of(const EngineChoice& engines);
 
-/// The least time in which each of `gpus` can transfer its share; nothing where a link is unknown.
+/// Returns the least time for each of `gpus` to transfer its share; nothing if a link is unknown.
 std::optional<double> least_transfer_s(const Traffic& traffic, const std::vector<int>& gpus,
                                        const GpuLinks& links);
 
-/// "2026-01-31T12:00:00Z"
+/// Returns the time now, such as "2026-01-31T12:00:00Z".
 std::string utc_now();
 
-/// Measures the memory that is taken from its construction on. Only one may live at a time.
+/// Measures the memory that is allocated after its construction. Only one may live at a time.
 class MemoryProbe {
   public:
-    /// `gpus`: of which memory is watched.
+    /// `gpus` are the GPUs whose memory is measured.
     explicit MemoryProbe(std::vector<int> gpus);
 
-    /// Most bytes of buffers (convolume::Buffer) since then, beyond those there were.
+    /// Returns the peak of the bytes in buffers (convolume::Buffer) beyond those at construction.
     index_t counted_bytes() const;
-    /// The same of resident memory; nothing where the system cannot count anew (VmHWM and
-    /// /proc/self/clear_refs of Linux).
+    /// Returns the peak of resident bytes beyond those at construction; nothing if the system
+    /// cannot reset its counter (VmHWM and /proc/self/clear_refs of Linux).
     std::optional<index_t> resident_bytes() const;
-    /// Drop in free GPU memory since construction, maximum over GPUs; nothing without GPUs. Other
-    /// programs count too.
+    /// Returns the drop in free GPU memory since construction, maximum over GPUs; nothing without
+    /// GPUs. Memory of other programs counts too.
     std::optional<index_t> held_gpu_bytes() const;
 
   private:

@@ -14,7 +14,7 @@ namespace convolume::cli {
 
 namespace {
 
-/// A list whose values `parse` turns into those of `target`.
+/// Adds an option that takes a list, whose values `parse` converts into elements of `target`.
 template <class T, class Parse>
 void add_list(CLI::App& app, const std::string& name, std::vector<T>& target, Parse parse,
               const std::string& choices, const std::string& help) {
@@ -27,7 +27,7 @@ void add_list(CLI::App& app, const std::string& name, std::vector<T>& target, Pa
     add_parsed(app, name, target, parse_all, choices, help)->group("Ways");
 }
 
-/// Keeps the text of a value that `parse` accepts.
+/// Returns a function that returns the text of a value if `parse` accepts it.
 template <class Parse>
 auto checked_by(Parse parse) {
     return [parse](std::string_view, const std::string& text) {
@@ -118,8 +118,9 @@ void add_output(CLI::App& app, CompareRequest& request) {
         ->excludes(quiet);
 }
 
-/// Files or sizes, and where the report goes.
-void check(const CompareRequest& request, bool no_files, bool all_files, const char* files) {
+/// Checks that either files or sizes are given, and a folder for the report.
+void check_request(const CompareRequest& request, bool no_files, bool all_files,
+                   const char* files) {
     if (request.sizes.empty() && !all_files)
         throw InvalidArgument(
             message("nothing to compare was named; give ", files, ", or --sizes for random data"));
@@ -195,14 +196,15 @@ void add_compare_command(CLI::App& app, Action& action) {
     auto signals = std::make_shared<SignalCompareRequest>();
     add_signals(*filter, *signals);
     filter->callback([signals, &action] {
-        check(*signals, signals->signal.empty(),
-              !signals->signal.empty() && !signals->filter_files.empty(), "SIGNAL and BANK");
+        check_request(*signals, signals->signal.empty(),
+                      !signals->signal.empty() && !signals->filter_files.empty(),
+                      "SIGNAL and BANK");
         action = [signals] { compare(*signals); };
     });
     command->callback([command, filter, images, &action] {
         if (command->got_subcommand(filter)) return;
-        check(*images, images->image.empty(), !images->image.empty() && !images->kernel.empty(),
-              "IMAGE and KERNEL");
+        check_request(*images, images->image.empty(),
+                      !images->image.empty() && !images->kernel.empty(), "IMAGE and KERNEL");
         action = [images] { compare(*images); };
     });
 }

@@ -17,10 +17,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Unlike ordered_json, equal whatever the order of names.
+/// JSON whose comparison, unlike that of ordered_json, ignores the order of names.
 using UnorderedJson = nlohmann::json;
 
-/// "options.methods": the first name whose values differ.
+/// Returns the path of the first name whose values differ, such as "options, methods".
 std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
     for (const UnorderedJson* json : {&a, &b})
         for (const auto& [name, unused] : json->items()) {
@@ -60,7 +60,7 @@ std::string markdown_table(const Table& table) {
 }
 
 std::string html_table(const Table& table) {
-    std::string text = table.words ? "<table class=\"text\">\n" : "<table>\n";
+    std::string text = table.is_text ? "<table class=\"text\">\n" : "<table>\n";
     const auto add = [&text](const std::vector<std::string>& row, const char* tag) {
         text += "<tr>";
         for (const std::string& cell : row)
@@ -76,7 +76,7 @@ std::string html_table(const Table& table) {
     return text;
 }
 
-// Wide tables scroll by themselves; figures stand under each other.
+// Style sheet of the HTML page: wide tables scroll by themselves, and figures are right-aligned.
 constexpr const char* page_style =
     "body{font-family:sans-serif;max-width:70em;margin:2em auto;padding:0 1em;color:#222;"
     "background:#fff}\n"
@@ -87,7 +87,7 @@ constexpr const char* page_style =
     ".note{font-size:.85em;color:#555}\n"
     "svg{max-width:100%;height:auto}\n";
 
-/// Sentences that both pages begin with: what was compared and how.
+/// Returns the sentences with which both pages begin: what was compared and how.
 std::vector<std::string> introduction(const Comparison& comparison) {
     std::vector<std::string> lines{message(
         "A way is one combination of device, method, precision and the other lists that were "
@@ -121,7 +121,8 @@ ReportFolder::ReportFolder(std::string path, bool overwrite, bool resume)
                                    parent.string(), "\" does not exist; create it first"));
 }
 
-std::optional<Comparison> ReportFolder::to_resume(const nlohmann::ordered_json& identity) const {
+std::optional<Comparison> ReportFolder::comparison_to_resume(
+    const nlohmann::ordered_json& identity) const {
     std::error_code error;
     if (!resume_ || !fs::exists(path_, error)) return std::nullopt;
     std::ifstream in(file("report.json"), std::ios::binary);
@@ -154,7 +155,7 @@ void ReportFolder::save_all(const Comparison& comparison) const {
     const std::vector<NamedDrawing> charts = charts_of(comparison);
     for (const NamedDrawing& chart : charts)
         io::write_whole_file(file(chart.name + ".png"), chart.drawing.png());
-    // A report that was replaced may have had a chart more.
+    // Remove charts of a replaced report that the new one does not have.
     for (const char* name : {"time", "rate", "error", "phases"}) {
         bool drawn = false;
         for (const NamedDrawing& chart : charts) drawn = drawn || chart.name == name;

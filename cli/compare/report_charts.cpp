@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The charts of a report.
+// The charts of a report of `convolume compare`.
 
 #include <algorithm>
 #include <array>
@@ -18,23 +18,24 @@ namespace {
 /// A horizontal bar of one or several sections.
 struct Bar {
     std::string label;
-    std::vector<double> sections;  ///< as many as the chart has names, or one
-    std::string figure;            ///< at its end
+    std::vector<double> sections;  ///< lengths; one for each section name of the chart, or one
+    std::string figure;            ///< text at the end of the bar
 };
 
 struct BarChart {
     std::string title;
-    std::vector<std::string> sections;  ///< names; empty: bars of one color
+    std::vector<std::string> sections;  ///< names of the sections; empty: bars of one color
     std::vector<Bar> bars;
 };
 
-/// A curve; points from left to right.
+/// A curve, with points from left to right.
 struct Curve {
     std::string label;
     std::vector<std::pair<double, double>> points;
 };
 
-/// Both axes are logarithmic: points that are not positive and finite are left out.
+/// A chart of curves with logarithmic axes, which leaves out points that are not positive and
+/// finite.
 struct CurveChart {
     std::string title;
     std::string x_label;
@@ -83,26 +84,26 @@ Drawing draw(const BarChart& chart) {
         figure_width = std::max(figure_width, width_of(bar.figure));
         longest = std::max(longest, total(bar));
     }
-    drawing.text(margin, margin + row_height / 2, chart.title, Anchor::begin, black);
+    drawing.text(margin, margin + row_height / 2, chart.title, TextAnchor::begin, black);
     double y = margin + 1.5 * row_height;
     double x = margin;
     for (std::size_t i = 0; i < chart.sections.size(); ++i) {
         drawing.rectangle(x, y + 3, 10, 10, color_of(i));
-        drawing.text(x + 15, y + row_height / 2, chart.sections[i], Anchor::begin, black);
+        drawing.text(x + 15, y + row_height / 2, chart.sections[i], TextAnchor::begin, black);
         x += width_of(chart.sections[i]) + 35;
     }
     if (!chart.sections.empty()) y += 1.5 * row_height;
     const double left = margin + label_width + 12;
     const double space = std::max(40.0, chart_width - margin - figure_width - 8 - left);
     for (const Bar& bar : chart.bars) {
-        drawing.text(margin, y + row_height / 2, bar.label, Anchor::begin, black);
+        drawing.text(margin, y + row_height / 2, bar.label, TextAnchor::begin, black);
         double begin = left;
         for (std::size_t i = 0; i < bar.sections.size(); ++i) {
             const double width = longest > 0 ? bar.sections[i] / longest * space : 0;
             drawing.rectangle(begin, y + 2, width, row_height - 4, color_of(i));
             begin += width;
         }
-        drawing.text(begin + 6, y + row_height / 2, bar.figure, Anchor::begin, black);
+        drawing.text(begin + 6, y + row_height / 2, bar.figure, TextAnchor::begin, black);
         y += row_height;
     }
     return drawing;
@@ -112,7 +113,7 @@ bool is_drawn(const std::pair<double, double>& point) {
     return point.first > 0 && point.second > 0 && std::isfinite(point.second);
 }
 
-/// A logarithmic axis from `begin` to `end` on the surface.
+/// A logarithmic axis of values from `least` to `most`, at coordinates from `begin` to `end`.
 struct LogAxis {
     double least = 1;
     double most = 10;
@@ -124,12 +125,12 @@ struct LogAxis {
     }
 };
 
-/// The curves, and beside them a legend.
+/// Draws the curves, and a legend beside them.
 void draw_curves(const CurveChart& chart, const LogAxis& x, const LogAxis& y, Drawing& drawing) {
     double row = margin + 2 * row_height;
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         const Color color = color_of(i);
-        // The colors begin again with hollow dots.
+        // Further curves repeat the colors with hollow dots.
         const bool hollow = i / color_count % 2 == 1;
         const std::pair<double, double>* before = nullptr;
         for (const auto& point : chart.curves[i].points) {
@@ -141,7 +142,8 @@ void draw_curves(const CurveChart& chart, const LogAxis& x, const LogAxis& y, Dr
             before = &point;
         }
         drawing.dot(x.end + 22, row + row_height / 2, color, hollow);
-        drawing.text(x.end + 32, row + row_height / 2, chart.curves[i].label, Anchor::begin, black);
+        drawing.text(x.end + 32, row + row_height / 2, chart.curves[i].label, TextAnchor::begin,
+                     black);
         row += row_height;
     }
 }
@@ -160,7 +162,7 @@ Drawing draw(const CurveChart& chart) {
             least = std::min(least, point.second);
             most = std::max(most, point.second);
         }
-    drawing.text(margin, margin + row_height / 2, chart.title, Anchor::begin, black);
+    drawing.text(margin, margin + row_height / 2, chart.title, TextAnchor::begin, black);
     if (xs.empty()) return drawing;
     std::sort(xs.begin(), xs.end());
     xs.erase(std::unique(xs.begin(), xs.end()), xs.end());
@@ -169,22 +171,22 @@ Drawing draw(const CurveChart& chart) {
     const auto [low, high] = decades(least, most);
     const LogAxis y{low, high, bottom, margin + 2 * row_height};
     LogAxis x{xs.front(), xs.back(), margin + 60, chart_width - margin - 270};
-    // A single size stands in the middle.
+    // A single size is placed in the middle of the axis.
     if (xs.size() == 1) x = {xs.front() / 2, xs.front() * 2, x.begin, x.end};
     for (double value = low; value < high * 1.5; value *= 10) {
         drawing.line(x.begin, y.at(value), x.end, y.at(value), gray);
-        drawing.text(x.begin - 6, y.at(value), format_number(value), Anchor::end, black);
+        drawing.text(x.begin - 6, y.at(value), format_number(value), TextAnchor::end, black);
     }
     double free_from = 0;
     for (const double value : xs) {
         drawing.line(x.at(value), y.begin, x.at(value), y.end, gray);
         const std::string text = format_number(value, 12);
         if (x.at(value) - width_of(text) / 2 < free_from) continue;
-        drawing.text(x.at(value), bottom + 0.7 * row_height, text, Anchor::middle, black);
+        drawing.text(x.at(value), bottom + 0.7 * row_height, text, TextAnchor::middle, black);
         free_from = x.at(value) + width_of(text) / 2 + 4;
     }
-    drawing.text((x.begin + x.end) / 2, bottom + 1.7 * row_height, chart.x_label, Anchor::middle,
-                 black);
+    drawing.text((x.begin + x.end) / 2, bottom + 1.7 * row_height, chart.x_label,
+                 TextAnchor::middle, black);
     draw_curves(chart, x, y, drawing);
     return drawing;
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A comparison as report.json, and back.
+// Writes a comparison as report.json, and reads it back.
 
-#include <cmath>
 #include <limits>
 
 #include "cli/compare/report.hpp"
+#include "cli/run/report.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -12,11 +12,6 @@ namespace convolume::cli {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-/// JSON has no infinity.
-Json finite(double value) {
-    return std::isfinite(value) ? Json(value) : Json();
-}
 
 double finite_or_infinite(const Json& json) {
     return json.is_null() ? std::numeric_limits<double>::infinity() : json.get<double>();
@@ -43,7 +38,7 @@ Way way_of(const Json& json) {
             json.at("segment"), json.at("precision"), json.at("threads")};
 }
 
-Json turn_json(const Turn& turn) {
+Json turn_json(const TurnTimes& turn) {
     Json phases = Json::object();
     for (const auto& [name, seconds] : turn.phases) phases[name] = seconds;
     return {{"plan_s", turn.plan_s},
@@ -52,23 +47,23 @@ Json turn_json(const Turn& turn) {
             {"phases", phases}};
 }
 
-Turn turn_of(const Json& json) {
-    Turn turn{json.at("plan_s"), json.at("first_s"), json.at("seconds"), {}};
+TurnTimes turn_of(const Json& json) {
+    TurnTimes turn{json.at("plan_s"), json.at("first_s"), json.at("seconds"), {}};
     for (const auto& [name, seconds] : json.at("phases").items())
         turn.phases.emplace_back(name, seconds.get<double>());
     return turn;
 }
 
-Json errors_json(const Errors& errors) {
-    return {{"delta", finite(errors.largest)},
-            {"relative_linf", finite(errors.relative_largest)},
-            {"relative_l2", finite(errors.relative_l2)},
-            {"psnr_db", finite(errors.psnr_db)},
+Json errors_json(const ResultErrors& errors) {
+    return {{"delta", finite_or_null(errors.largest)},
+            {"relative_linf", finite_or_null(errors.relative_largest)},
+            {"relative_l2", finite_or_null(errors.relative_l2)},
+            {"psnr_db", finite_or_null(errors.psnr_db)},
             {"worst_voxel", {errors.worst.z, errors.worst.y, errors.worst.x}},
             {"nonfinite", errors.nonfinite}};
 }
 
-Errors errors_of_json(const Json& json) {
+ResultErrors errors_of_json(const Json& json) {
     const Json& worst = json.at("worst_voxel");
     return {
         finite_or_infinite(json.at("delta")),       finite_or_infinite(json.at("relative_linf")),
@@ -108,7 +103,7 @@ Json measurement_json(const ComparedProblem& problem, const Measurement& measure
                        {"least_s", or_null(measurement.traffic.least_s)}};
     json["errors"] = measurement.errors ? errors_json(*measurement.errors) : Json();
     json["turns"] = Json::array();
-    for (const Turn& turn : measurement.turns) json["turns"].push_back(turn_json(turn));
+    for (const TurnTimes& turn : measurement.turns) json["turns"].push_back(turn_json(turn));
     return json;
 }
 
@@ -133,13 +128,13 @@ Json problem_json(const ComparedProblem& problem, int repeats) {
               {"pairs", Json::array()}, {"pairs_note", problem.pairs_note}};
     for (const Measurement& measurement : problem.measured)
         json["ways"].push_back(measurement_json(problem, measurement, repeats));
-    for (const LeftOut& entry : problem.left_out) {
+    for (const SkippedWay& entry : problem.left_out) {
         json["left_out"].push_back(way_json(entry.way));
         json["left_out"].back()["reason"] = entry.reason;
     }
     for (const PairDifference& pair : problem.pairs)
         json["pairs"].push_back(
-            {{"a", pair.a}, {"b", pair.b}, {"relative_l2", finite(pair.relative_l2)}});
+            {{"a", pair.a}, {"b", pair.b}, {"relative_l2", finite_or_null(pair.relative_l2)}});
     return json;
 }
 

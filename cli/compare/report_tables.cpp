@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a report.
+// The tables of a report of `convolume compare`.
 
 #include <algorithm>
 #include <cmath>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* unknown = "–";
 
-/// Three digits, from microseconds on.
+/// Returns a time with three digits, in µs, ms or longer units.
 std::string seconds_text(double seconds) {
     if (seconds >= 1) return format_duration(seconds);
     if (seconds >= 1e-3) return format_number(seconds * 1e3, 3) + " ms";
@@ -31,7 +31,7 @@ std::string bytes_text(const std::optional<index_t>& bytes) {
     return bytes ? format_bytes(*bytes) : unknown;
 }
 
-/// Two digits, never in powers of ten.
+/// Returns a percentage with two digits, or whole percents, never in powers of ten.
 std::string percent_text(double fraction) {
     const double percent = 100 * fraction;
     return (percent < 10 ? format_number(percent, 2) : message(std::lround(percent))) + " %";
@@ -63,7 +63,7 @@ Table plan_table(const ComparedProblem& problem) {
     Table table{"Plans", {"way", "plan", "making the plan", "first execution"}, {}, {}};
     for (const Measurement& way : problem.measured) {
         std::vector<double> plan_s;
-        for (const Turn& turn : way.turns) plan_s.push_back(turn.plan_s);
+        for (const TurnTimes& turn : way.turns) plan_s.push_back(turn.plan_s);
         table.rows.push_back(
             {way.way.name(), way.plan, seconds_text(median(plan_s)), seconds_text(way.first_s())});
     }
@@ -132,7 +132,7 @@ Table error_table(const ComparedProblem& problem) {
                     "no error."};
     for (const Measurement& way : problem.measured) {
         if (!way.errors) continue;
-        const Errors& errors = *way.errors;
+        const ResultErrors& errors = *way.errors;
         const Index3& worst = errors.worst;
         const bool equal = errors.largest == 0;
         table.rows.push_back({way.way.name(), error_text(errors.largest),
@@ -162,7 +162,7 @@ Table pair_table(const ComparedProblem& problem) {
 
 Table left_out_table(const ComparedProblem& problem) {
     Table table{"Left out", {"way", "reason"}, {}, {}, true};
-    for (const LeftOut& entry : problem.left_out)
+    for (const SkippedWay& entry : problem.left_out)
         table.rows.push_back({entry.way.name(), entry.reason});
     return table;
 }
@@ -232,7 +232,7 @@ Table machine_table(const Comparison& comparison) {
     return table;
 }
 
-std::string aligned(const Table& table) {
+std::string aligned_text(const Table& table) {
     std::vector<std::size_t> widths(table.header.size());
     const auto width_of = [](const std::string& cell) { return decode_utf8(cell).size(); };
     const auto widen = [&](const std::vector<std::string>& row) {
@@ -246,7 +246,7 @@ std::string aligned(const Table& table) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
             const std::string space(widths[i] - width_of(row[i]), ' ');
-            // Names to the left, figures to the right.
+            // Names are aligned to the left, figures to the right.
             line += i == 0 ? row[i] + space : "  " + space + row[i];
         }
         while (line.ends_with(' ')) line.pop_back();

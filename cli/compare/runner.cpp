@@ -23,22 +23,23 @@ constexpr std::array<std::pair<ReferenceKind, const char*>, 4> reference_names{
      {ReferenceKind::fft, "fft"},
      {ReferenceKind::none, "none"}}};
 
-/// Products up to which direct sums are the automatic reference: some seconds of a few cores.
-constexpr double most_direct_products = 4e9;
+/// Most products for which direct sums are the automatic reference: seconds on a few cores.
+constexpr double max_direct_products = 4e9;
 
+/// The result that others are compared with.
 struct Reference {
     std::optional<Volume> result;
-    std::string description;  ///< what it is, or why there is none
+    std::string description;  ///< method of the reference, or why there is none
 };
 
-/// Computes the reference on the CPU, in float64, within `limit_bytes`. There is none if it takes
-/// too much memory. Throws what the library does if the problem itself is wrong; Cancelled.
+/// Computes the reference on the CPU, in float64, within `limit_bytes`. Returns none if that takes
+/// too much memory. Throws Cancelled, and the library's errors if the problem itself is wrong.
 Reference make_reference(const Subject& subject, ReferenceKind kind, index_t limit_bytes,
                          const std::stop_token& stop) {
     if (kind == ReferenceKind::none) return {{}, "none was asked for"};
     const bool direct =
         kind == ReferenceKind::direct ||
-        (kind == ReferenceKind::automatic && subject.products() <= most_direct_products);
+        (kind == ReferenceKind::automatic && subject.products() <= max_direct_products);
     try {
         const auto planned =
             subject.plan({"cpu", direct ? "direct" : "auto", 0, 0, "float64", 0}, limit_bytes);
@@ -56,19 +57,19 @@ Reference make_reference(const Subject& subject, ReferenceKind kind, index_t lim
     }
 }
 
-/// The reason why a way is left out.
-class WayLeftOut : public Error {
+/// Thrown if a way takes longer than --time-limit, and so is left out.
+class TimeLimitExceeded : public Error {
     using Error::Error;
 };
 
-/// Requests a stop when the caller's is requested, or when the time is over.
+/// Requests a stop when the caller requests one, or when the time is over.
 class Deadline {
   public:
     Deadline(double seconds, const std::stop_token& stop)
         : passed_on_(stop, [this] { source_.request_stop(); }),
           clock_([this, seconds](const std::stop_token& ended) {
               std::unique_lock lock(mutex_);
-              // Ends early with the destructor of the thread.
+              // The destructor of the thread ends this wait early.
               if (!over_.wait_for(lock, ended, std::chrono::duration<double>(seconds),
                                   [&ended] { return ended.stop_requested(); }))
                   if (!ended.stop_requested()) source_.request_stop();
@@ -96,13 +97,13 @@ double execute(const PlannedWay& planned, Volume& result, Timeline* timeline, do
         throw_if_stopped(context);
     } catch (const Cancelled&) {
         if (stop.stop_requested()) throw;
-        throw WayLeftOut(message("an execution took longer than --time-limit ",
-                                 format_number(limit_s), " and was stopped"));
+        throw TimeLimitExceeded(message("an execution took longer than --time-limit ",
+                                        format_number(limit_s), " and was stopped"));
     }
     return steady_clock_s() - begin_s;
 }
 
-void read_timeline(const Timeline& timeline, Turn& turn, Traffic& traffic) {
+void read_timeline(const Timeline& timeline, TurnTimes& turn, Traffic& traffic) {
     traffic.to_gpu_bytes = 0;
     traffic.from_gpu_bytes = 0;
     for (const Timeline::Event& event : timeline.events()) {
@@ -118,7 +119,7 @@ void read_timeline(const Timeline& timeline, Turn& turn, Traffic& traffic) {
     }
 }
 
-/// Results of ways whose pairs are compared, as long as they fit.
+/// Results of ways, kept within the memory limit to be compared in pairs.
 class KeptResults {
   public:
     explicit KeptResults(index_t limit_bytes) : left_bytes_(limit_bytes) {}
@@ -142,6 +143,7 @@ class KeptResults {
     std::vector<std::pair<std::string, Volume>> results_;
 };
 
+/// Measures all ways on one problem.
 class ProblemRun {
   public:
     ProblemRun(Subject& subject, const RunnerSettings& settings, const GpuLinks& links,
@@ -165,13 +167,13 @@ class ProblemRun {
             for (const Way& way : settings_.ways) problem_.left_out.push_back({way, error.what()});
             return;
         }
-        share_memory();
+        divide_memory();
         Reference reference = make_reference(subject_, settings_.reference, way_bytes_, stop_);
         problem_.reference = reference.description;
         reference_ = std::move(reference.result);
         KeptResults kept(kept_bytes_);
         for (int turn = 1; turn <= settings_.repeats; ++turn) {
-            for (const Way& way : settings_.ways) take_turn_of(way, turn, kept);
+            for (const Way& way : settings_.ways) run_turn_of(way, turn, kept);
             events_.round_ends();
         }
     }
@@ -186,8 +188,8 @@ class ProblemRun {
         });
     }
 
-    /// The reference and some results stay; the plan of every way has the same limit.
-    void share_memory() {
+    /// Divides the memory limit among the reference, the kept results, and the plan of each way.
+    void divide_memory() {
         const index_t reference =
             settings_.reference == ReferenceKind::none ? 0 : subject_.result_bytes();
         const auto ways = static_cast<index_t>(settings_.ways.size());
@@ -198,23 +200,23 @@ class ProblemRun {
 
     bool is_left_out(const Way& way) const {
         return std::any_of(problem_.left_out.begin(), problem_.left_out.end(),
-                           [&way](const LeftOut& entry) { return entry.way == way; });
+                           [&way](const SkippedWay& entry) { return entry.way == way; });
     }
 
     /// Plans, executes, executes again and measures. Adds the turn to `measurement` and returns the
-    /// result. Throws WayLeftOut if it takes too long, and what the library does.
-    Volume take_turn(Measurement& measurement) {
+    /// result. Throws TimeLimitExceeded, and the library's errors.
+    Volume measure_turn(Measurement& measurement) {
         const std::vector<int> gpus = gpus_of(measurement.way.engines());
         const MemoryProbe probe(gpus);
-        Turn turn;
+        TurnTimes turn;
         const double begin_s = steady_clock_s();
         const auto planned = subject_.plan(measurement.way, way_bytes_);
         turn.plan_s = steady_clock_s() - begin_s;
         const double predicted_s = planned->predicted_s();
         if (predicted_s > settings_.time_limit_s)
-            throw WayLeftOut(message("it is predicted to take ", format_duration(predicted_s),
-                                     ", longer than --time-limit ",
-                                     format_number(settings_.time_limit_s)));
+            throw TimeLimitExceeded(
+                message("it is predicted to take ", format_duration(predicted_s),
+                        ", longer than --time-limit ", format_number(settings_.time_limit_s)));
         Volume result = planned->make_result();
         turn.first_s = execute(*planned, result, nullptr, settings_.time_limit_s, stop_);
         const std::optional<index_t> held_gpu = probe.held_gpu_bytes();
@@ -223,7 +225,7 @@ class ProblemRun {
 
         read_timeline(timeline, turn, measurement.traffic);
         measurement.traffic.least_s = least_transfer_s(measurement.traffic, gpus, links_);
-        // Read after the executions: a GPU that ran out of memory has made another plan.
+        // The plan is read after the executions: a GPU that runs out of memory makes another plan.
         measurement.plan = planned->plan();
         measurement.predicted_s = planned->predicted_s();
         MemoryFigures& memory = measurement.memory;
@@ -239,7 +241,7 @@ class ProblemRun {
         return result;
     }
 
-    void take_turn_of(const Way& way, int turn, KeptResults& kept) {
+    void run_turn_of(const Way& way, int turn, KeptResults& kept) {
         if (is_left_out(way)) return;
         Measurement* known = problem_.find(way);
         if (known != nullptr && static_cast<int>(known->turns.size()) >= turn) return;
@@ -252,8 +254,8 @@ class ProblemRun {
         if (stop_.stop_requested()) throw Cancelled("the comparison was stopped");
         std::optional<Volume> result;
         try {
-            result = take_turn(measurement);
-        } catch (const WayLeftOut& reason) {
+            result = measure_turn(measurement);
+        } catch (const TimeLimitExceeded& reason) {
             return leave_out(way, reason.what());
         } catch (const InvalidArgument& error) {
             return leave_out(way, error.what());
@@ -287,7 +289,7 @@ class ProblemRun {
     const RunnerEvents& events_;
     const std::stop_token& stop_;
     index_t kept_bytes_ = 0;
-    index_t way_bytes_ = 0;  ///< of the plan of a way
+    index_t way_bytes_ = 0;  ///< memory limit of the plan of a way
     std::optional<Volume> reference_;
 };
 

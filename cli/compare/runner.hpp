@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Measures all ways on all problems, in turns: every way once, then every way again, so that other
-// load of the machine meets all of them alike. One way is in memory at a time.
+// Measures all ways on all problems, in turns: every way once, then every way again. So other load
+// of the machine affects all ways alike. One way is in memory at a time.
 
 #include <functional>
 #include <memory>
@@ -14,35 +14,35 @@
 
 namespace convolume::cli {
 
-/// The result that all others are compared with.
+/// How the reference, with which all results are compared, is computed.
 enum class ReferenceKind {
-    automatic,  ///< direct sums where these are few, else Fourier
+    automatic,  ///< direct sums if they are few, else Fourier transforms
     direct,     ///< direct sums in float64
-    fft,        ///< in float64 on the CPU, by the method that its plan chooses
+    fft,        ///< float64 on the CPU, by the method that the plan chooses
     none,
 };
-/// "auto", "direct", "fft", "none"; throws InvalidArgument that lists them.
+/// Parses "auto", "direct", "fft" or "none". Throws InvalidArgument that lists them.
 ReferenceKind parse_reference(std::string_view text);
 const char* to_string(ReferenceKind kind);
 
 struct RunnerSettings {
     std::vector<Way> ways;
     int repeats = 3;
-    double time_limit_s = 60;  ///< of one execution
-    index_t limit_bytes = 0;   ///< of host memory, all together
+    double time_limit_s = 60;  ///< limit of one execution
+    index_t limit_bytes = 0;   ///< limit of host memory, all together
     ReferenceKind reference = ReferenceKind::automatic;
 };
 
-/// Progress callbacks.
+/// Callbacks that report progress.
 struct RunnerEvents {
     std::function<void(const ComparedProblem&)> problem_begins;
     std::function<void(const Way&, int turn)> turn_begins;
-    /// Every way had another turn, or the problem is done: worth saving.
+    /// Called when every way had another turn or the problem is done, to save the results.
     std::function<void()> round_ends;
 };
 
-/// Measures what `comparison` does not have yet, into it. Throws Cancelled if `stop` was requested;
-/// what was measured until then is in `comparison`.
+/// Measures everything that `comparison` does not have yet, and adds it there. Throws Cancelled if
+/// `stop` was requested; `comparison` then has the measurements until then.
 void run_comparison(const std::vector<std::unique_ptr<Subject>>& subjects,
                     const RunnerSettings& settings, const GpuLinks& links, Comparison& comparison,
                     const RunnerEvents& events, const std::stop_token& stop);

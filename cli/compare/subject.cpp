@@ -13,12 +13,12 @@ namespace convolume::cli {
 
 namespace {
 
-/// SplitMix64: a sequence that C++ libraries cannot differ in.
-class Random {
+/// SplitMix64 random numbers, which are the same with every C++ library.
+class SplitMix64 {
   public:
-    explicit Random(std::uint64_t seed) : state_(seed) {}
+    explicit SplitMix64(std::uint64_t seed) : state_(seed) {}
 
-    /// In [0, 1), of 53 bits.
+    /// Returns a number in [0, 1) of 53 bits.
     double uniform() {
         state_ += 0x9e3779b97f4a7c15;
         std::uint64_t bits = state_;
@@ -38,8 +38,8 @@ void check_input_fits(const char* input, index_t bytes, index_t limit_bytes) {
                                   " are left for them"));
 }
 
-/// The method with what the plan chose for it.
-std::string words_of(const PlanCandidate& chosen, const std::vector<std::string>& engines) {
+/// Describes a plan in a few words: the method, its parts, tiles or slabs, and the engines.
+std::string plan_text(const PlanCandidate& chosen, const std::vector<std::string>& engines) {
     std::string text = to_string(chosen.method);
     if (chosen.algorithm == Algorithm::separable)
         text += message(" (", to_string(chosen.algorithm), ')');
@@ -61,7 +61,7 @@ class PlannedConvolution : public PlannedWay {
 
     std::string plan() const override {
         const Plan plan = convolver_.plan();
-        return words_of(plan.chosen, plan.engines);
+        return plan_text(plan.chosen, plan.engines);
     }
     double predicted_s() const override { return convolver_.plan().chosen.seconds; }
     MemoryFigures declared() const override {
@@ -153,7 +153,7 @@ class ImageSubject : public Subject {
         options.method = parse_method(way.method);
         options.parts = way.parts;
         options.precision = parse_precision(way.precision);
-        // A limit of 0 would be a usage error of its own.
+        // A limit of 0 would be refused as an invalid option.
         options.max_host_bytes = std::max<index_t>(1, limit_bytes);
         return std::make_unique<PlannedConvolution>(
             Convolver(image_shape_, kernel_.view(), options, way.engines(), image_type_,
@@ -194,7 +194,7 @@ class PlannedFilters : public PlannedWay {
         return text + ", on " + plan.engine;
     }
     double predicted_s() const override { return bank_.plan().seconds; }
-    // Plans of filters only declare the memory of streams.
+    // Plans of filters declare the memory of streams only.
     MemoryFigures declared() const override { return {}; }
     Volume make_result() const override {
         return Volume({bank_.signal_shape().signals, bank_.filters(), bank_.result_samples()},
@@ -273,7 +273,7 @@ class SignalSubject : public Subject {
     }
 
     std::unique_ptr<PlannedWay> plan(const Way& way, index_t limit_bytes) const override {
-        // The least memory: results, and the input as the computation has it.
+        // The least memory is that of the results and of the input.
         const index_t result = way.precision == "float64" ? result_bytes() : result_bytes() / 2;
         if (checked_add(result, input_bytes()) > limit_bytes)
             throw OutOfMemory(message("signals and results take ",
@@ -297,7 +297,7 @@ class SignalSubject : public Subject {
     std::uint64_t seed_ = 0;
     Shape3 signal_shape_;
     index_t filter_count_ = 0;
-    index_t taps_ = 0;  ///< of the longest filter
+    index_t taps_ = 0;  ///< taps of the longest filter
     bool complex_ = false;
     PixelType signal_type_ = PixelType::float32;
     Volume signals_;
@@ -328,7 +328,7 @@ std::unique_ptr<Subject> signal_subject(index_t samples, index_t filters, index_
 
 Volume synthetic_image(const Shape3& shape, std::uint64_t seed) {
     Volume image(shape, PixelType::uint16);
-    Random random(seed);
+    SplitMix64 random(seed);
     auto* const voxels = image.elements<std::uint16_t>();
     for (index_t i = 0; i < element_count(shape); ++i) {
         const double u = random.uniform();
@@ -340,9 +340,9 @@ Volume synthetic_image(const Shape3& shape, std::uint64_t seed) {
 
 Volume synthetic_kernel(const Shape3& shape, std::uint64_t seed) {
     Volume kernel(shape, PixelType::float32);
-    Random random(seed);
+    SplitMix64 random(seed);
     auto* sample = kernel.elements<float>();
-    // Distance from the middle in standard deviations.
+    // Returns the distance from the middle in standard deviations.
     const auto deviations = [](index_t i, index_t extent) {
         return (static_cast<double>(i) - static_cast<double>(extent - 1) / 2) /
                (static_cast<double>(extent) / 6);
@@ -361,7 +361,7 @@ Volume synthetic_kernel(const Shape3& shape, std::uint64_t seed) {
 
 Volume synthetic_rows(index_t rows, index_t samples, std::uint64_t seed) {
     Volume volume({1, rows, samples}, PixelType::float32);
-    Random random(seed);
+    SplitMix64 random(seed);
     auto* const values = volume.elements<float>();
     for (index_t i = 0; i < element_count(volume.shape()); ++i)
         values[i] = static_cast<float>(2 * random.uniform() - 1);

@@ -32,7 +32,7 @@ EngineChoice Way::engines() const {
     return engines;
 }
 
-std::vector<Way> combinations(const WayLists& lists) {
+std::vector<Way> combinations(const WayOptionLists& lists) {
     const std::vector<int> chosen_parts{0};
     const std::vector<index_t> chosen_segment{0};
     const std::vector<int> all_threads{0};
@@ -72,7 +72,7 @@ std::vector<index_t> parse_sizes(std::string_view option, const std::string& tex
                                       "64..512, not \"",
                                       text, "\"; correct it"));
     };
-    // No image or signal of this size fits any memory.
+    // Larger images or signals fit no memory.
     constexpr index_t most = index_t{1} << 40;
     const auto size_of_text = [&](const std::string& part) {
         index_t size = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One way to solve a problem, and the lists of `convolume compare` that are combined to ways.
+// One way to solve a problem, and the lists of `convolume compare` whose combinations are the ways.
 
 #include <string>
 #include <string_view>
@@ -11,22 +11,23 @@
 
 namespace convolume::cli {
 
+/// One combination of device, method, parts or segment, precision and threads.
 struct Way {
-    std::string device;     ///< as --devices has it: "cpu", "gpu:0+1"
-    std::string method;     ///< as --methods has it
-    int parts = 0;          ///< of method dif; 0: chosen by the plan
-    index_t segment = 0;    ///< of the transforms of signals; 0: chosen by the plan
-    std::string precision;  ///< "float32", "float64"
-    int threads = 0;        ///< of the CPU; 0: all
+    std::string device;     ///< a value of --devices, such as "cpu" or "gpu:0+1"
+    std::string method;     ///< a value of --methods
+    int parts = 0;          ///< parts of method dif; 0: chosen by the plan
+    index_t segment = 0;    ///< length of the transforms of signals; 0: chosen by the plan
+    std::string precision;  ///< "float32" or "float64"
+    int threads = 0;        ///< CPU threads; 0: all
 
-    /// "cpu dif 4 parts float32 2 threads"; values that no list names are left out.
+    /// Returns a name such as "cpu dif 4 parts float32 2 threads", without automatic values.
     std::string name() const;
     EngineChoice engines() const;
     friend bool operator==(const Way&, const Way&) = default;
 };
 
-/// The lists of the command line.
-struct WayLists {
+/// The lists of the command line whose combinations are the ways.
+struct WayOptionLists {
     std::vector<std::string> devices;
     std::vector<std::string> methods;
     std::vector<int> parts{0};
@@ -35,18 +36,17 @@ struct WayLists {
     std::vector<int> threads{0};
 };
 
-/// All combinations. Parts vary only if the method is dif, segments only if it has transforms of
-/// segments, threads only on the CPU.
-std::vector<Way> combinations(const WayLists& lists);
+/// Returns all combinations of the lists. Parts vary only if the method is dif, segments only if
+/// the method transforms segments, and threads only on the CPU.
+std::vector<Way> combinations(const WayOptionLists& lists);
 
-/// "cpu", "auto", "gpu", "gpu:0", "gpu:0+1". Throws InvalidArgument that names --devices.
+/// Parses "cpu", "auto", "gpu", "gpu:0" or "gpu:0+1". Throws InvalidArgument that names --devices.
 EngineChoice parse_compared_device(const std::string& text);
 
-/// The values between commas, each once. Throws InvalidArgument for empty ones.
+/// Returns the values between commas, each once. Throws InvalidArgument for empty values.
 std::vector<std::string> split_list(std::string_view option, const std::string& text);
 
-/// "64..512" (from the first on, doubled while not beyond the last), "64,100,128", or both. Throws
-/// InvalidArgument.
+/// Parses "64..512" (doubled up to the last), "64,100,128", or both. Throws InvalidArgument.
 std::vector<index_t> parse_sizes(std::string_view option, const std::string& text);
 
 }  // namespace convolume::cli

@@ -106,7 +106,7 @@ Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
                      result_.computed);
 }
 
-Work ConvolveSteps::work() const {
+WorkAmount ConvolveSteps::work() const {
     return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
 }
 

@@ -40,7 +40,7 @@ class ConvolveSteps : public ImageSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void report_result(const Console& console, const RunTimes& times) const override;

@@ -15,7 +15,7 @@ namespace convolume::cli {
 
 namespace {
 
-std::string padded(index_t number, index_t last, std::size_t least_digits) {
+std::string zero_padded(index_t number, index_t last, std::size_t least_digits) {
     std::string text = std::to_string(number);
     const std::size_t digits = std::max(std::to_string(last).size(), least_digits);
     if (text.size() < digits) text.insert(0, digits - text.size(), '0');
@@ -47,8 +47,8 @@ void DeconvolveSteps::open(const ExecutionContext& context) {
 void DeconvolveSteps::open_start() {
     start_reader_ = io::open_image(request_.start);
     const io::ImageMetadata& start = start_reader_->metadata();
-    const bool alike = start.frames == input_.frames && start.channels == input_.channels;
-    if (start.shape != input_.shape || !(alike || start.frames * start.channels == 1))
+    const bool same_extents = start.frames == input_.frames && start.channels == input_.channels;
+    if (start.shape != input_.shape || !(same_extents || start.frames * start.channels == 1))
         throw InvalidArgument(message(
             request_.start, " is ", to_string(start.shape), " (z×y×x) with ", start.channels,
             " channels and ", start.frames, " time points, but the image is ",
@@ -57,7 +57,7 @@ void DeconvolveSteps::open_start() {
     start_ = Volume(start.shape, start.type);
 }
 
-ConstImageView DeconvolveSteps::start_of_next() {
+ConstImageView DeconvolveSteps::next_start() {
     const auto number = static_cast<index_t>(volumes_.size());
     const auto channel = static_cast<std::size_t>(number % input_.channels);
     if (request_.warm_start && number >= input_.channels) return last_results_[channel].view();
@@ -86,14 +86,14 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
     plan_memory(limit);
 }
 
-/// What is left of the limit goes to the result that is to be scaled, then to the next and the last
-/// volume.
+/// Divides the memory limit. The memory beside the plans goes to the result that is to be scaled,
+/// then to the next and the last volume.
 void DeconvolveSteps::plan_memory(index_t limit) {
     result_.computed = result_.scaled ? PixelType::float32 : output_.type;
     result_.box_bytes = scaled_box_bytes(limit);
     const StackFormat result{output_.shape, result_.computed, output_.frames, output_.channels};
     const index_t volume_bytes = StackFormat{output_.shape, result_.computed}.bytes();
-    // The plans count one input and one output each.
+    // Each plan counts one input and one output.
     index_t left = limit;
     for (const auto& psf : kernels_.all()) left -= psf->solver->plan().host_bytes;
     if (result_.scaled && result.bytes() <= left) {
@@ -106,7 +106,7 @@ void DeconvolveSteps::plan_memory(index_t limit) {
     overlapped_ = StackFormat{input_.shape, input_.type}.bytes() + volume_bytes <= left;
 }
 
-Work DeconvolveSteps::work() const {
+WorkAmount DeconvolveSteps::work() const {
     return {static_cast<double>(input_.frames * input_.channels) * request_.options.iterations *
             static_cast<double>(element_count(input_.shape))};
 }
@@ -125,13 +125,13 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         pixels_->add(input);
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
         DeconvolveRun run;
-        run.start = start_of_next();
+        run.start = next_start();
         run.reads_every = request_.dump_every;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
             if (!estimates_) return;
             const PhaseTimer timer(context.timeline, Phase::write);
-            estimates_->take(static_cast<index_t>(volumes_.size()), iteration, read);
+            estimates_->write_if_due(static_cast<index_t>(volumes_.size()), iteration, read);
         };
         volumes_.push_back(kernels_.solver(channel).execute(input, output, run, volume_context));
         if (!request_.warm_start) return;
@@ -155,7 +155,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         writer_ = std::move(writer);
         nonfinite_ = nonfinite;
     } catch (const DeviceFailure&) {
-        if (estimates_) estimates_->remove();  // the CPU may start again
+        if (estimates_) estimates_->remove();  // a run on the CPU may write them again
         throw;
     }
 }
@@ -164,9 +164,9 @@ std::string estimate_name(const std::string& result, const io::ImageMetadata& im
                           int iteration, int iterations) {
     std::string mark;
     if (image.frames * image.channels > 1)
-        mark = message(".t", padded(volume / image.channels, image.frames - 1, 1), ".c",
-                       padded(volume % image.channels, image.channels - 1, 1));
-    return marked_name(result, message(mark, ".iter", padded(iteration, iterations, 3)));
+        mark = message(".t", zero_padded(volume / image.channels, image.frames - 1, 1), ".c",
+                       zero_padded(volume % image.channels, image.channels - 1, 1));
+    return marked_name(result, message(mark, ".iter", zero_padded(iteration, iterations, 3)));
 }
 
 EstimateFiles::EstimateFiles(int every, int iterations, std::string path,
@@ -197,7 +197,7 @@ io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
     one.axes = "ZYX";
     if (!one.channel_names.empty()) one.channel_names = {result_.channel_names[channel]};
     if (!one.channel_colors.empty()) one.channel_colors = {result_.channel_colors[channel]};
-    // What the image's texts say of channels and planes does not fit one volume.
+    // The image's texts describe channels and planes that this single volume does not have.
     one.microscope.channels.clear();
     one.ome_xml.clear();
     one.imagej_description.clear();
@@ -205,8 +205,9 @@ io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
     return one;
 }
 
-void EstimateFiles::take(index_t volume, const Iteration& iteration, const EstimateReader& read) {
-    // The estimates of a search are of some of the photons only.
+void EstimateFiles::write_if_due(index_t volume, const Iteration& iteration,
+                                 const EstimateReader& read) {
+    // Estimates of a search are not written: they use a part of the photons only.
     if (iteration.searching || iteration.number % every_ != 0) return;
     read(estimate_.view());
     const std::string name = estimate_name(path_, result_, volume, iteration.number, iterations_);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume deconvolve` as the steps of a run: every channel and time point is restored by the
-// Deconvolver of its PSF.
+// `convolume deconvolve`: a run restores every channel and time by the Deconvolver of its PSF.
 
 #include <memory>
 #include <optional>
@@ -25,9 +24,9 @@ struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
     bool scale_output = false;
-    std::string start;        ///< an image to begin with; empty for none
+    std::string start;        ///< file of the image to begin with; empty for none
     bool warm_start = false;  ///< each time point begins with the result of the last one
-    int dump_every = 0;       ///< iterations between estimates that are written; 0: none
+    int dump_every = 0;  ///< number of iterations between estimates that are written; 0: none are
 
     std::vector<std::string> inputs() const {
         std::vector<std::string> all = ImageRequest::inputs();
@@ -37,26 +36,26 @@ struct DeconvolveRequest : ImageRequest {
     RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
 };
 
-/// "a/b.iter010.ome.tif" for the result "a/b.ome.tif" and iteration 10. Of several volumes
-/// "a/b.t2.c0.iter010.ome.tif", with time and channel from 0. Numbers have as many digits as the
-/// last one, iterations three at least.
+/// Returns the file name of an estimate: "a/b.iter010.ome.tif" for the result "a/b.ome.tif" and
+/// iteration 10. Images of several volumes have time and channel from 0 in the name:
+/// "a/b.t2.c0.iter010.ome.tif". Numbers have the digits of the last one, iterations at least three.
 std::string estimate_name(const std::string& result, const io::ImageMetadata& image, index_t volume,
                           int iteration, int iterations);
 
-/// --dump-every: the estimate as it is after some iterations, in files beside the result.
+/// Files of --dump-every, which hold the estimate after some iterations, beside the result.
 class EstimateFiles {
   public:
-    /// An estimate after every `every` of at most `iterations`, as volumes of `result`, of its
-    /// extents and of `type`. Throws OutputExists, or CannotCreate, or InvalidArgument where one of
-    /// them would be one of the inputs, before anything is computed.
+    /// There is an estimate after every `every` of at most `iterations` iterations. It is a volume
+    /// with the extents of `result` and pixels of `type`. Throws OutputExists or CannotCreate
+    /// before anything is computed, or InvalidArgument if an estimate would overwrite an input.
     EstimateFiles(int every, int iterations, std::string path, const io::ImageMetadata& result,
                   PixelType type, io::CreateOptions create, const std::vector<std::string>& inputs);
 
-    /// After each iteration of volume number `volume`; writes where it is time.
-    void take(index_t volume, const Iteration& iteration, const EstimateReader& read);
+    /// Call after each iteration of volume number `volume`. Writes the estimate if it is due.
+    void write_if_due(index_t volume, const Iteration& iteration, const EstimateReader& read);
 
     const std::vector<std::string>& written() const { return written_; }
-    /// Removes what was written.
+    /// Removes the files that were written.
     void remove();
 
   private:
@@ -71,7 +70,7 @@ class EstimateFiles {
     std::vector<std::string> written_;
 };
 
-/// "iteration 3 of 30, log-likelihood -1234.5", or the residual.
+/// Returns a text such as "iteration 3 of 30, log-likelihood -1234.5", or with the residual.
 std::string iteration_text(const Iteration& iteration, DeconvolveMethod method);
 
 class DeconvolveSteps : public ImageSteps {
@@ -86,7 +85,7 @@ class DeconvolveSteps : public ImageSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void report_result(const Console& console, const RunTimes& times) const override;
@@ -97,19 +96,19 @@ class DeconvolveSteps : public ImageSteps {
     void plan_memory(index_t limit);
 
     void open_start();
-    /// What the volume that comes next begins with; no data: nothing.
-    ConstImageView start_of_next();
+    /// Returns the estimate to begin the next volume with; a view without data if there is none.
+    ConstImageView next_start();
 
     const DeconvolveRequest request_;
-    std::unique_ptr<io::ImageReader> start_reader_;  ///< of --start
-    Volume start_;                                   ///< of --start, one volume
-    std::vector<Volume> last_results_;               ///< of --warm-start, each channel's
+    std::unique_ptr<io::ImageReader> start_reader_;  ///< reader of --start
+    Volume start_;                                   ///< one volume of --start
+    std::vector<Volume> last_results_;  ///< for --warm-start, last result of each channel
     Kernels kernels_;
     ResultStorage result_;
-    bool overlapped_ = false;  ///< memory holds the next volume and the last one too
+    bool overlapped_ = false;  ///< there is memory to read and write volumes meanwhile
     std::optional<PixelCheck> pixels_;
-    std::optional<EstimateFiles> estimates_;  ///< of --dump-every
-    std::vector<DeconvolveReport> volumes_;   ///< t slowest, then c
+    std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
+    std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c
 };
 
 }  // namespace convolume::cli

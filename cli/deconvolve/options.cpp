@@ -15,18 +15,18 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr int usual_coarse_start = 20;
+constexpr int default_coarse_start = 20;
 
 int parse_coarse_start(std::string_view option, const std::string& text) {
-    if (text.empty()) return usual_coarse_start;
-    // Without a number, what comes next on the command line is taken for it.
+    if (text.empty()) return default_coarse_start;
+    // If no number follows the option, the next argument of the command line is parsed as one.
     if (text.find_first_not_of("0123456789") != std::string::npos)
         throw InvalidArgument(message(option, " takes a number of iterations, not \"", text,
                                       "\": write ", option, "=N, or give it after the files"));
     return parse_positive<int>(option, text);
 }
 
-void add_meaning(CLI::App& app, DeconvolveRequest& request) {
+void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
     const char* group = "What is computed";
     add_options(
@@ -54,8 +54,8 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
     add_options(app, group, request.engines, {"threads"});
 }
 
-// Held-out photons end the search long before.
-constexpr int most_searched = 200;
+// Most iterations of a search, which held-out photons end long before.
+constexpr int max_searched = 200;
 
 void check_method(const CLI::App& command, DeconvolveOptions& options) {
     constexpr std::pair<const char*, const char*> of_some_methods[] = {
@@ -73,7 +73,7 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
     if (!options.hold_out && !uses_option(method, "consensus") && options.photons)
         throw InvalidArgument(
             "--gain and --offset apply to --stop auto and --method rlgc only; leave them out");
-    if (options.hold_out && command.count("--iterations") == 0) options.iterations = most_searched;
+    if (options.hold_out && command.count("--iterations") == 0) options.iterations = max_searched;
 }
 
 }  // namespace
@@ -85,7 +85,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
-    add_meaning(*command, *request);
+    add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_execution(*command, *request);
     const char* group = "What is written";

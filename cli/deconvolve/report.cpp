@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume deconvolve` reports: sentences for people, JSON for programs.
+// Reports of `convolume deconvolve`: sentences for people, JSON for programs.
 
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/metadata_json.hpp"
@@ -11,7 +11,7 @@ namespace convolume::cli {
 
 namespace {
 
-std::string edges_name(const DeconvolveOptions& options) {
+std::string boundary_name(const DeconvolveOptions& options) {
     return options.boundary ? to_string(*options.boundary) : "extend";
 }
 
@@ -27,7 +27,7 @@ std::string method_text(const DeconvolveOptions& options) {
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
     text << "at most " << options.iterations << " iterations, background "
          << (options.background ? format_number(*options.background) : "auto") << ", edges "
-         << edges_name(options);
+         << boundary_name(options);
     if (options.hold_out) text << ", stopped by held-out photons";
     if (options.coarse_start > 0)
         text << ", after " << options.coarse_start << " on coarser images";
@@ -145,7 +145,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
     json["method"] = {{"name", to_string(options.method)},
                       {"acceleration", to_string(options.acceleration)},
                       {"iterations", options.iterations},
-                      {"edges", edges_name(options)},
+                      {"edges", boundary_name(options)},
                       {"tv", options.tv_weight},
                       {"noise_to_signal", options.noise_to_signal},
                       {"consensus", options.consensus},

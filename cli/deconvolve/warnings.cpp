@@ -16,14 +16,14 @@ namespace convolume::cli {
 
 namespace {
 
-/// Whether a camera has no larger value: all bits of 8 to 16 are set.
+/// Returns true if `value` is the largest of a camera: all of its 8 to 16 bits are set.
 bool is_camera_maximum(double value) {
     for (const int bits : {8, 10, 11, 12, 13, 14, 16})
         if (value == std::ldexp(1.0, bits) - 1) return true;
     return false;
 }
 
-/// The light of every plane; nothing for complex PSFs.
+/// Returns the sum of every plane; nothing for complex PSFs.
 std::vector<double> light_of_planes(const ConstImageView& psf) {
     std::vector<double> light;
     visit_pixel_type(psf.type, [&](auto tag) {
@@ -41,17 +41,17 @@ std::vector<double> light_of_planes(const ConstImageView& psf) {
     return light;
 }
 
-/// In widefield every plane of the PSF holds the same light, so one that ends before the image does
-/// has outermost planes that are as bright as any.
+/// Warns of a PSF with too few planes. In widefield every plane of a PSF holds the same light, so a
+/// PSF that is shallower than the image has bright outermost planes.
 void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
                      std::vector<std::string>& warnings) {
-    constexpr double much = 0.1;  // of the brightest plane's light
+    constexpr double bright = 0.1;  // share of the brightest plane's light
     const index_t wanted = 2 * image.shape.z - 1;
     const std::vector<double> light = light_of_planes(psf.values.view());
     if (psf.shape.z >= wanted || light.empty()) return;
     const double share =
         std::min(light.front(), light.back()) / *std::max_element(light.begin(), light.end());
-    if (!(share > much)) return;
+    if (!(share > bright)) return;
     warnings.push_back(message("the PSF has ", psf.shape.z, psf.shape.z == 1 ? " plane" : " planes",
                                ", and the outermost hold ",
                                format_number(std::round(100 * share), 3),
@@ -62,7 +62,7 @@ void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
                                "--psf-background may help)"));
 }
 
-/// Voxels can only be brought together where both sides know theirs.
+/// Warns if only one of PSF and image has a voxel size: the PSF cannot be resampled then.
 void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image,
                            std::vector<std::string>& warnings) {
     for (int axis = 0; axis < 3; ++axis) {
@@ -98,13 +98,14 @@ void PixelCheck::add_saturated(const ConstImageView& volume) {
     });
     const auto value = static_cast<double>(largest);
     const bool full = (std::is_integral_v<T> && largest == std::numeric_limits<T>::max()) ||
-                      is_camera_maximum(value) || (most_ && value >= *most_);
+                      is_camera_maximum(value) || (camera_maximum_ && value >= *camera_maximum_);
     if (!full) return;
     saturated_ += count;
     saturation_ = std::max(saturation_, value);
 }
 
-/// Regions are squares of a plane: small enough to lie between objects, large enough for a mean.
+/// Finds the darkest region. Regions are squares of a plane: small enough to lie between objects,
+/// large enough for a mean.
 template <class T>
 void PixelCheck::add_dark(const ConstImageView& volume) {
     constexpr index_t edge = 16;
@@ -125,7 +126,7 @@ void PixelCheck::add_dark(const ConstImageView& volume) {
                     }
                 }
                 const double mean = sum / count;
-                // Values are rounded: an error of 1/12 at least.
+                // Values are rounded, so their variance is at least 1/12.
                 const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
                 const double errors = -mean / std::sqrt(variance / count);
                 if (errors <= errors_below_) continue;
@@ -147,18 +148,18 @@ void PixelCheck::add(const ConstImageView& volume) {
 
 std::vector<std::string> PixelCheck::warnings() const {
     std::vector<std::string> warnings;
-    constexpr index_t few = 10;          // a hot pixel or two are no fault of the exposure
-    constexpr double noticeable = 1e-5;  // of all pixels
+    constexpr index_t fewest = 10;       // fewer saturated pixels may be hot pixels
+    constexpr double noticeable = 1e-5;  // least share of saturated pixels
     const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
-    if (saturated_ >= few && share >= noticeable)
+    if (saturated_ >= fewest && share >= noticeable)
         warnings.push_back(
             message(saturated_, " pixels (", format_number(100 * share, 2),
                     " %) are saturated, at ", format_number(saturation_, 9),
                     ": what is there comes out too dim and too wide; leave them out (--saturation ",
                     format_number(saturation_, 9), "), or record with less light"));
-    // Of some ten thousand regions without light, the darkest is four errors below the mean.
-    constexpr double certain = 8;
-    if (errors_below_ > certain)
+    // The darkest of about ten thousand dark regions is four standard errors below the mean.
+    constexpr double least_errors = 8;
+    if (errors_below_ > least_errors)
         warnings.push_back(message("the background of ", format_number(*background_),
                                    " is above the image's darkest region, whose mean is ",
                                    format_number(darkest_),

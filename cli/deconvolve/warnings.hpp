@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Sentences about images and PSFs that do not suit the deconvolution that was asked for.
+// Warnings about images and PSFs that do not suit the requested deconvolution.
 
 #include <optional>
 #include <string>
@@ -11,18 +11,18 @@
 
 namespace convolume::cli {
 
-/// Looks at volumes of an image, one after another.
+/// Check of an image's volumes for saturation and for a background that is too high.
 class PixelCheck {
   public:
-    /// `background` as it was given; nothing where it is estimated. `most` is the largest value of
-    /// the camera where the file says it.
-    PixelCheck(std::optional<double> background, std::optional<double> most)
-        : background_(background), most_(most) {}
+    /// `background` is the given one; nothing if it is estimated. `camera_maximum` is the largest
+    /// value of the camera, if the file has it.
+    PixelCheck(std::optional<double> background, std::optional<double> camera_maximum)
+        : background_(background), camera_maximum_(camera_maximum) {}
 
-    /// Rows are contiguous.
+    /// Checks a volume, whose rows are contiguous.
     void add(const ConstImageView& volume);
 
-    /// A sentence for each thing that is wrong.
+    /// Returns a sentence for each problem that was found.
     std::vector<std::string> warnings() const;
 
   private:
@@ -32,17 +32,16 @@ class PixelCheck {
     void add_dark(const ConstImageView& volume);
 
     std::optional<double> background_;
-    std::optional<double> most_;
-    index_t pixels_ = 0;     ///< of all volumes
-    index_t saturated_ = 0;  ///< of them
-    double saturation_ = 0;  ///< their value
-    /// The region that lies farthest below the background, in standard errors of its mean.
+    std::optional<double> camera_maximum_;
+    index_t pixels_ = 0;     ///< number of pixels of all volumes
+    index_t saturated_ = 0;  ///< number of saturated pixels
+    double saturation_ = 0;  ///< value of the saturated pixels
+    /// Standard errors by which the darkest region's mean is below the background.
     double errors_below_ = 0;
-    double darkest_ = 0;
+    double darkest_ = 0;  ///< mean of the darkest region
 };
 
-/// A sentence for each thing that is wrong with a PSF, whose values are still there, for images
-/// like `image`.
+/// Returns a sentence for each problem of a loaded PSF with images like `image`.
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

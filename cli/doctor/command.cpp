@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume doctor`: what was built, what the machine has, how fast memory is.
+// `convolume doctor`: features of the build, hardware of the machine, and speed of its memory.
 
 #include <algorithm>
 #include <memory>
@@ -29,13 +29,13 @@ std::string value_text(double value, bool per_second) {
     return format_number(value * 1e9, digits) + " ns";
 }
 
-/// "measured on this machine", or how to measure it.
+/// Returns "measured on this machine, …", or how to measure it.
 std::string one_line(const Calibration& calibration) {
     return calibration.measured ? message("measured on this machine, kept in ", calibration.file)
                                 : "built in; convolume doctor --calibrate measures this machine";
 }
 
-/// A line for each rate that predictions use, beside the built-in one.
+/// Returns a table of the rates that predictions use, beside the built-in rates.
 std::string to_text(const Calibration& calibration) {
     TextStream text;
     const auto line = [&text](std::string label, std::string used, const std::string& built_in) {
@@ -61,7 +61,7 @@ nlohmann::ordered_json calibration_json(const Calibration& calibration) {
             {"rates", rates}};
 }
 
-struct Diagnosis {
+struct MachineDiagnosis {
     std::vector<Feature> features = built_features();
     int processors = processor_count();
     index_t memory_bytes = total_memory_bytes();
@@ -72,7 +72,7 @@ struct Diagnosis {
     double copy_bytes_per_s = measure_copy_bandwidth(host);
 };
 
-nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
+nlohmann::ordered_json diagnosis_json(const MachineDiagnosis& diagnosis) {
     nlohmann::ordered_json features;
     for (const Feature& feature : diagnosis.features)
         features[feature.name] = {{"present", feature.present}, {"state", feature.state}};
@@ -92,7 +92,7 @@ nlohmann::ordered_json diagnosis_json(const Diagnosis& diagnosis) {
     return json;
 }
 
-std::string to_text(const Diagnosis& diagnosis) {
+std::string to_text(const MachineDiagnosis& diagnosis) {
     TextStream text;
     const auto fact = [&text](std::string label, const std::string& value) {
         label.resize(16, ' ');
@@ -112,7 +112,7 @@ std::string to_text(const Diagnosis& diagnosis) {
                              ? "none; set HOME or XDG_CACHE_HOME to keep FFT plans between runs"
                              : diagnosis.cache);
     fact("predictions", one_line(diagnosis.calibration));
-    for (const auto& [label, value] : facts_of(diagnosis.gpu)) fact(label, value);
+    for (const auto& [label, value] : report_lines(diagnosis.gpu)) fact(label, value);
     return text.str();
 }
 
@@ -121,11 +121,11 @@ std::string to_text(const Diagnosis& diagnosis) {
 void add_doctor_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "doctor", "Print the features of this build, the machine's hardware and its speed");
-    struct Request {
+    struct DoctorRequest {
         bool json = false, calibrate = false;
         std::string folder;
     };
-    auto request = std::make_shared<Request>();
+    auto request = std::make_shared<DoctorRequest>();
     command->add_flag("--json", request->json, "Print a JSON object");
     CLI::Option* const calibrate = command->add_flag(
         "--calibrate", request->calibrate,
@@ -143,7 +143,7 @@ void add_doctor_command(CLI::App& app, Action& action) {
                 json["calibration"] = calibration_json(measured);
                 return write_stdout(request->json ? dump(json) : to_text(measured));
             }
-            const Diagnosis diagnosis;
+            const MachineDiagnosis diagnosis;
             write_stdout(request->json ? dump(diagnosis_json(diagnosis)) : to_text(diagnosis));
         };
     });

@@ -58,18 +58,18 @@ std::string describe(const GpuBandwidth& bandwidth) {
                    gigabytes_a_second(bandwidth.device), ", read plus written");
 }
 
-void measure(GpuDiagnosis::Device& device) {
+void measure_bandwidth(GpuDiagnosis::MeasuredDevice& device) {
     try {
-        device.bandwidth = measure_gpu_bandwidth(device.facts.number);
+        device.bandwidth = measure_gpu_bandwidth(device.info.number);
     } catch (const std::exception& error) {
         device.not_measured = error.what();
     }
 }
 
-void choose_gate(GpuDiagnosis& diagnosis) {
+void record_transfer_gate(GpuDiagnosis& diagnosis) {
     std::vector<int> working;
-    for (const GpuDiagnosis::Device& device : diagnosis.devices)
-        if (device.bandwidth) working.push_back(device.facts.number);
+    for (const GpuDiagnosis::MeasuredDevice& device : diagnosis.devices)
+        if (device.bandwidth) working.push_back(device.info.number);
     if (working.empty()) return;
     try {
         diagnosis.gate = choose_transfer_gate(working);
@@ -150,11 +150,11 @@ GpuDiagnosis diagnose_gpus() {
     diagnosis.unavailable = gpu_unavailable();
     diagnosis.driver = cuda_driver_version();
     diagnosis.runtime = cuda_runtime_version();
-    for (const GpuDevice& facts : gpu_devices()) {
-        diagnosis.devices.push_back({facts, {}, {}});
-        if (facts.usable) measure(diagnosis.devices.back());
+    for (const GpuDevice& device : gpu_devices()) {
+        diagnosis.devices.push_back({device, {}, {}});
+        if (device.usable) measure_bandwidth(diagnosis.devices.back());
     }
-    choose_gate(diagnosis);
+    record_transfer_gate(diagnosis);
     return diagnosis;
 }
 
@@ -166,15 +166,15 @@ nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis) {
                                 {"driver", or_null(diagnosis.driver)},
                                 {"runtime", or_null(diagnosis.runtime)},
                                 {"devices", nlohmann::ordered_json::array()}};
-    for (const GpuDiagnosis::Device& device : diagnosis.devices) {
-        nlohmann::ordered_json entry{{"number", device.facts.number},
-                                     {"name", device.facts.name},
-                                     {"compute_capability", compute_capability(device.facts)},
-                                     {"usable", device.facts.usable},
-                                     {"memory_bytes", device.facts.memory_bytes},
-                                     {"free_bytes", device.facts.free_bytes},
-                                     {"pci", device.facts.bus_id},
-                                     {"peers", device.facts.peers}};
+    for (const GpuDiagnosis::MeasuredDevice& device : diagnosis.devices) {
+        nlohmann::ordered_json entry{{"number", device.info.number},
+                                     {"name", device.info.name},
+                                     {"compute_capability", compute_capability(device.info)},
+                                     {"usable", device.info.usable},
+                                     {"memory_bytes", device.info.memory_bytes},
+                                     {"free_bytes", device.info.free_bytes},
+                                     {"pci", device.info.bus_id},
+                                     {"peers", device.info.peers}};
         if (device.bandwidth)
             entry["bytes_per_s"] = {{"host_to_device", device.bandwidth->host_to_device},
                                     {"device_to_host", device.bandwidth->device_to_host},
@@ -190,26 +190,26 @@ nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis) {
     return json;
 }
 
-std::vector<std::pair<std::string, std::string>> facts_of(const GpuDiagnosis& diagnosis) {
-    std::vector<std::pair<std::string, std::string>> facts;
+std::vector<std::pair<std::string, std::string>> report_lines(const GpuDiagnosis& diagnosis) {
+    std::vector<std::pair<std::string, std::string>> lines;
     if (!diagnosis.runtime.empty())
-        facts.emplace_back("CUDA versions",
+        lines.emplace_back("CUDA versions",
                            message("runtime ", diagnosis.runtime, ", driver ",
                                    diagnosis.driver.empty() ? "none" : diagnosis.driver));
-    for (const GpuDiagnosis::Device& device : diagnosis.devices) {
-        facts.emplace_back(message("gpu:", device.facts.number), describe(device.facts));
-        if (device.bandwidth) facts.emplace_back("", describe(*device.bandwidth));
-        if (!device.not_measured.empty()) facts.emplace_back("", device.not_measured);
+    for (const GpuDiagnosis::MeasuredDevice& device : diagnosis.devices) {
+        lines.emplace_back(message("gpu:", device.info.number), describe(device.info));
+        if (device.bandwidth) lines.emplace_back("", describe(*device.bandwidth));
+        if (!device.not_measured.empty()) lines.emplace_back("", device.not_measured);
     }
-    if (!diagnosis.gate) return facts;
+    if (!diagnosis.gate) return lines;
     if (diagnosis.gate->all_uploads > 0)
-        facts.emplace_back(
+        lines.emplace_back(
             "GPU uploads",
             message(gigabytes_a_second(diagnosis.gate->one_upload), " to one, ",
                     gigabytes_a_second(diagnosis.gate->all_uploads), " to all at once"));
-    facts.emplace_back("transfer gate",
+    lines.emplace_back("transfer gate",
                        message("auto is ", to_string(diagnosis.gate->gate), " here"));
-    return facts;
+    return lines;
 }
 
 }  // namespace convolume::cli

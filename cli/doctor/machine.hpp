@@ -13,40 +13,38 @@
 
 namespace convolume::cli {
 
+/// A feature that this build has or lacks.
 struct Feature {
     std::string name;
-    std::string state;  ///< a version, or one sentence on what is missing and how to get it
+    std::string state;  ///< "yes", a version, or one sentence: what is missing, and how to get it
     bool present;
 };
 
-/// File formats, FFT library, SIMD targets and devices that this build has.
+/// Returns the file formats, FFT library, SIMD targets and devices of this build.
 std::vector<Feature> built_features();
 
 int processor_count();
 index_t total_memory_bytes();
 
-/// The folder in which FFT plans are kept; empty if neither XDG_CACHE_HOME nor HOME is set.
+/// Returns the folder in which FFT plans are kept; empty if neither XDG_CACHE_HOME nor HOME is set.
 std::string cache_folder();
 
-/// Bytes read plus bytes written per second by all threads that copy memory at once.
+/// Measures the bytes that all threads together read and write per second when they copy memory.
 double measure_copy_bandwidth(const HostResources& host);
 
-/// CUDA and its devices.
+/// The state of CUDA and its devices.
 struct GpuDiagnosis {
-    struct Device {
-        GpuDevice facts;
+    struct MeasuredDevice {
+        GpuDevice info;
         std::optional<GpuBandwidth> bandwidth;
         std::string not_measured;  ///< why there is no bandwidth
     };
 
-    std::string unavailable;  ///< empty where there are GPUs to compute on
-    std::string driver;       ///< versions; empty where there is none
-    std::string runtime;
-    std::vector<Device> devices;
-    /// Bytes a second to one of several usable devices, and to all at once.
-    double one_upload = 0;
-    double all_uploads = 0;
-    std::optional<TransferGateChoice> gate;  ///< what `auto` stands for
+    std::string unavailable;  ///< why no GPU can compute; empty if one can
+    std::string driver;       ///< version of the driver; empty without one
+    std::string runtime;      ///< version of the CUDA runtime; empty without one
+    std::vector<MeasuredDevice> devices;
+    std::optional<TransferGateChoice> gate;  ///< the choice that `auto` makes
 };
 
 /// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.
@@ -54,7 +52,7 @@ GpuDiagnosis diagnose_gpus();
 
 nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis);
 
-/// Label and text of each line that doctor prints.
-std::vector<std::pair<std::string, std::string>> facts_of(const GpuDiagnosis& diagnosis);
+/// Returns label and text of each line that doctor prints about GPUs.
+std::vector<std::pair<std::string, std::string>> report_lines(const GpuDiagnosis& diagnosis);
 
 }  // namespace convolume::cli

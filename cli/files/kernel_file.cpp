@@ -222,7 +222,7 @@ KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::Im
                        const KernelOptions& options, const ExecutionContext& context) {
     if (psf.size == Shape3{0, 0, 0}) {
         psf.size = {1, 1, 1};
-        psf.size = size_for(psf, image.shape, share, context);
+        psf.size = automatic_psf_size(psf, image.shape, share, context);
     }
     if (is_corner(options))
         throw InvalidArgument(

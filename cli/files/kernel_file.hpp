@@ -73,7 +73,7 @@ KernelFile load_kernel(const std::string& path, const io::ImageMetadata& image,
                        const KernelOptions& options, Timeline& timeline);
 
 /// Computes and prepares a PSF for images like `image`. If psf.size is {0, 0, 0}, the size is that
-/// of size_for(). Throws as make_psf() does.
+/// of automatic_psf_size(). Throws as make_psf() does.
 KernelFile make_kernel(PsfOptions psf, std::optional<double> share, const io::ImageMetadata& image,
                        const KernelOptions& options, const ExecutionContext& context);
 

@@ -77,7 +77,8 @@ SelectedImage::SelectedImage(std::unique_ptr<io::ImageReader> whole,
         const auto sizes = parse_lengths_um("--voxel", selection.voxel);
         for (std::size_t a = 0; a < 3; ++a) metadata_.voxel_size_um[a] = sizes[a];
         metadata_.unit = "um";
-        if (const std::string doubt = doubt_of_voxel("--voxel", selection.voxel); !doubt.empty())
+        if (const std::string doubt = voxel_size_warning("--voxel", selection.voxel);
+            !doubt.empty())
             metadata_.notes.push_back(doubt);
     }
 }

@@ -20,7 +20,7 @@ void FilterSteps::plan(const ExecutionContext&) {
     for (const FilterFile& file : filters_) filters.push_back(file.taps.view());
     bank_.emplace(SignalShape{signal_.signals(), signal_.samples()}, filters, request_.options,
                   request_.engines, signal_.type);
-    for (FilterFile& file : filters_) file.taps = {};  // the bank has its own
+    for (FilterFile& file : filters_) file.taps = {};  // the bank has a copy of its own
     result_dims_ = result_dims(signal_, filters_, *bank_, request_.options);
     check_rows();
 }
@@ -35,7 +35,7 @@ void FilterSteps::check_rows() const {
                     " filters; give one of each, or name files"));
 }
 
-Work FilterSteps::work() const {
+WorkAmount FilterSteps::work() const {
     if (!signal_.length_known()) return {0, "sample"};
     return {static_cast<double>(signal_.signals()) * static_cast<double>(bank_->filters()) *
                 static_cast<double>(bank_->range().count()),
@@ -58,7 +58,7 @@ void FilterSteps::execute(const Console&, ProgressMeter&, const ExecutionContext
             io::create_signal(request_.positions, result_dims_, io::SampleType::int64, create);
 
     ExecutionContext recorded = context;
-    // A timeline grows with the signal, which may never end.
+    // A timeline grows with the signal, which may be endless.
     if (!signal_.length_known() && request_.run.timeline.empty()) recorded.timeline = nullptr;
     FileSource source(*reader_, recorded.timeline);
     FileSink sink(*results_, positions_.get(), *bank_, recorded.timeline);

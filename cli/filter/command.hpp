@@ -16,25 +16,25 @@
 
 namespace convolume::cli {
 
-/// As a path: standard input or output.
+/// Path that names standard input or standard output.
 inline constexpr const char* standard_stream = "-";
 
 /// The request of the command line.
 struct FilterRequest {
-    std::string signal;  ///< or "-"
+    std::string signal;  ///< a file, or "-"
     std::vector<std::string> filters;
-    std::string output;     ///< or "-"; may be empty in a dry run
-    std::string positions;  ///< of peaks; empty for none
+    std::string output;     ///< a file, or "-"; may be empty in a dry run
+    std::string positions;  ///< file of the positions of peaks; empty for none
     FilterOptions options;
     EngineChoice engines;
     io::OpenSignalOptions signal_file;
     io::OpenSignalOptions filter_files;
-    io::CreateSignalOptions create;  ///< of the result
+    io::CreateSignalOptions create;  ///< options of the result's file
     RunOptions run;
 
     bool reads_stdin() const { return signal == standard_stream; }
     bool writes_stdout() const { return output == standard_stream; }
-    /// Whether a run that failed can start again.
+    /// Returns true if a run that failed can start again.
     bool can_restart() const { return !reads_stdin() && !writes_stdout(); }
 
     RunFiles files() const {
@@ -52,7 +52,7 @@ class FilterSteps : public RunSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -60,11 +60,11 @@ class FilterSteps : public RunSteps {
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
   private:
-    /// Throws InvalidArgument where a pipe would carry more than one signal or result.
+    /// Throws InvalidArgument if a pipe would carry more than one signal or result.
     void check_rows() const;
     std::string output_text() const;
     std::string type_text() const;
-    bool end_known() const { return signal_.length_known() || request_.options.range; }
+    bool is_end_known() const { return signal_.length_known() || request_.options.range; }
 
     const FilterRequest& request_;
     std::unique_ptr<io::SignalReader> reader_;

@@ -66,7 +66,7 @@ void FileSink::write_positions(index_t signal, index_t filter, index_t begin, in
                                const index_t* from) {
     if (positions_ == nullptr) return;
     const PhaseTimer timer(timeline_, Phase::write);
-    // From the full result to the sample that meets the origin of the filters.
+    // Converts positions in the full result to the samples that meet the origin of the filters.
     in_signal_.assign(from, from + count);
     for (index_t& position : in_signal_) position -= bank_.origin();
     positions_->write(signal * bank_.filters() + filter, begin, count, in_signal_.data());

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Between files of signals and a FilterBank: filters in memory, a source that reads, a sink that
-// writes.
+// Connects files with a FilterBank: reads filters, and has a source and a sink of signals.
 
 #include <memory>
 #include <string>
@@ -12,21 +11,23 @@
 
 namespace convolume::cli {
 
-/// The filters of one file, one a row.
+/// The filters of one file, one in each row.
 struct FilterFile {
     std::string path;
     io::SignalInfo info;
-    Volume taps;  ///< 1 × filters × M; empty once a bank is made of them
+    Volume taps;  ///< 1 × filters × taps; empty once a bank is made of them
 };
 std::vector<FilterFile> read_filters(const std::vector<std::string>& paths,
                                      const io::OpenSignalOptions& options, Timeline& timeline);
 
-/// Extents of the result of `bank`: the signal's axes before the last, filters (unless there is one
-/// file with one 1D filter), samples; unknown_samples where the signal's end ends the result.
+/// Returns the extents of the result of `bank`: the signal's axes but the last, filters (unless
+/// there is one file with one 1D filter), and samples. The samples are unknown_samples if the end
+/// of the signal is unknown and ends the result.
 std::vector<index_t> result_dims(const io::SignalInfo& signal,
                                  const std::vector<FilterFile>& filters, const FilterBank& bank,
                                  const FilterOptions& options);
 
+/// A source that reads signals from a file.
 class FileSource : public SignalSource {
   public:
     /// `timeline` may be null.
@@ -42,6 +43,7 @@ class FileSource : public SignalSource {
     Timeline* timeline_;
 };
 
+/// A sink that writes results and positions to files.
 class FileSink : public ResultSink {
   public:
     /// `positions` and `timeline` may be null.
@@ -54,7 +56,7 @@ class FileSink : public ResultSink {
                          const index_t* from) override;
     void cancel() override { results_.cancel(); }
 
-    /// Stored of each filter and signal so far.
+    /// Returns the number of samples written so far of each filter and signal.
     index_t samples() const { return samples_; }
 
   private:

@@ -30,7 +30,7 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
         ->group(group);
 }
 
-void add_meaning(CLI::App& app, FilterOptions& options) {
+void add_computation(CLI::App& app, FilterOptions& options) {
     const char* group = "What is computed";
     add_options(app, group, options, {"mode", "range", "origin", "post", "window", "nan"});
     app.get_option("--range")->excludes(app.get_option("--mode"));
@@ -73,7 +73,7 @@ void add_output(CLI::App& app, FilterRequest& request) {
     add_run_options(app, group, request.run);
 }
 
-void check(const FilterRequest& request) {
+void check_request(const FilterRequest& request) {
     require_output(request.output, request.run);
     if (!request.positions.empty() && request.options.window.kind != WindowPost::Kind::peak)
         throw InvalidArgument("--positions are positions of peaks; add --window peak:W");
@@ -101,12 +101,12 @@ void add_filter_command(CLI::App& app, Action& action) {
         app.add_subcommand("filter", "Filter long 1D signals with a bank of filters");
     auto request = std::make_shared<FilterRequest>();
     add_inputs(*command, *request);
-    add_meaning(*command, request->options);
+    add_computation(*command, request->options);
     add_execution(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {
         request->filter_files.raw_type = request->signal_file.raw_type;
-        check(*request);
+        check_request(*request);
         action = [request] { run_steps<FilterSteps>(*request); };
     });
 }

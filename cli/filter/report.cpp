@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume filter` reports: sentences for people, JSON for programs.
+// Reports of `convolume filter`: sentences for people, JSON for programs.
 
 #include "cli/filter/command.hpp"
 #include "cli/text/quantity.hpp"
@@ -23,7 +23,7 @@ std::string plan_line(const FilterPlan& plan, bool whole) {
                           format_duration(plan.seconds), whole ? "" : " for each");
 }
 
-/// Unknown extents are null.
+/// Returns the extents as JSON; an unknown extent is null.
 nlohmann::ordered_json extents_json(const std::vector<index_t>& dims) {
     nlohmann::ordered_json json = dims;
     if (dims.back() == unknown_samples) json.back() = nullptr;
@@ -42,7 +42,7 @@ nlohmann::ordered_json file_json(const std::string& path, const io::SignalInfo& 
 std::string FilterSteps::output_text() const {
     std::string text = message(extents_text(result_dims_), ' ', type_text(), ", of samples ",
                                bank_->range().begin, " … ");
-    if (end_known()) text += message(bank_->range().end - 1, ' ');
+    if (is_end_known()) text += message(bank_->range().end - 1, ' ');
     return text + "of the full result";
 }
 
@@ -95,7 +95,7 @@ void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times)
                       {"shape", extents_json(result_dims_)},
                       {"type", type_text()},
                       {"range", {bank_->range().begin, bank_->range().end}}};
-    if (!end_known()) json["output"]["range"][1] = nullptr;
+    if (!is_end_known()) json["output"]["range"][1] = nullptr;
     if (!request_.output.empty()) json["output"]["file"] = request_.output;
     if (!request_.positions.empty()) json["output"]["positions"] = request_.positions;
 }

@@ -248,14 +248,14 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     for (const auto& [key, option, what] :
          {std::tuple{"na", "--na", "numerical aperture"},
           {"wavelength_um", "--wavelength", "wavelength of emission"}})
-        if (!parameters.contains(key) && needs(parameters, key))
+        if (!parameters.contains(key) && needs_parameter(parameters, key))
             throw InvalidArgument(message("no PSF was named for \"", image.path,
                                           "\", and none can be made without the ", what, "; give ",
                                           option, ", or name the PSF's file after the image"));
-    parameters["voxel_um"] = voxel_for(image.metadata, image.path, "add --voxel");
+    parameters["voxel_um"] = psf_voxel_for(image.metadata, image.path, "add --voxel");
     if (!parameters.contains("size")) parameters["size"] = {0, 0, 0};
     PsfOptions psf = psf_options_of(std::move(parameters), "the command line");
-    refuse_idle_layers(psf, request.typed);
+    refuse_unused_layers(psf, request.typed);
     return {std::move(psf), optics.line("the image's metadata"), std::move(optics.warnings)};
 }
 

@@ -35,7 +35,7 @@ class FileQueue {
           stop_(std::move(stop)),
           whole_(list.voxels),
           meter_(console.out(),
-                 request.run.dry_run ? ProgressMeter::Style::none : progress_style(console),
+                 request.run.dry_run ? ProgressMeter::LineStyle::none : progress_style(console),
                  list.voxels, steady_clock_s) {}
 
     const ImageRequest& request() const { return request_; }
@@ -87,7 +87,7 @@ class FileQueue {
         file.fail(error, many_.has_option);
         leave_out(file);
         if (file.status == FileStatus::failed)
-            print([&] { console_.about(file.image).error(file.reason); });
+            print([&] { console_.for_file(file.image).error(file.reason); });
     }
     /// Gives all files that are left in the queue the status of a failure.
     void fail_rest(const std::exception& error) {
@@ -179,7 +179,7 @@ class Worker {
 struct Worker::FileRun {
     FileRun(ListedFile& its_file, std::unique_ptr<ImageSteps> its_steps, const FileQueue& queue)
         : file(its_file),
-          console(queue.console().about(its_file.image)),
+          console(queue.console().for_file(its_file.image)),
           steps(std::move(its_steps)),
           run(*steps, queue.stop()) {}
 
@@ -188,7 +188,7 @@ struct Worker::FileRun {
     ListedFile& file;
     Console console;
     std::unique_ptr<ImageSteps> steps;
-    StagedRun run;
+    StepwiseRun run;
 };
 
 void Worker::carry_out(ListedFile& file) {
@@ -222,7 +222,7 @@ void Worker::carry_out(ListedFile& file) {
 std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
     auto file_run = std::make_unique<FileRun>(file, steps_factory_(file), queue_);
     const RunOptions& options = queue_.request().run;
-    StagedRun& run = file_run->run;
+    StepwiseRun& run = file_run->run;
     run.plan();
     if (queue_.resume() && !file.output.empty()) {
         std::vector<std::string> inputs = queue_.request().kernels();
@@ -322,7 +322,7 @@ void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
     const InterruptGuard interrupt;
     FileList list = list_files(request, many, truth, interrupt.stop());
     for (const ListedFile& file : list.files)
-        if (file.status == FileStatus::failed) console.about(file.image).error(file.reason);
+        if (file.status == FileStatus::failed) console.for_file(file.image).error(file.reason);
     if (!list.order.empty()) {
         FileQueue queue(request, many, list, console, interrupt.stop());
         run_workers(queue, list.order.size(), worker_factory);

@@ -82,8 +82,9 @@ std::string statistics_text(const PixelStatistics& statistics) {
                    "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
 }
 
-/// Whether `path` holds signals rather than an image: raw files, WAV, and arrays of one axis. False
-/// for what cannot be opened. Throws Unavailable for formats that this build does not have.
+/// Returns true if `path` holds signals rather than an image: raw files, WAV, and arrays of one
+/// axis. Returns false for files that cannot be opened. Throws Unavailable for formats that this
+/// build does not have.
 bool holds_signals(const std::string& path, const io::OpenSignalOptions& options) {
     const bool raw = options.raw_type || options.raw_signals || options.raw_header ||
                      options.raw_byte_order || io::stored_type_of_name(path);
@@ -94,7 +95,7 @@ bool holds_signals(const std::string& path, const io::OpenSignalOptions& options
     } catch (const Unavailable&) {
         throw;
     } catch (const Error&) {
-        // An image, or its reader says what is wrong.
+        // The file is an image, or the reader of images will report the error.
         return std::filesystem::path(path).extension() == ".wav";
     }
 }

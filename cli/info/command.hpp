@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Figures of pixels and samples that `convolume info --stats` prints.
+// Statistics of pixels and samples that `convolume info --stats` prints.
 
 #include <limits>
 
@@ -8,7 +8,7 @@
 
 namespace convolume::cli {
 
-/// Complex pixels count by magnitude; NaN are counted and left out.
+/// Statistics of all added images. Complex pixels count by magnitude; NaN are only counted.
 struct PixelStatistics {
     index_t count = 0;
     index_t nan_count = 0;

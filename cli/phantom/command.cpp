@@ -31,11 +31,11 @@ void PhantomSteps::plan(const ExecutionContext&) {
     output_ = metadata_of(request_);
 }
 
-Work PhantomSteps::work() const {
+WorkAmount PhantomSteps::work() const {
     return {static_cast<double>(element_count(output_.shape))};
 }
 
-/// Planes that are drawn at a time: about as much as is worth a call, and whole pieces of the file.
+/// Returns the number of planes to draw at a time: worth a call, and whole pieces of the file.
 index_t PhantomSteps::group_planes() const {
     const Shape3& shape = output_.shape;
     const index_t plane_bytes = checked_multiply(checked_multiply(shape.y, shape.x), index_t{4});
@@ -50,8 +50,8 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
     const index_t planes = group_planes();
     const Shape3 group{planes, shape.y, shape.x};
     const bool rounded = output_.type != PixelType::float32;
-    // One is drawn while the other is written. What is rounded is drawn apart.
-    Volume apart(rounded ? group : Shape3{}, PixelType::float32);
+    // One group of planes is drawn, first into `unrounded` if necessary, while another is written.
+    Volume unrounded(rounded ? group : Shape3{}, PixelType::float32);
     const index_t groups = ceil_div(shape.z, planes);
     std::vector<Volume> results;
     for (index_t slot = 0; slot < std::min<index_t>(groups, 2); ++slot)
@@ -65,7 +65,7 @@ void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
         throw_if_stopped(context);
         const Box3 part = part_of_group(number);
         Volume& result = results[static_cast<std::size_t>(number % 2)];
-        const ImageView drawn = subview(rounded ? apart.view() : result.view(), part);
+        const ImageView drawn = subview(rounded ? unrounded.view() : result.view(), part);
         phantom_->draw(number * planes, drawn, request_.threads);
         if (rounded)
             clamped += convert_pixels(ConstImageView(drawn), subview(result.view(), part),

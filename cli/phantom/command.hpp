@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume phantom`: its request, and its run: a specimen is drawn and written a few planes at a
-// time.
+// `convolume phantom`: its request, and its run, which draws and writes a few planes at a time.
 
 #include <memory>
 #include <optional>
@@ -19,7 +18,7 @@ namespace convolume::cli {
 struct PhantomRequest {
     PhantomOptions options;
     std::string output;
-    std::string objects;  ///< a JSON file with the list of objects; empty for none
+    std::string objects;  ///< JSON file for the list of objects; empty for none
     PixelType type = PixelType::float32;
     io::CreateOptions create{.software = software_name()};
     int threads = 0;
@@ -35,7 +34,7 @@ class PhantomSteps : public RunSteps {
     void open(const ExecutionContext&) override {}
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -50,7 +49,7 @@ class PhantomSteps : public RunSteps {
     std::optional<Phantom> phantom_;
     io::ImageMetadata output_;
     std::unique_ptr<io::ImageWriter> writer_;
-    index_t clamped_ = 0;  ///< values too large for integers
+    index_t clamped_ = 0;  ///< number of values that were too large for integers
 };
 
 }  // namespace convolume::cli

@@ -22,7 +22,7 @@ PixelType parse_phantom_type(const std::string& text) {
     return type;
 }
 
-/// Any whole number: the phantom knows how many objects it can have.
+/// Parses any whole number; the phantom checks how many objects it can have.
 std::optional<index_t> parse_count(std::string_view option, const std::string& text) {
     index_t count = 0;
     const char* const end = text.data() + text.size();

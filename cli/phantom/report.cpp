@@ -15,7 +15,7 @@ using nlohmann::ordered_json;
 
 namespace {
 
-void fill_facts(ordered_json& json, const PhantomRequest& request, const Phantom& phantom) {
+void fill_phantom_json(ordered_json& json, const PhantomRequest& request, const Phantom& phantom) {
     const PhantomOptions& options = request.options;
     json["kind"] = to_string(options.kind);
     json["seed"] = options.seed;
@@ -43,10 +43,11 @@ void PhantomSteps::report_result(const Console& console, const RunTimes& times) 
     report_output(console, request_.output, output_, request_.create.compression);
 }
 
-/// Facts and one object a line: text at once, since a tree of millions of objects would be large.
+/// Returns JSON with the options and one object a line. It is made as text, since a tree of
+/// millions of objects would be large.
 std::string PhantomSteps::objects_text() const {
     ordered_json facts = versioned_json();
-    fill_facts(facts, request_, *phantom_);
+    fill_phantom_json(facts, request_, *phantom_);
     std::string text = dump(facts);
     text.erase(text.find_last_not_of("}\n \t") + 1);
     text += ",\n  \"objects\": [";
@@ -67,7 +68,7 @@ std::string PhantomSteps::objects_text() const {
 }
 
 void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
-    fill_facts(json, request_, *phantom_);
+    fill_phantom_json(json, request_, *phantom_);
     if (times != nullptr) {
         json["clamped_high"] = clamped_;
         json["seconds"] = times->timeline.now_s();

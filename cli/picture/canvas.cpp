@@ -16,31 +16,31 @@ namespace {
 
 constexpr Color drawing_background{255, 255, 255};
 
-/// Pixels of a drawing's canvas for each unit.
+/// Number of canvas pixels for each unit of a drawing.
 constexpr int drawing_scale = 2;
 
 int pixels(double units) {
     return static_cast<int>(std::lround(units * drawing_scale));
 }
 
-std::string hex(Color color) {
+std::string svg_color(Color color) {
     char text[8];
     std::snprintf(text, sizeof text, "#%02x%02x%02x", color.red, color.green, color.blue);
     return text;
 }
 
-std::string number(double value) {
+std::string svg_number(double value) {
     return format_number(std::round(value * 100) / 100, 8);
 }
 
-// Seven rows from the top, five pixels each, the leftmost in bit 4.
-struct Entry {
+// A character and its pixels: seven rows from the top, five pixels each, the leftmost in bit 4.
+struct FontEntry {
     char32_t character;
     Glyph glyph;
 };
 
 // clang-format off
-constexpr Entry entries[] = {
+constexpr FontEntry font[] = {
     {U'!', {0x04, 0x04, 0x04, 0x04, 0x04, 0x00, 0x04}},
     {U'"', {0x0a, 0x0a, 0x0a, 0x00, 0x00, 0x00, 0x00}},
     {U'#', {0x0a, 0x0a, 0x1f, 0x0a, 0x1f, 0x0a, 0x0a}},
@@ -149,7 +149,7 @@ constexpr Glyph unknown_glyph{0x1f, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f};
 
 Glyph glyph_of(char32_t character) {
     if (character == U' ') return {};
-    for (const Entry& entry : entries)
+    for (const FontEntry& entry : font)
         if (entry.character == character) return entry.glyph;
     return unknown_glyph;
 }
@@ -237,8 +237,9 @@ std::string escaped_xml(std::string_view text) {
 }
 
 Drawing::Drawing(double width, double height, std::string_view title)
-    : svg_(message("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", number(width), ' ',
-                   number(height), "\" width=\"", number(width), "\" height=\"", number(height),
+    : svg_(message("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 ", svg_number(width),
+                   ' ', svg_number(height), "\" width=\"", svg_number(width), "\" height=\"",
+                   svg_number(height),
                    "\" font-family=\"sans-serif\" font-size=\"11\" role=\"img\">\n<title>",
                    escaped_xml(title), "</title>\n")),
       canvas_(pixels(width), pixels(height), drawing_background) {
@@ -252,14 +253,16 @@ void Drawing::fill_canvas(double x, double y, double width, double height, Color
 }
 
 void Drawing::rectangle(double x, double y, double width, double height, Color color) {
-    svg_ += message("<rect x=\"", number(x), "\" y=\"", number(y), "\" width=\"", number(width),
-                    "\" height=\"", number(height), "\" fill=\"", hex(color), "\"/>\n");
+    svg_ += message("<rect x=\"", svg_number(x), "\" y=\"", svg_number(y), "\" width=\"",
+                    svg_number(width), "\" height=\"", svg_number(height), "\" fill=\"",
+                    svg_color(color), "\"/>\n");
     fill_canvas(x, y, width, height, color);
 }
 
 void Drawing::line(double x0, double y0, double x1, double y1, Color color) {
-    svg_ += message("<line x1=\"", number(x0), "\" y1=\"", number(y0), "\" x2=\"", number(x1),
-                    "\" y2=\"", number(y1), "\" stroke=\"", hex(color), "\"/>\n");
+    svg_ += message("<line x1=\"", svg_number(x0), "\" y1=\"", svg_number(y0), "\" x2=\"",
+                    svg_number(x1), "\" y2=\"", svg_number(y1), "\" stroke=\"", svg_color(color),
+                    "\"/>\n");
     const double length = std::max(std::abs(x1 - x0), std::abs(y1 - y0)) * drawing_scale;
     const int steps = std::max(1, static_cast<int>(std::ceil(length)));
     for (int i = 0; i <= steps; ++i) {
@@ -269,20 +272,23 @@ void Drawing::line(double x0, double y0, double x1, double y1, Color color) {
     }
 }
 
-void Drawing::text(double x, double y, std::string_view utf8, Anchor anchor, Color color) {
-    const char* const place = anchor == Anchor::begin    ? "start"
-                              : anchor == Anchor::middle ? "middle"
-                                                         : "end";
-    svg_ += message("<text x=\"", number(x), "\" y=\"", number(y + 4), "\" text-anchor=\"", place,
-                    "\" fill=\"", hex(color), "\">", escaped_xml(utf8), "</text>\n");
+void Drawing::text(double x, double y, std::string_view utf8, TextAnchor anchor, Color color) {
+    const char* const place = anchor == TextAnchor::begin    ? "start"
+                              : anchor == TextAnchor::middle ? "middle"
+                                                             : "end";
+    svg_ += message("<text x=\"", svg_number(x), "\" y=\"", svg_number(y + 4), "\" text-anchor=\"",
+                    place, "\" fill=\"", svg_color(color), "\">", escaped_xml(utf8), "</text>\n");
     const int width = text_width(utf8, drawing_scale);
-    const int before = anchor == Anchor::begin ? 0 : anchor == Anchor::middle ? width / 2 : width;
+    const int before = anchor == TextAnchor::begin    ? 0
+                       : anchor == TextAnchor::middle ? width / 2
+                                                      : width;
     canvas_.text(pixels(x) - before, pixels(y - 3.5), utf8, color, drawing_scale);
 }
 
 void Drawing::dot(double x, double y, Color color, bool hollow) {
-    svg_ += message("<circle cx=\"", number(x), "\" cy=\"", number(y), "\" r=\"3\" fill=\"",
-                    hollow ? "#ffffff" : hex(color), "\" stroke=\"", hex(color), "\"/>\n");
+    svg_ +=
+        message("<circle cx=\"", svg_number(x), "\" cy=\"", svg_number(y), "\" r=\"3\" fill=\"",
+                hollow ? "#ffffff" : svg_color(color), "\" stroke=\"", svg_color(color), "\"/>\n");
     fill_canvas(x - 3, y - 3, 6, 6, color);
     if (hollow) fill_canvas(x - 1.5, y - 1.5, 3, 3, drawing_background);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small pictures: pixels, and drawings of shapes and text. Captions have a bitmap font of 5×7
-// pixels, so that no machine needs a font file.
+// Small pictures: canvases of pixels, and drawings of shapes and text. Captions use a bitmap font
+// of 5×7 pixels, so that no machine needs a font file.
 
 #include <array>
 #include <cstdint>
@@ -22,15 +22,16 @@ inline constexpr int glyph_width = 5;
 inline constexpr int glyph_height = 7;
 using Glyph = std::array<std::uint8_t, glyph_height>;
 
-/// An empty box for characters the font lacks.
+/// Returns the pixels of a character, or an empty box if the font does not have it.
 Glyph glyph_of(char32_t character);
 
-/// Malformed bytes give some character each; nothing is read beyond the text.
+/// Decodes UTF-8. Malformed bytes become arbitrary characters; nothing is read beyond the text.
 std::u32string decode_utf8(std::string_view text);
 
-/// Pixels that Canvas::text() takes across.
+/// Returns the width of Canvas::text() in pixels.
 int text_width(std::string_view utf8, int size);
 
+/// An array of colored pixels.
 class Canvas {
   public:
     Canvas(int width, int height, Color background);
@@ -39,13 +40,13 @@ class Canvas {
     int height() const { return height_; }
     Color at(int x, int y) const { return pixels_[offset(x, y)]; }
 
-    /// Points outside the canvas are left out, here and below.
+    /// Sets one pixel. This and the functions below ignore pixels outside the canvas.
     void set(int x, int y, Color color);
     void fill(int x, int y, int width, int height, Color color);
-    /// Text with its top left corner at (x, y), each font pixel `size` pixels wide.
+    /// Draws text with its top left corner at (x, y); each font pixel is `size` pixels wide.
     void text(int x, int y, std::string_view utf8, Color color, int size);
 
-    /// The picture as the bytes of a PNG file.
+    /// Returns the picture as the bytes of a PNG file.
     std::vector<char> png() const;
 
   private:
@@ -59,8 +60,8 @@ class Canvas {
     std::vector<Color> pixels_;
 };
 
-/// The point of a text that is placed.
-enum class Anchor { begin, middle, end };
+/// The point of a text that lies at the given x.
+enum class TextAnchor { begin, middle, end };
 
 /// Shapes and text that are drawn as SVG and on a canvas at once. Coordinates are units of which a
 /// character of text is about 6 wide and 8 high; y points down. The background is white.
@@ -70,12 +71,12 @@ class Drawing {
 
     void rectangle(double x, double y, double width, double height, Color color);
     void line(double x0, double y0, double x1, double y1, Color color);
-    /// In the middle of its height at y.
-    void text(double x, double y, std::string_view utf8, Anchor anchor, Color color);
-    /// `hollow`: white inside.
+    /// Draws text whose middle is at height y.
+    void text(double x, double y, std::string_view utf8, TextAnchor anchor, Color color);
+    /// Draws a dot; a hollow one is white inside.
     void dot(double x, double y, Color color, bool hollow);
 
-    /// The <svg> element.
+    /// Returns the drawing as an <svg> element.
     std::string svg() const { return svg_ + "</svg>\n"; }
     std::vector<char> png() const { return canvas_.png(); }
 
@@ -86,7 +87,7 @@ class Drawing {
     Canvas canvas_;
 };
 
-/// With &, <, > and quotes as entities.
+/// Returns the text with &, <, > and quotes as entities.
 std::string escaped_xml(std::string_view text);
 
 }  // namespace convolume::cli

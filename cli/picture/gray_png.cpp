@@ -25,14 +25,14 @@ namespace {
 
 constexpr index_t longest_png_side = 1000000;  // libpng's own limit
 
-struct Encoded {
+struct EncodedPng {
     std::vector<char> bytes;
     std::array<char, 100> error{};
 };
 
-// libpng leaves by longjmp, past which no destructor runs: the functions below own nothing.
+// libpng reports errors by longjmp, which runs no destructors. So the functions below own nothing.
 void on_error(png_structp png, png_const_charp text) {
-    auto& error = static_cast<Encoded*>(png_get_error_ptr(png))->error;
+    auto& error = static_cast<EncodedPng*>(png_get_error_ptr(png))->error;
     std::snprintf(error.data(), error.size(), "%s", text);
     png_longjmp(png, 1);
 }
@@ -42,7 +42,7 @@ void on_warning(png_structp, png_const_charp) {}
 void append(png_structp png, png_bytep data, std::size_t size) {
     bool refused = false;
     try {
-        auto& bytes = static_cast<Encoded*>(png_get_io_ptr(png))->bytes;
+        auto& bytes = static_cast<EncodedPng*>(png_get_io_ptr(png))->bytes;
         bytes.insert(bytes.end(), data, data + size);
     } catch (const std::exception&) {
         refused = true;
@@ -50,7 +50,7 @@ void append(png_structp png, png_bytep data, std::size_t size) {
     if (refused) png_error(png, "out of memory");
 }
 
-bool encode(const ConstImageView& plane, Encoded& encoded) {
+bool encode(const ConstImageView& plane, EncodedPng& encoded) {
     png_structp png =
         png_create_write_struct(PNG_LIBPNG_VER_STRING, &encoded, on_error, on_warning);
     if (png == nullptr) return false;
@@ -89,7 +89,7 @@ GrayLimits finite_range(const ConstImageView& plane) {
     return range.low <= range.high ? range : GrayLimits{0, 0};
 }
 
-Volume in_16_bits(const ConstImageView& plane, const GrayLimits& range) {
+Volume scaled_to_16_bits(const ConstImageView& plane, const GrayLimits& range) {
     Volume scaled(plane.shape, PixelType::uint16);
     auto* levels = scaled.elements<std::uint16_t>();
     const double step = range.high > range.low ? 65535 / (range.high - range.low) : 0;
@@ -98,7 +98,7 @@ Volume in_16_bits(const ConstImageView& plane, const GrayLimits& range) {
         const T* values = static_cast<const T*>(plane.data);
         for (index_t i = 0; i < element_count(plane.shape); ++i) {
             const double level = (real_or_magnitude(values[i]) - range.low) * step;
-            // NaN fails the first comparison.
+            // NaN fails this comparison and becomes 0.
             levels[i] = level > 0
                             ? static_cast<std::uint16_t>(std::lround(std::min(level, 65535.0)))
                             : std::uint16_t{0};
@@ -141,17 +141,17 @@ void GrayPng::write_box(index_t t, index_t c, const Box3& box, const ConstImageV
 
 void GrayPng::commit() {
     const ConstImageView plane = std::as_const(plane_).view();
-    const bool as_it_is = metadata_.type == PixelType::uint8 || metadata_.type == PixelType::uint16;
+    const bool unscaled = metadata_.type == PixelType::uint8 || metadata_.type == PixelType::uint16;
     Volume scaled;
-    if (as_it_is) {
+    if (unscaled) {
         limits_ = {0, metadata_.type == PixelType::uint8 ? 255.0 : 65535.0};
     } else {
         limits_ = finite_range(plane);
-        scaled = in_16_bits(plane, limits_);
+        scaled = scaled_to_16_bits(plane, limits_);
     }
-    Encoded encoded;
-    if (!encode(as_it_is ? plane : std::as_const(scaled).view(), encoded))
-        // The picture was checked: what is left is memory.
+    EncodedPng encoded;
+    if (!encode(unscaled ? plane : std::as_const(scaled).view(), encoded))
+        // The picture was checked before, so only memory can be missing.
         throw OutOfMemory(message("libpng could not make a picture of ", metadata_.shape.x, "×",
                                   metadata_.shape.y, " pixels: ", encoded.error.data()));
     io::write_whole_file(path_, encoded.bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A plane of an image as a gray PNG picture whose pixels are the values.
+// Writes a plane of an image as a gray PNG picture whose pixels are the values.
 
 #include <string>
 
@@ -10,14 +10,14 @@
 
 namespace convolume::cli {
 
-/// Whether the name ends in .png, in any case.
+/// Returns true if the name ends in .png, in upper or lower case.
 bool is_png(const std::string& path);
 
-/// Throws InvalidArgument where `image` is not one plane, or larger than PNG files can be.
+/// Throws InvalidArgument if `image` is not one plane, or is larger than PNG files can be.
 void check_fits_png(const std::string& path, const io::ImageMetadata& image);
 
-/// Takes the plane in memory. uint8 and uint16 are written as they are. Of other types the least
-/// finite value becomes 0 and the largest 65535; NaN becomes 0.
+/// Writer that keeps the plane in memory until commit(). uint8 and uint16 are written unchanged. In
+/// other types the least finite value becomes 0 and the largest 65535; NaN becomes 0.
 class GrayPng : public io::ImageWriter {
   public:
     GrayPng(std::string path, const io::ImageMetadata& image);
@@ -26,7 +26,7 @@ class GrayPng : public io::ImageWriter {
     void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override;
     void commit() override;
 
-    /// After commit(): the values that are drawn black and white.
+    /// Returns, after commit(), a text with the values that are drawn black and white.
     std::string gray_text() const;
 
   protected:

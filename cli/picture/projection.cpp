@@ -9,24 +9,24 @@ namespace convolume::cli {
 
 namespace {
 
-// The value of pixels without any number; drawn black.
-constexpr float lowest = std::numeric_limits<float>::lowest();
+// The value of pixels along whose line there is no number; drawn black.
+constexpr float no_value = std::numeric_limits<float>::lowest();
 
-// How one sample of a resampled axis is made of source samples.
-struct Taps {
+// The source samples, and their weights, of one sample of a resampled axis.
+struct ResamplingTaps {
     index_t begin = 0;
     std::vector<double> weights;
 };
 
-std::vector<Taps> triangle_taps(index_t source, index_t target) {
+std::vector<ResamplingTaps> triangle_taps(index_t source, index_t target) {
     const double step = static_cast<double>(source) / static_cast<double>(target);
     const double reach = std::max(1.0, step);
-    std::vector<Taps> all(static_cast<std::size_t>(target));
+    std::vector<ResamplingTaps> all(static_cast<std::size_t>(target));
     for (index_t i = 0; i < target; ++i) {
         const double center = (static_cast<double>(i) + 0.5) * step - 0.5;
         const auto begin = static_cast<index_t>(std::ceil(center - reach));
         const auto end = static_cast<index_t>(std::floor(center + reach)) + 1;
-        Taps& taps = all[static_cast<std::size_t>(i)];
+        ResamplingTaps& taps = all[static_cast<std::size_t>(i)];
         taps.begin = std::max<index_t>(begin, 0);
         double sum = 0;
         for (index_t s = taps.begin; s < std::min(end, source); ++s) {
@@ -40,12 +40,12 @@ std::vector<Taps> triangle_taps(index_t source, index_t target) {
     return all;
 }
 
-Plane resample_columns(const Plane& plane, index_t columns) {
-    const std::vector<Taps> all = triangle_taps(plane.columns, columns);
-    Plane result(plane.rows, columns, 0);
+FloatPlane resample_columns(const FloatPlane& plane, index_t columns) {
+    const std::vector<ResamplingTaps> all = triangle_taps(plane.columns, columns);
+    FloatPlane result(plane.rows, columns, 0);
     for (index_t row = 0; row < plane.rows; ++row)
         for (index_t column = 0; column < columns; ++column) {
-            const Taps& taps = all[static_cast<std::size_t>(column)];
+            const ResamplingTaps& taps = all[static_cast<std::size_t>(column)];
             double sum = 0;
             for (std::size_t k = 0; k < taps.weights.size(); ++k)
                 sum += taps.weights[k] * plane.at(row, taps.begin + static_cast<index_t>(k));
@@ -54,8 +54,8 @@ Plane resample_columns(const Plane& plane, index_t columns) {
     return result;
 }
 
-Plane transpose(const Plane& plane) {
-    Plane result(plane.columns, plane.rows, 0);
+FloatPlane transpose(const FloatPlane& plane) {
+    FloatPlane result(plane.columns, plane.rows, 0);
     for (index_t row = 0; row < plane.rows; ++row)
         for (index_t column = 0; column < plane.columns; ++column)
             result.at(column, row) = plane.at(row, column);
@@ -64,15 +64,15 @@ Plane transpose(const Plane& plane) {
 
 }  // namespace
 
-Plane::Plane(index_t row_count, index_t column_count, float value)
+FloatPlane::FloatPlane(index_t row_count, index_t column_count, float value)
     : rows(row_count),
       columns(column_count),
       values(static_cast<std::size_t>(checked_multiply(row_count, column_count)), value) {}
 
 OrthogonalViews::OrthogonalViews(const Shape3& shape)
-    : along_z(shape.y, shape.x, lowest),
-      along_y(shape.z, shape.x, lowest),
-      along_x(shape.y, shape.z, lowest) {}
+    : along_z(shape.y, shape.x, no_value),
+      along_y(shape.z, shape.x, no_value),
+      along_x(shape.y, shape.z, no_value) {}
 
 void Projections::add(const ConstImageView& planes, index_t z_begin) {
     const Shape3 shape = planes.shape;
@@ -116,22 +116,22 @@ void MiddleSlices::add(const ConstImageView& planes, index_t z_begin) {
     });
 }
 
-void take_logarithm(OrthogonalViews& views) {
-    for (Plane* plane : {&views.along_z, &views.along_y, &views.along_x})
+void replace_by_logarithm(OrthogonalViews& views) {
+    for (FloatPlane* plane : {&views.along_z, &views.along_y, &views.along_x})
         for (float& value : plane->values)
-            // Not the lowest float, which would spread over its neighbors in a resampling.
+            // The lowest float would spread over its neighbors when the plane is resampled.
             value = value > 0 ? std::log10(value) : -38.0F;
 }
 
-Plane resample(const Plane& plane, index_t rows, index_t columns) {
-    const Plane across = resample_columns(plane, columns);
+FloatPlane resample(const FloatPlane& plane, index_t rows, index_t columns) {
+    const FloatPlane across = resample_columns(plane, columns);
     return transpose(resample_columns(transpose(across), rows));
 }
 
-GrayLimits percentile_limits(const Plane& plane, double low_percent, double high_percent) {
+GrayLimits percentile_limits(const FloatPlane& plane, double low_percent, double high_percent) {
     std::vector<float> values;
     for (const float value : plane.values)
-        if (std::isfinite(value) && value > lowest) values.push_back(value);
+        if (std::isfinite(value) && value > no_value) values.push_back(value);
     if (values.empty()) return {0, 1};
     const auto percentile = [&values](double percent) {
         const double last = static_cast<double>(values.size() - 1);

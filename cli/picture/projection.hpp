@@ -10,13 +10,13 @@
 
 namespace convolume::cli {
 
-/// A 2D array in C order.
-struct Plane {
+/// A 2D array of values in C order.
+struct FloatPlane {
     index_t rows = 0;
     index_t columns = 0;
     std::vector<float> values;
 
-    Plane(index_t row_count, index_t column_count, float value);
+    FloatPlane(index_t row_count, index_t column_count, float value);
     float& at(index_t row, index_t column) {
         return values[static_cast<std::size_t>(row * columns + column)];
     }
@@ -25,17 +25,17 @@ struct Plane {
     }
 };
 
-/// One plane along each axis; complex values count by magnitude.
+/// One plane for the view along each axis; complex values count by magnitude.
 struct OrthogonalViews {
-    Plane along_z;  ///< rows y, columns x
-    Plane along_y;  ///< rows z, columns x
-    Plane along_x;  ///< rows y, columns z
+    FloatPlane along_z;  ///< rows y, columns x
+    FloatPlane along_y;  ///< rows z, columns x
+    FloatPlane along_x;  ///< rows y, columns z
 
-    /// Starts without a value; a stack is then added some planes at a time.
+    /// Makes views without values. A stack is then added some planes at a time.
     explicit OrthogonalViews(const Shape3& shape);
 };
 
-/// The largest value along each axis; NaN is passed over.
+/// The largest value along each axis; NaN is ignored.
 struct Projections : OrthogonalViews {
     using OrthogonalViews::OrthogonalViews;
     void add(const ConstImageView& planes, index_t z_begin);
@@ -47,20 +47,22 @@ struct MiddleSlices : OrthogonalViews {
     void add(const ConstImageView& planes, index_t z_begin);
 };
 
-/// Every value's decimal logarithm; what is not above 0 becomes as dark as can be.
-void take_logarithm(OrthogonalViews& views);
+/// Replaces every value by its decimal logarithm. Values that are not above 0 become black.
+void replace_by_logarithm(OrthogonalViews& views);
 
-/// Linear interpolation where a side grows, means weighted by distance where it shrinks.
-Plane resample(const Plane& plane, index_t rows, index_t columns);
+/// Resamples a plane: interpolates linearly along a side that grows, and computes means weighted by
+/// distance along a side that shrinks.
+FloatPlane resample(const FloatPlane& plane, index_t rows, index_t columns);
 
+/// The values that are drawn black and white.
 struct GrayLimits {
-    double low;   ///< drawn black
-    double high;  ///< drawn white, above `low`
+    double low;   ///< value drawn black
+    double high;  ///< value drawn white, above `low`
 };
-/// The values below which `low` and `high` per cent of the plane's finite values lie.
-GrayLimits percentile_limits(const Plane& plane, double low_percent, double high_percent);
+/// Returns two percentiles of the plane's finite values.
+GrayLimits percentile_limits(const FloatPlane& plane, double low_percent, double high_percent);
 
-/// A pixel as one real number: complex pixels by their magnitude.
+/// Returns a pixel as one real number; for a complex pixel, its magnitude.
 template <class T>
 double real_or_magnitude(T value) {
     return static_cast<double>(value);

@@ -30,8 +30,8 @@ constexpr std::array<NamedColor, 9> named_colors{{{"red", red},
                                                   {"white", white},
                                                   {"gray", white}}};
 
-// Parts of names, in lower case and without spaces. The first that a name contains decides, so that
-// "irfp" stands before "rfp" and "cy5" before numbers.
+// Colors by parts of channel names, in lower case and without spaces. The first part that a name
+// contains decides. So "irfp" is before "rfp", and "cy5" before numbers.
 // clang-format off
 constexpr NamedColor usual_colors[] = {
     {"farred", magenta}, {"irfp", magenta}, {"cy5", magenta}, {"cy7", magenta}, {"draq5", magenta},
@@ -45,14 +45,14 @@ constexpr NamedColor usual_colors[] = {
     {"tritc", orange}, {"cy3", orange}, {"rhodamine", orange}, {"tomato", orange}, {"dsred", orange},
     {"rfp", red},
     {"brightfield", white}, {"transmitted", white}, {"phasecontrast", white}};
-// Words that stand within other words: only at the beginning of a name.
-constexpr NamedColor first_words[] = {
+// Words that also occur within other words, and so count only at the beginning of a name.
+constexpr NamedColor leading_words[] = {
     {"dic", white}, {"blue", blue}, {"cyan", cyan}, {"green", green}, {"yellow", yellow},
     {"orange", orange}, {"magenta", magenta}, {"red", red}};
 // clang-format on
 
-// Colors of channels without a color or a known name.
-constexpr std::array<Color, 7> free_colors{cyan, magenta, yellow, green, red, blue, white};
+// Colors for channels without a color in the file and without a known name.
+constexpr std::array<Color, 7> fallback_colors{cyan, magenta, yellow, green, red, blue, white};
 
 std::string normalized(std::string_view name) {
     std::string text;
@@ -62,8 +62,8 @@ std::string normalized(std::string_view name) {
     return text;
 }
 
-/// A dye's number, as in "Alexa Fluor 488" or "ATTO 647N", or a laser's: the wavelength in nm at
-/// which it is excited.
+/// Returns the color for the number of a dye or laser in a name, such as "Alexa Fluor 488" or "ATTO
+/// 647N". The number is the wavelength of excitation in nm.
 std::optional<Color> color_of_excitation(std::string_view name) {
     for (std::size_t i = 0; i < name.size(); ++i) {
         std::size_t end = i;
@@ -103,8 +103,7 @@ ChannelColor parse_channel_color(std::string_view option, const std::string& tex
                                   "none, or six hexadecimal digits such as ff8000"));
 }
 
-/// The color in the file, if it is useful: black is invisible, and several white channels look
-/// alike.
+/// Returns the color in the file, unless it is black or several channels are white.
 std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
     constexpr std::uint32_t all_white = 0xffffff;
     const auto& colors = image.channel_colors;
@@ -140,7 +139,7 @@ std::optional<Color> color_of_name(std::string_view channel_name) {
     const std::string name = normalized(channel_name);
     for (const NamedColor& usual : usual_colors)
         if (name.find(usual.name) != std::string::npos) return usual.color;
-    for (const NamedColor& word : first_words)
+    for (const NamedColor& word : leading_words)
         if (name.starts_with(word.name)) return word.color;
     return color_of_excitation(name);
 }
@@ -157,11 +156,11 @@ std::vector<Color> colors_of_channels(const io::ImageMetadata& image) {
     std::vector<Color> colors;
     for (std::size_t c = 0; c < channels; ++c) {
         if (!known[c]) {
-            const auto unused =
-                std::find_if(free_colors.begin(), free_colors.end(), [&known](const Color& color) {
+            const auto unused = std::find_if(
+                fallback_colors.begin(), fallback_colors.end(), [&known](const Color& color) {
                     return std::find(known.begin(), known.end(), color) == known.end();
                 });
-            known[c] = unused != free_colors.end() ? *unused : white;
+            known[c] = unused != fallback_colors.end() ? *unused : white;
         }
         colors.push_back(*known[c]);
     }

@@ -15,18 +15,17 @@ namespace convolume::cli {
 /// A color, or nothing for a channel that is left out.
 using ChannelColor = std::optional<Color>;
 
-/// "green,none,ff8000": names of colors, "none", or six hexadecimal digits. Throws InvalidArgument.
+/// Parses colors such as "green,none,ff8000". Throws InvalidArgument that lists the names.
 std::vector<ChannelColor> parse_channel_colors(std::string_view option, const std::string& text);
 
-/// The name of a color, or six hexadecimal digits.
+/// Returns the name of a color, or six hexadecimal digits.
 std::string text_of(Color color);
 
-/// The color that light of a fluorophore or a channel of that name is usually shown in; nothing for
-/// names that say nothing.
+/// Returns the usual color of a fluorophore or channel of that name; nothing for unknown names.
 std::optional<Color> color_of_name(std::string_view channel_name);
 
-/// One for each channel of an image of several: that of the file, else of the channel's name, else
-/// the first of cyan, magenta, yellow and further ones that no other channel has.
+/// Returns a color for each channel of an image: the color in the file, else that of the channel's
+/// name. Otherwise it is the first of cyan, magenta, yellow, … that no other channel has.
 std::vector<Color> colors_of_channels(const io::ImageMetadata& image);
 
 }  // namespace convolume::cli

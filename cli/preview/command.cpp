@@ -27,8 +27,8 @@ void check_number(const char* option, index_t asked, index_t available, const st
                                       available - 1));
 }
 
-// Distances of samples; where only z is unknown it is taken to be that of x.
-void take_steps(const io::ImageMetadata& metadata, PreviewStack& stack) {
+// Sets the distances of samples. If only the one along z is unknown, it becomes the one along x.
+void set_sample_distances(const io::ImageMetadata& metadata, PreviewStack& stack) {
     const auto& size = metadata.voxel_size_um;
     if (!size[1] || !size[2] || !(*size[1] > 0) || !(*size[2] > 0)) return;
     const double z = size[0] && *size[0] > 0 ? *size[0] : *size[2];
@@ -46,17 +46,17 @@ OrthogonalViews views_of(io::ImageReader& reader, index_t frame, index_t channel
 }
 
 GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
-    take_logarithm(views);
+    replace_by_logarithm(views);
     double high = percentile_limits(views.along_z, 0, 100).high;
-    for (const Plane* plane : {&views.along_y, &views.along_x})
+    for (const FloatPlane* plane : {&views.along_y, &views.along_x})
         high = std::max(high, percentile_limits(*plane, 0, 100).high);
     return {high - decades, high};
 }
 
 constexpr Color gray_scale{255, 255, 255};
 
-// As many as can be told apart.
-constexpr index_t most_merged = 7;
+// Largest number of channels whose colors can be told apart.
+constexpr index_t max_merged_channels = 7;
 
 struct ChosenChannel {
     index_t number;
@@ -74,7 +74,7 @@ std::vector<ChosenChannel> chosen_channels(const io::ImageMetadata& image, const
         check_number("--channel", *request.channel, image.channels, path);
         return {{*request.channel, gray_scale}};
     }
-    if (given == 0 && (image.channels == 1 || image.channels > most_merged))
+    if (given == 0 && (image.channels == 1 || image.channels > max_merged_channels))
         return {{0, gray_scale}};
     const std::vector<Color> usual = colors_of_channels(image);
     std::vector<ChosenChannel> chosen;
@@ -117,12 +117,12 @@ PreviewStack load(const Console& console, const std::string& role, const std::st
                 : request.limits.value_or(percentile_limits(channel.views.along_z, 1, 99.9));
         stack.channels.push_back(std::move(channel));
     }
-    take_steps(metadata, stack);
+    set_sample_distances(metadata, stack);
     stack.logarithmic = request.decades.has_value();
     return stack;
 }
 
-// Rings and flanks of a PSF show only on a logarithmic scale.
+// Loads the PSF for a logarithmic scale, on which its rings and flanks are visible.
 PreviewStack load_psf(const Console& console, const PreviewRequest& request) {
     PreviewRequest of_psf = request;
     of_psf.channel = of_psf.frame = 0;

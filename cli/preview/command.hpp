@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume preview` from the request to the picture: stacks side by side, three views each,
-// aligned as in an orthogonal view (z,y to the right of x,y and x,z below it), every panel to
-// scale.
+// `convolume preview` from the request to the picture. Stacks are drawn side by side and to scale,
+// with three views each: z,y to the right of x,y, and x,z below.
 
 #include <array>
 #include <optional>
@@ -15,34 +14,35 @@
 
 namespace convolume::cli {
 
-/// A channel of the picture, drawn in `color` where its values are at the upper limit.
+/// A channel of the picture. Values at the upper limit are drawn in `color`.
 struct PreviewChannel {
     OrthogonalViews views;
     GrayLimits limits{0, 1};
     Color color{255, 255, 255};
-    std::string name{};  ///< beside its ramp; of several channels
+    std::string name{};  ///< shown beside the ramp if there are several channels
 };
 
+/// A stack of the picture.
 struct PreviewStack {
     std::string title;
     std::array<std::string, 2> captions;   ///< lines below the title
-    std::vector<PreviewChannel> channels;  ///< one at least, of the same extents
+    std::vector<PreviewChannel> channels;  ///< at least one; all have the same extents
     std::array<double, 3> step{1, 1, 1};   ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";
     bool logarithmic = false;  ///< views and limits are decimal logarithms
-    bool own_zoom = false;     ///< enlarged to the height of the others
+    bool own_zoom = false;     ///< enlarged to the height of the other stacks
 };
 
 struct PreviewStyle {
-    /// Picture pixels for the smallest sample distance; 0: chosen for a picture of medium size.
+    /// Picture pixels per smallest sample distance; 0: chosen for a picture of medium size.
     double zoom = 0;
     double gamma = 1;
 };
 
-/// Throws InvalidArgument when the picture would have a side beyond 16384 pixels.
+/// Draws the picture. Throws InvalidArgument if a side would be longer than 16384 pixels.
 Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle& style);
 
-/// The largest of 1, 2, 5 × 10^k that is at most `length`.
+/// Returns the largest number of the form 1, 2 or 5 × 10^k that is at most `length`.
 double round_length(double length);
 
 struct PreviewRequest {
@@ -50,13 +50,13 @@ struct PreviewRequest {
     std::string after;
     std::string psf;
     std::string output;
-    std::optional<index_t> channel;    ///< drawn alone, gray
-    std::vector<ChannelColor> colors;  ///< of the first channels; further ones are chosen
+    std::optional<index_t> channel;    ///< the only channel to draw, in gray
+    std::vector<ChannelColor> colors;  ///< colors of the first channels; others are automatic
     index_t frame = 0;
     PreviewStyle style;
     std::optional<GrayLimits> limits;
     bool slices = false;
-    std::optional<double> decades;  ///< of a logarithmic scale
+    std::optional<double> decades;  ///< range of a logarithmic scale; nothing: linear
     bool overwrite = false;
     bool quiet = false;
 };

@@ -30,7 +30,7 @@ GrayLimits parse_limits(std::string_view option, const std::string& text) {
                                   "\"; correct it"));
 }
 
-// Another extension would name a format that the file does not have.
+// Refuses other extensions, which would name a format that the file does not have.
 void check_is_png(const std::string& output) {
     if (!is_png(output))
         throw InvalidArgument(message("pictures are written as PNG, and \"", output,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture of `convolume preview`.
+// Draws the picture of `convolume preview`.
 
 #include <algorithm>
 #include <cmath>
@@ -17,23 +17,23 @@ constexpr Color background{16, 18, 22};
 constexpr Color bright{236, 239, 244};
 constexpr Color dim{138, 146, 160};
 constexpr int picture_margin = 28;
-constexpr int gap = 6;
+constexpr int panel_gap = 6;
 constexpr int column_gap = 40;
 constexpr int text_size = 2;
 constexpr int text_height = glyph_height * text_size;
-constexpr int line = text_height + 8;
+constexpr int line_height = text_height + 8;
 constexpr int ramp_height = 10;
 constexpr int least_column = 400;
 constexpr double default_side = 900;
 constexpr double largest_side = 16384;
 
-// Pixels of one stack's panels.
-struct Panels {
+// Sizes of one stack's panels in pixels.
+struct PanelSizes {
     int x;
     int y;
     int z;
-    int width() const { return x + gap + z; }
-    int height() const { return y + gap + z; }
+    int width() const { return x + panel_gap + z; }
+    int height() const { return y + panel_gap + z; }
     int column() const { return std::max(width(), least_column); }
 };
 
@@ -41,42 +41,42 @@ double smallest_step(const PreviewStack& stack) {
     return *std::min_element(stack.step.begin(), stack.step.end());
 }
 
-// Sides of a stack in its smallest step: z, y, x.
-std::array<double, 3> sides(const PreviewStack& stack) {
-    const Plane& yx = stack.channels.front().views.along_z;
-    const Plane& zx = stack.channels.front().views.along_y;
+// Returns the extents of a stack along z, y and x, in units of its smallest sample distance.
+std::array<double, 3> relative_extents(const PreviewStack& stack) {
+    const FloatPlane& yx = stack.channels.front().views.along_z;
+    const FloatPlane& zx = stack.channels.front().views.along_y;
     const double smallest = smallest_step(stack);
     return {static_cast<double>(zx.rows) * stack.step[0] / smallest,
             static_cast<double>(yx.rows) * stack.step[1] / smallest,
             static_cast<double>(yx.columns) * stack.step[2] / smallest};
 }
 
-double whole_halves(double zoom) {
+double rounded_zoom(double zoom) {
     return zoom > 1 ? std::floor(zoom * 2) / 2 : zoom;
 }
 
-// Picture pixels for the smallest step of each stack.
+// Returns the picture pixels for the smallest sample distance of each stack.
 std::vector<double> default_zooms(const std::vector<PreviewStack>& stacks, double asked) {
     double largest = 1, highest = 1;
     for (const PreviewStack& stack : stacks) {
         if (stack.own_zoom) continue;
-        const auto [z, y, x] = sides(stack);
+        const auto [z, y, x] = relative_extents(stack);
         largest = std::max({largest, x + z, y + z});
         highest = std::max(highest, y + z);
     }
     const double side = default_side / std::max(1.0, static_cast<double>(stacks.size()) / 2);
-    const double shared = asked > 0 ? asked : whole_halves(std::min(side / largest, 8.0));
+    const double shared = asked > 0 ? asked : rounded_zoom(std::min(side / largest, 8.0));
     std::vector<double> zooms;
     for (const PreviewStack& stack : stacks) {
-        const auto [z, y, x] = sides(stack);
-        const double own = whole_halves(std::min(shared * highest / (y + z), 16.0));
+        const auto [z, y, x] = relative_extents(stack);
+        const double own = rounded_zoom(std::min(shared * highest / (y + z), 16.0));
         zooms.push_back(stack.own_zoom && asked == 0 ? own : shared);
     }
     return zooms;
 }
 
-Panels panels_of(const PreviewStack& stack, double zoom) {
-    const auto [z, y, x] = sides(stack);
+PanelSizes panels_of(const PreviewStack& stack, double zoom) {
+    const auto [z, y, x] = relative_extents(stack);
     for (const double side : {z, y, x})
         if (side * zoom > largest_side / 2)
             throw InvalidArgument(message("a picture with a panel of ", format_number(side * zoom),
@@ -87,44 +87,44 @@ Panels panels_of(const PreviewStack& stack, double zoom) {
     return {pixels(x), pixels(y), pixels(z)};
 }
 
-/// From 0 to 1.
-double level_of(double value, const GrayLimits& limits, double gamma) {
+/// Returns the brightness of a value, from 0 to 1.
+double brightness(double value, const GrayLimits& limits, double gamma) {
     const double fraction = (value - limits.low) / (limits.high - limits.low);
     if (!(fraction > 0)) return 0;
     return std::pow(std::min(fraction, 1.0), gamma);
 }
 
-/// `color` as a light of `level` on top of what is there.
-Color added(Color there, Color color, double level) {
+/// Returns the color `there` with the light of `color`, times `level`, added.
+Color add_light(Color there, Color color, double level) {
     const auto sum = [level](std::uint8_t a, std::uint8_t b) {
         return static_cast<std::uint8_t>(std::min<long>(a + std::lround(level * b), 255));
     };
     return {sum(there.red, color.red), sum(there.green, color.green), sum(there.blue, color.blue)};
 }
 
-// A rectangle of the picture.
-struct Area {
+// A rectangle of the picture, in pixels.
+struct PixelArea {
     int left;
     int top;
     int width;
     int height;
 };
 
-void draw_plane(Canvas& canvas, const Area& area, const PreviewStack& stack,
-                Plane OrthogonalViews::*view, double gamma) {
+void draw_plane(Canvas& canvas, const PixelArea& area, const PreviewStack& stack,
+                FloatPlane OrthogonalViews::*view, double gamma) {
     canvas.fill(area.left, area.top, area.width, area.height, {0, 0, 0});
     for (const PreviewChannel& channel : stack.channels) {
-        const Plane pixels = resample(channel.views.*view, area.height, area.width);
+        const FloatPlane pixels = resample(channel.views.*view, area.height, area.width);
         for (int y = 0; y < area.height; ++y)
             for (int x = 0; x < area.width; ++x)
                 canvas.set(area.left + x, area.top + y,
-                           added(canvas.at(area.left + x, area.top + y), channel.color,
-                                 level_of(pixels.at(y, x), channel.limits, gamma)));
+                           add_light(canvas.at(area.left + x, area.top + y), channel.color,
+                                     brightness(pixels.at(y, x), channel.limits, gamma)));
     }
 }
 
-// Darkens what is below a label, so that it can be read on any image.
-void shade(Canvas& canvas, const Area& area) {
+// Darkens the picture below a label, so that the label can be read on any image.
+void shade(Canvas& canvas, const PixelArea& area) {
     for (int y = std::max(area.top, 0); y < std::min(area.top + area.height, canvas.height()); ++y)
         for (int x = std::max(area.left, 0); x < std::min(area.left + area.width, canvas.width());
              ++x) {
@@ -134,7 +134,7 @@ void shade(Canvas& canvas, const Area& area) {
         }
 }
 
-void draw_label(Canvas& canvas, const Area& area, const char* text) {
+void draw_label(Canvas& canvas, const PixelArea& area, const char* text) {
     const int needed = text_width(text, text_size) + 8;
     if (needed > area.width || text_height + 8 > area.height) return;
     shade(canvas, {area.left, area.top, needed, text_height + 8});
@@ -164,7 +164,7 @@ std::string shortened(const std::string& text, int width) {
     return "…" + text.substr(text.size() - std::min(room - 1, text.size()));
 }
 
-// A ramp between its limits, behind the name of its channel.
+// Draws the name of a channel, and a color ramp between its limits.
 void draw_ramp(Canvas& canvas, int left, int top, int width, const PreviewChannel& channel,
                bool logarithmic, double gamma) {
     const auto number = [logarithmic](double value) {
@@ -187,23 +187,24 @@ void draw_ramp(Canvas& canvas, int left, int top, int width, const PreviewChanne
     const int y = top + (text_height - ramp_height) / 2;
     for (int x = 0; x < ramp; ++x)
         canvas.fill(left + x, y, 1, ramp_height,
-                    added({0, 0, 0}, channel.color, level_of(x, {0, ramp - 1}, gamma)));
+                    add_light({0, 0, 0}, channel.color, brightness(x, {0, ramp - 1}, gamma)));
     canvas.text(left + ramp + 12, top, high, dim, text_size);
 }
 
 void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom,
                 const PreviewStyle& style, int ramp_top) {
-    const Panels panels = panels_of(stack, zoom);
+    const PanelSizes panels = panels_of(stack, zoom);
     int top = picture_margin;
     canvas.text(left, top, shortened(stack.title, panels.column()), bright, text_size);
     for (const std::string& caption : stack.captions) {
-        top += line;
+        top += line_height;
         canvas.text(left, top, shortened(caption, panels.column()), dim, text_size);
     }
-    top += line + 4;
-    const int right = left + panels.x + gap;
-    const int below = top + panels.y + gap;
-    const auto panel = [&](const Area& area, Plane OrthogonalViews::*view, const char* axes) {
+    top += line_height + 4;
+    const int right = left + panels.x + panel_gap;
+    const int below = top + panels.y + panel_gap;
+    const auto panel = [&](const PixelArea& area, FloatPlane OrthogonalViews::*view,
+                           const char* axes) {
         draw_plane(canvas, area, stack, view, style.gamma);
         draw_label(canvas, area, axes);
     };
@@ -213,7 +214,7 @@ void draw_stack(Canvas& canvas, int left, const PreviewStack& stack, double zoom
     draw_scale_bar(canvas, stack, zoom, left + panels.x, top + panels.y, panels.x);
     for (const PreviewChannel& channel : stack.channels) {
         draw_ramp(canvas, left, ramp_top, panels.column(), channel, stack.logarithmic, style.gamma);
-        ramp_top += line;
+        ramp_top += line_height;
     }
 }
 
@@ -232,13 +233,14 @@ Canvas draw_preview(const std::vector<PreviewStack>& stacks, const PreviewStyle&
     int height = 0;
     int ramps = 1;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
-        const Panels panels = panels_of(stacks[i], zooms[i]);
+        const PanelSizes panels = panels_of(stacks[i], zooms[i]);
         width += panels.column() + column_gap;
         height = std::max(height, panels.height());
         ramps = std::max(ramps, static_cast<int>(stacks[i].channels.size()));
     }
-    const int ramp_top = picture_margin + 3 * line + 4 + height + 14;
-    Canvas canvas(width, ramp_top + (ramps - 1) * line + text_height + picture_margin, background);
+    const int ramp_top = picture_margin + 3 * line_height + 4 + height + 14;
+    Canvas canvas(width, ramp_top + (ramps - 1) * line_height + text_height + picture_margin,
+                  background);
     int left = picture_margin;
     for (std::size_t i = 0; i < stacks.size(); ++i) {
         draw_stack(canvas, left, stacks[i], zooms[i], style, ramp_top);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume process` is a part of the Python package: this runs its program, convolume-process.
+// Runs `convolume process`, which is the program convolume-process of the Python package.
 
 #include <CLI/CLI.hpp>
 
@@ -11,7 +11,7 @@ void add_process_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "process",
         "Convolves or deconvolves images larger than a machine, block by block, into OME-Zarr");
-    // All that follows is for the other program, --help too.
+    // All arguments, --help too, are passed to the other program.
     command->set_help_flag();
     command->prefix_command();
     command->callback([command, &action] {

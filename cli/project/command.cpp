@@ -11,10 +11,10 @@ namespace convolume::cli {
 
 namespace {
 
-// 64 MiB of sums.
+// Samples of a box: their sums take 64 MiB.
 constexpr index_t box_samples = index_t{8} << 20;
 
-/// Whole rows; whole planes where they fit, else whole rows of pieces.
+/// Returns the extents of boxes to read: whole planes, or else rows, in whole pieces of the file.
 Shape3 box_of(const StackFormat& image) {
     const Shape3& shape = image.shape;
     const auto pieces = [](index_t samples, index_t piece, index_t extent) {
@@ -29,8 +29,8 @@ Shape3 box_of(const StackFormat& image) {
     return {planes, pieces(rows_each, std::min(image.piece.y, rows_each), shape.y), shape.x};
 }
 
-/// The metadata of the projection of `image`.
-io::ImageMetadata projected(const io::ImageMetadata& image, int axis, ProjectBy by) {
+/// Returns the metadata of the projection of `image`.
+io::ImageMetadata projected_metadata(const io::ImageMetadata& image, int axis, ProjectionKind by) {
     io::ImageMetadata result = image;
     result.shape = without_axis(image.shape, axis);
     result.type = projected_type(by, image.type);
@@ -42,15 +42,15 @@ io::ImageMetadata projected(const io::ImageMetadata& image, int axis, ProjectBy 
         if (letter == 'T' || letter == 'C') result.axes += letter;
     result.axes += "YX";
     result.scaling.reset();
-    // Labels and regions belong to planes, limits of contrast to values that sums do not have.
+    // Labels and regions belong to planes, which are gone. Contrast limits do not fit sums.
     std::vector<index_t> channels(static_cast<std::size_t>(image.channels));
     std::iota(channels.begin(), channels.end(), index_t{0});
     io::keep_lookup_tables(result, channels);
-    if (by == ProjectBy::sum) result.imagej_description.clear();
+    if (by == ProjectionKind::sum) result.imagej_description.clear();
     return result;
 }
 
-/// Calls f(box) for boxes of at most `extents` that fill `whole`, the first axis slowest.
+/// Calls f(box) for boxes of at most `extents` that fill `whole`, with the first axis slowest.
 template <class F>
 void for_each_box(const Box3& whole, const Shape3& extents, F&& f) {
     Box3 box{whole.begin, {}};
@@ -62,8 +62,8 @@ void for_each_box(const Box3& whole, const Shape3& extents, F&& f) {
         }
 }
 
-/// The place of a region's projection in the picture.
-Box3 place_of(const Box3& region, int axis) {
+/// Returns the box that the projection of a region fills in the result.
+Box3 projected_box(const Box3& region, int axis) {
     const int row = axis == 0 ? 1 : 0;
     const int column = axis == 2 ? 1 : 2;
     return {{0, region.begin[row], region.begin[column]}, {1, region.end[row], region.end[column]}};
@@ -78,7 +78,7 @@ void ProjectSteps::open(const ExecutionContext&) {
         throw BadData(message("\"", request_.image,
                               "\" is complex, and projections are of real values; give its "
                               "magnitude"));
-    output_ = projected(input_, request_.axis, request_.by);
+    output_ = projected_metadata(input_, request_.axis, request_.by);
     if (is_png(request_.output)) check_fits_png(request_.output, output_);
 }
 
@@ -88,7 +88,7 @@ void ProjectSteps::plan(const ExecutionContext&) {
     region_[request_.axis] = input_.shape[request_.axis];
 }
 
-Work ProjectSteps::work() const {
+WorkAmount ProjectSteps::work() const {
     return {static_cast<double>(input_.frames * input_.channels) *
             static_cast<double>(element_count(input_.shape))};
 }
@@ -120,7 +120,7 @@ void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction,
         const PhaseTimer timer(
             context.timeline, Phase::write, -1, -1,
             element_count(result.shape) * static_cast<index_t>(size_of(result.type)));
-        writer_->write_box(frame, channel, place_of(region, request_.axis), result);
+        writer_->write_box(frame, channel, projected_box(region, request_.axis), result);
     });
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume project`: its request, and its run: the image is read box by box, and the projection
-// is written as soon as a part of it is complete.
+// `convolume project`: its request, and its run, which reads the image box by box and writes each
+// part of the projection as soon as it is complete.
 
 #include <memory>
 #include <string>
@@ -20,7 +20,7 @@ struct ProjectRequest {
     std::string image;
     std::string output;
     int axis = 0;
-    ProjectBy by = ProjectBy::max;
+    ProjectionKind by = ProjectionKind::max;
     ImageSelection selection;
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
@@ -35,7 +35,7 @@ class ProjectSteps : public RunSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -50,8 +50,8 @@ class ProjectSteps : public RunSteps {
     std::unique_ptr<io::ImageReader> reader_;
     io::ImageMetadata input_;
     io::ImageMetadata output_;
-    Shape3 box_;     ///< extents of what is read at a time
-    Shape3 region_;  ///< the same, with the whole axis: what is projected at a time
+    Shape3 box_;     ///< extents of the boxes that are read at a time
+    Shape3 region_;  ///< extents that are projected at a time: box_ along the whole axis
     std::unique_ptr<io::ImageWriter> writer_;
 };
 

@@ -30,11 +30,12 @@ void add_project_command(CLI::App& app, Action& action) {
         ->required();
     const char* group = "What is projected";
     add_parsed(*command, "--axis", request->axis, parse_axis, "z|y|x",
-               "The axis that goes (default z)")
+               "The axis to project along (default z)")
         ->group(group);
-    add_parsed(*command, "--by", request->by, parse_project_by, "max|mean|sum",
-               "The largest value along it, which keeps the pixel type, or the mean or sum, which "
-               "are float32 (default max)")
+    add_parsed(
+        *command, "--by", request->by, parse_project_by, "max|mean|sum",
+        "The largest value along the axis, which keeps the pixel type, or the mean or sum, which "
+        "are float32 (default max)")
         ->group(group);
     add_selection_options(*command, group, request->selection);
     group = "What is written";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume psf --from-beads`, and --refine.
+// Runs `convolume psf --from-beads`, with and without --refine.
 
 #include <algorithm>
 #include <cmath>
@@ -27,9 +27,9 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Five Airy radii across and twice Rayleigh's distance along z to either side, as far as the stack
-/// allows.
-Shape3 usual_size(const PsfOptions& model, const Shape3& stack) {
+/// Returns the default size of the PSF: to either side, five Airy radii across and twice Rayleigh's
+/// distance along z, as far as the stack allows.
+Shape3 default_size(const PsfOptions& model, const Shape3& stack) {
     const Objective& lens = model.objective;
     const double wavelength =
         model.modality == Modality::two_photon ? *model.excitation_um : model.wavelength_um;
@@ -44,7 +44,7 @@ Shape3 usual_size(const PsfOptions& model, const Shape3& stack) {
     return size;
 }
 
-/// The value that no sample of the type, or of a camera, exceeds, if the stack reaches it.
+/// Returns the largest value of the pixel type or of a camera, if the stack reaches it.
 std::optional<double> saturation_of(PixelType type, const ConstImageView& stack) {
     const auto* const values = static_cast<const float*>(stack.data);
     const double largest =
@@ -72,7 +72,7 @@ Volume as_float32(const ConstImageView& view) {
     return values;
 }
 
-ExecutionContext silenced(const ExecutionContext& context) {
+ExecutionContext without_progress(const ExecutionContext& context) {
     ExecutionContext silent;
     silent.stop = context.stop;
     return silent;
@@ -86,7 +86,7 @@ std::string unit_of(PsfParameter parameter) {
     return parameter == PsfParameter::depth ? " µm" : "";
 }
 
-/// As many decimals as the deviation has with two digits.
+/// Returns value and deviation with the decimals that two digits of the deviation need.
 std::string with_deviation(double value, double deviation) {
     const int decimals =
         deviation > 0 ? std::clamp(1 - static_cast<int>(std::floor(std::log10(deviation))), 0, 6)
@@ -98,16 +98,16 @@ std::string with_deviation(double value, double deviation) {
     return text.str();
 }
 
-/// The line "refined", and warnings of parameters that ended at their bounds.
+/// Prints the line "refined", and warns of parameters that ended at their bounds.
 void report_refinement(const Console& console, const RefinedPsf& refined) {
     std::string text;
     for (const RefinedParameter& p : refined.parameters)
         text += message(name_of(p.parameter), ' ', with_deviation(p.value, p.deviation),
                         unit_of(p.parameter), ", ");
     text.resize(text.size() - 2);
-    console.fact("refined",
-                 message(text, "; differs by ", percent(refined.residual),
-                         " (root mean square), before by ", percent(refined.first_residual)));
+    console.fact("refined", message(text, "; differs by ", format_percent(refined.residual),
+                                    " (root mean square), before by ",
+                                    format_percent(refined.first_residual)));
     for (const RefinedParameter& p : refined.parameters)
         if (p.at_bound)
             console.warning(message("the ", name_of(p.parameter),
@@ -141,7 +141,7 @@ void BeadPsfSteps::open(const ExecutionContext&) {
     Json parameters = optics_.parameters;
     parameters.update(request_.typed);
     if (!parameters.contains("voxel_um"))
-        parameters["voxel_um"] = voxel_for(input_, request_.beads, "add --voxel");
+        parameters["voxel_um"] = psf_voxel_for(input_, request_.beads, "add --voxel");
     const Json voxel = parameters["voxel_um"];
     for (std::size_t axis = 0; axis < 3; ++axis)
         input_.voxel_size_um[axis] = voxel.at(axis).get<double>();
@@ -150,12 +150,12 @@ void BeadPsfSteps::open(const ExecutionContext&) {
         size_ = {parameters["size"][0].get<index_t>(), parameters["size"][1].get<index_t>(),
                  parameters["size"][2].get<index_t>()};
     if (parameters.contains("na") &&
-        (parameters.contains("wavelength_um") || !needs(parameters, "wavelength_um"))) {
+        (parameters.contains("wavelength_um") || !needs_parameter(parameters, "wavelength_um"))) {
         parameters["size"] = {1, 1, 1};
         model_ = psf_options_of(std::move(parameters), "the command line");
-        refuse_idle_layers(*model_, request_.typed);
+        refuse_unused_layers(*model_, request_.typed);
         model_->threads = request_.threads;
-        if (!sized) size_ = usual_size(*model_, input_.shape);
+        if (!sized) size_ = default_size(*model_, input_.shape);
         model_->size = size_;
     } else if (!sized) {
         throw InvalidArgument(
@@ -182,7 +182,7 @@ void BeadPsfSteps::report_plan(const Console& console) const {
     console.fact("image", message(request_.beads, ": ", one_line(input_)));
     warn_of_input(console, request_.beads, input_);
     report_optics(console, optics_, request_.beads);
-    if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
+    if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
 }
 
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
@@ -199,9 +199,9 @@ void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContex
                        {request_.refine, std::max(0.0, psf_->background / psf_->flux)}, context);
         model_ = refined_->model;
     }
-    if (model_) residual_ = subtract_background(*psf_, *model_, silenced(context));
+    if (model_) residual_ = subtract_background(*psf_, *model_, without_progress(context));
     if (request_.write_model)
-        writer_->write(0, 0, make_psf(*model_, silenced(context)).values.view());
+        writer_->write(0, 0, make_psf(*model_, without_progress(context)).values.view());
     else
         writer_->write(0, 0, psf_->values.view());
 }
@@ -219,7 +219,7 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
     console.fact("light", message(format_number(psf.flux), " a bead, above a background of ",
                                   format_number(psf.background)));
     const auto width = [&](std::size_t axis) {
-        return um(psf.fwhm[axis] * *input_.voxel_size_um[axis]);
+        return format_um(psf.fwhm[axis] * *input_.voxel_size_um[axis]);
     };
     console.fact("width", message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2)));
     if (model_) {
@@ -228,8 +228,8 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
             message("; differs by ", format_number(100 * residual_, 3), " % (root mean square)");
         console.fact("model",
                      message(to_string(model_->model), ", ", to_string(model_->modality), ": FWHM ",
-                             um(facts.fwhm_axial_um), " along z, ", um(facts.fwhm_lateral_um),
-                             " across", refined_ ? "" : misfit));
+                             format_um(facts.fwhm_axial_um), " along z, ",
+                             format_um(facts.fwhm_lateral_um), " across", refined_ ? "" : misfit));
     }
     if (refined_) report_refinement(console, *refined_);
     console.fact("output", message(request_.output, request_.write_model ? " (the model)" : "",
@@ -254,7 +254,7 @@ void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) cons
     json["model"]["residual"] = refined_ ? refined_->residual : residual_;
     if (!refined_) return;
     json["refined"] = refined_json(*refined_);
-    json["psf"] = psf_parameters(*model_);  // for --from
+    json["psf"] = psf_parameters(*model_);  // --from reads this
 }
 
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text) {

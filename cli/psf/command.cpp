@@ -15,8 +15,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Parameters of the file's modality mean nothing to another one.
-void forget_other_modality(Json& parameters, const Json& typed) {
+// Erases the file's parameters of a modality if another modality is typed.
+void erase_other_modality(Json& parameters, const Json& typed) {
     if (!typed.contains("modality") || parameters.value("modality", Json()) == typed["modality"])
         return;
     for (const char* key : {"excitation_um", "pinhole_au", "sheet_fwhm_um", "disc_pinhole_um",
@@ -28,22 +28,22 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
                       std::optional<io::ImageMetadata>& image, ImageOptics& optics) {
     const bool from_file = !request.from.empty();
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
-    forget_other_modality(parameters, request.typed);
+    erase_other_modality(parameters, request.typed);
     if (!request.like.empty()) {
         image = io::open_image(request.like)->metadata();
         if (!request.typed.contains("voxel_um"))
-            parameters["voxel_um"] = voxel_for(*image, request.like, "add --voxel");
+            parameters["voxel_um"] = psf_voxel_for(*image, request.like, "add --voxel");
         parameters.erase("size");
         check_channel(request, *image, request.like);
         optics = optics_of(*image, request.channel, request.typed, parameters);
-        forget_other_modality(parameters, optics.parameters);
+        erase_other_modality(parameters, optics.parameters);
         parameters.update(optics.parameters);
     }
     parameters.update(request.typed);
     if (request.brightest) parameters.erase("focus_um");
     for (const auto& [key, option] :
          {std::pair{"na", "--na"}, {"wavelength_um", "--wavelength"}, {"voxel_um", "--voxel"}})
-        if (!from_file && !parameters.contains(key) && needs(parameters, key))
+        if (!from_file && !parameters.contains(key) && needs_parameter(parameters, key))
             throw InvalidArgument(message(
                 option, " was not given, but every PSF needs it; add it, or use --from FILE"));
     const bool automatic = request.auto_size || !parameters.contains("size");
@@ -55,10 +55,10 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
 
     PsfOptions options = psf_options_of(
         std::move(parameters), from_file ? message('"', request.from, '"') : "the command line");
-    refuse_idle_layers(options, request.typed);
+    refuse_unused_layers(options, request.typed);
     options.threads = request.threads;
     if (image && automatic && !request.auto_size)
-        options.size = size_for(options, image->shape, request.capture, context);
+        options.size = automatic_psf_size(options, image->shape, request.capture, context);
     else if (automatic)
         options.size = psf_size_for(options, request.capture.value_or(0.95), context);
     return options;
@@ -99,7 +99,7 @@ void PsfSteps::plan(const ExecutionContext& context) {
     facts_ = psf_facts(options_, context);
 }
 
-Work PsfSteps::work() const {
+WorkAmount PsfSteps::work() const {
     return {static_cast<double>(element_count(options_.size))};
 }
 
@@ -111,7 +111,7 @@ void PsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& c
 }
 
 void PsfSteps::commit() {
-    // The PSF is never there without its parameters.
+    // The parameters are written first, so that a PSF never exists without them.
     io::write_whole_file(request_.side_file(), json_text(*this, nullptr));
     writer_->commit();
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume psf`: its request, and its runs: a computed PSF, or one that is measured from beads.
+// `convolume psf`: its request, and its two runs, which compute a PSF or measure it from beads.
 
 #include <array>
 #include <memory>
@@ -21,24 +21,25 @@
 namespace convolume::cli {
 
 struct PsfRequest {
-    nlohmann::ordered_json typed = nlohmann::ordered_json::object();  ///< see parameters.hpp
-    std::string from;                                                 ///< a side file, or empty
-    bool auto_size = false;            ///< typed; also if no size is given
-    bool brightest = false;            ///< typed
-    std::optional<double> capture;     ///< typed
-    std::string like;                  ///< an image, or empty
-    index_t channel = 0;               ///< of `like` or `beads`
-    std::string beads;                 ///< a stack to measure the PSF from, or empty
-    std::vector<PsfParameter> refine;  ///< of the model, by the beads
-    bool write_model = false;          ///< the refined one in place of the measured PSF
-    std::string voxel_doubt;           ///< of the size typed; empty for none
+    nlohmann::ordered_json typed =
+        nlohmann::ordered_json::object();  ///< typed parameters, see parameters.hpp
+    std::string from;                      ///< side file to read; empty for none
+    bool auto_size = false;                ///< --size auto was typed
+    bool brightest = false;                ///< --focus brightest was typed
+    std::optional<double> capture;         ///< share of light for an automatic size
+    std::string like;                      ///< image to make the PSF for; empty for none
+    index_t channel = 0;                   ///< channel of `like` or `beads`
+    std::string beads;                     ///< stack to measure the PSF from; empty for none
+    std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
+    bool write_model = false;              ///< write the refined model, not the measured PSF
+    std::string voxel_warning;             ///< warning of the typed voxel size; empty for none
     int threads = 0;
-    std::string output;  ///< empty: facts alone, as in a dry run
+    std::string output;  ///< empty: only figures are printed, as in a dry run
     bool overwrite = false;
     bool explain = false;
     RunOptions run;
 
-    /// The JSON file of the parameters: psf.tif and psf.h5:/dataset have psf.json beside them.
+    /// Returns the JSON file of the parameters: psf.json for psf.tif and psf.h5:/dataset.
     std::string side_file() const;
     RunFiles files() const {
         std::vector<std::string> inputs;
@@ -48,10 +49,10 @@ struct PsfRequest {
     }
 };
 
-/// "na,index,depth" or some of them. Throws InvalidArgument.
+/// Parses a list of "na", "index" and "depth", separated by commas. Throws InvalidArgument.
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text);
 
-/// The file of a PSF, whose samples are float32.
+/// Creates the file of a PSF, whose samples are float32.
 std::unique_ptr<io::ImageWriter> create_psf_file(
     const PsfRequest& request, const Shape3& size,
     const std::array<std::optional<double>, 3>& voxel_size_um);
@@ -60,7 +61,7 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
 void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
                    const std::string& path);
 
-/// From the options that were typed to a PSF and the side file with its parameters.
+/// Steps that compute a PSF from the typed options, and write it with its parameters.
 class PsfSteps : public RunSteps {
   public:
     explicit PsfSteps(const PsfRequest& request) : request_(request) {}
@@ -68,7 +69,7 @@ class PsfSteps : public RunSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -80,13 +81,12 @@ class PsfSteps : public RunSteps {
     PsfOptions options_;
     PsfFacts facts_;
     std::optional<io::ImageMetadata> like_;
-    ImageOptics optics_;  ///< what the file of --like says
+    ImageOptics optics_;  ///< microscope as described by the file of --like
     std::optional<Psf> psf_;
     std::unique_ptr<io::ImageWriter> writer_;
 };
 
-/// With --from-beads: a measured PSF, and how well the model fits it with the parameters that were
-/// typed, or with those that --refine finds.
+/// Steps of --from-beads: measure a PSF, and compare it with the typed or refined model.
 class BeadPsfSteps : public RunSteps {
   public:
     explicit BeadPsfSteps(const PsfRequest& request) : request_(request) {}
@@ -94,7 +94,7 @@ class BeadPsfSteps : public RunSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext&) override {}
     void report_plan(const Console& console) const override;
-    Work work() const override { return {}; }
+    WorkAmount work() const override { return {}; }
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -108,11 +108,11 @@ class BeadPsfSteps : public RunSteps {
     io::ImageMetadata input_;
     std::unique_ptr<io::ImageReader> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
-    std::optional<PsfOptions> model_;  ///< where NA and wavelength are known
+    std::optional<PsfOptions> model_;  ///< nothing if NA or wavelength is unknown
     Shape3 size_;
     std::optional<BeadPsf> psf_;
-    std::optional<RefinedPsf> refined_;  ///< then model_ is the refined one
-    double residual_ = 0;                ///< of the model's fit, relative L2
+    std::optional<RefinedPsf> refined_;  ///< if set, model_ is the refined model
+    double residual_ = 0;                ///< relative L2 difference of PSF and model
     ImageOptics optics_;
 };
 

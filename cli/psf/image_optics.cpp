@@ -17,7 +17,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Modalities by OME's AcquisitionMode. Of others nothing is known.
+/// Modalities by OME's AcquisitionMode, as far as convolume has them.
 constexpr std::array<std::pair<const char*, const char*>, 5> modalities{
     {{"WideField", "widefield"},
      {"LaserScanningConfocalMicroscopy", "confocal"},
@@ -25,14 +25,15 @@ constexpr std::array<std::pair<const char*, const char*>, 5> modalities{
      {"SpinningDiskConfocal", "spinning-disc"},
      {"SPIM", "light-sheet"}}};
 
-/// Wavelengths in a wrong unit are as good as none.
+/// Returns true for a possible wavelength of light; others are in a wrong unit and are ignored.
 bool is_light(const std::optional<double>& wavelength_um) {
     return wavelength_um && *wavelength_um >= 0.1 && *wavelength_um <= 10;
 }
 
-class Collector {
+/// Collects the parameters of a microscope that the file gives and the user has not typed.
+class OpticsCollector {
   public:
-    explicit Collector(const Json& typed) : typed_(typed) {}
+    explicit OpticsCollector(const Json& typed) : typed_(typed) {}
 
     template <class T>
     void add(const char* key, const T& value, const std::string& text) {
@@ -40,30 +41,30 @@ class Collector {
         optics_.parameters[key] = value;
         optics_.text += (optics_.text.empty() ? "" : ", ") + text;
     }
-    /// Notes a parameter that has its default since neither says it.
+    /// Notes a parameter that has its default, since neither the user nor the file gives it.
     void assume(const std::string& text) {
         optics_.assumed += (optics_.assumed.empty() ? "" : ", ") + text;
     }
     void warn(const std::string& text) { optics_.warnings.push_back(text); }
-    /// The value that is typed, else that of the file; null if neither has one.
+    /// Returns the typed value, else the one of the file; null if neither exists.
     Json value(const char* key) const {
         const Json& from = typed_.contains(key) ? typed_ : optics_.parameters;
         return from.contains(key) ? from[key] : Json();
     }
-    /// Options alone assume nothing about an image.
-    bool took_nothing() const { return optics_.parameters.empty(); }
-    ImageOptics take() { return std::move(optics_); }
+    /// Returns true if the file gives no parameter: nothing is then assumed about the image.
+    bool is_empty() const { return optics_.parameters.empty(); }
+    ImageOptics release() { return std::move(optics_); }
 
   private:
     const Json& typed_;
     ImageOptics optics_;
 };
 
-std::string nm(double wavelength_um) {
+std::string format_nm(double wavelength_um) {
     return format_number(1e3 * wavelength_um) + " nm";
 }
 
-void add_objective(const io::MicroscopeMetadata& microscope, Collector& collected) {
+void add_objective(const io::MicroscopeMetadata& microscope, OpticsCollector& collected) {
     if (microscope.na) collected.add("na", *microscope.na, "NA " + format_number(*microscope.na));
     std::optional<double> index = microscope.refractive_index;
     if (!index) index = index_of_immersion(microscope.immersion);
@@ -73,9 +74,9 @@ void add_objective(const io::MicroscopeMetadata& microscope, Collector& collecte
     collected.add("ni", *index, "ni " + format_number(*index) + medium);
 }
 
-/// Its diameter in Airy units, from that in the plane of the pinhole.
+/// Adds the pinhole's diameter in Airy units, from its diameter in the plane of the pinhole.
 void add_pinhole(const io::MicroscopeMetadata& microscope, double pinhole_um,
-                 Collector& collected) {
+                 OpticsCollector& collected) {
     const Json na = collected.value("na"), wavelength = collected.value("wavelength_um");
     if (!microscope.magnification || !na.is_number() || !wavelength.is_number()) return;
     const double airy_um = 1.22 * wavelength.get<double>() / na.get<double>();
@@ -86,10 +87,10 @@ void add_pinhole(const io::MicroscopeMetadata& microscope, double pinhole_um,
                 " µm at ", format_number(*microscope.magnification), "x)"));
 }
 
-/// Only the defaults that metadata of an image usually name.
+/// Notes the defaults of missing parameters that the metadata of an image usually have.
 void add_assumptions(const io::MicroscopeMetadata& microscope, const Json& others,
-                     Collector& collected) {
-    if (collected.took_nothing()) return;
+                     OpticsCollector& collected) {
+    if (collected.is_empty()) return;
     const PsfOptions defaults;
     const auto missing = [&](const char* key) {
         return collected.value(key).is_null() && !others.contains(key);
@@ -113,24 +114,24 @@ void add_assumptions(const io::MicroscopeMetadata& microscope, const Json& other
 }
 
 void add_channel(const io::MicroscopeMetadata& microscope,
-                 const io::MicroscopeMetadata::Channel& channel, Collector& collected) {
+                 const io::MicroscopeMetadata::Channel& channel, OpticsCollector& collected) {
     for (const auto& [mode, modality] : modalities)
         if (channel.acquisition_mode == mode)
             collected.add("modality", std::string(modality), modality);
     const bool two_photon = collected.value("modality") == "two-photon";
     if (is_light(channel.emission_um) && !two_photon)
         collected.add("wavelength_um", *channel.emission_um,
-                      "emission " + nm(*channel.emission_um));
+                      "emission " + format_nm(*channel.emission_um));
     const bool confocal = collected.value("modality") == "confocal";
     const bool disc = collected.value("modality") == "spinning-disc";
     if (!confocal && !two_photon && !disc) return;
     if (is_light(channel.excitation_um))
         collected.add("excitation_um", *channel.excitation_um,
-                      "excitation " + nm(*channel.excitation_um));
+                      "excitation " + format_nm(*channel.excitation_um));
     if (confocal && channel.pinhole_um) add_pinhole(microscope, *channel.pinhole_um, collected);
 }
 
-/// Indices at 23 °C and about 550 nm.
+/// Refractive indices at 23 °C and about 550 nm.
 constexpr std::array<std::pair<std::string_view, double>, 10> media{{{"air", 1.0},
                                                                      {"dry", 1.0},
                                                                      {"water", 1.33},
@@ -142,7 +143,7 @@ constexpr std::array<std::pair<std::string_view, double>, 10> media{{{"air", 1.0
                                                                      {"gly", 1.45},
                                                                      {"oil", 1.515}}};
 
-constexpr std::array common{
+constexpr std::array common_objectives{
     "10x/0.3 air",      "10x/0.45 air",       "20x/0.5 air",       "20x/0.75 air",
     "20x/0.8 air",      "40x/0.95 air",       "16x/0.8 water",     "20x/1.0 water",
     "25x/1.1 water",    "40x/0.8 water",      "40x/1.15 water",    "60x/1.2 water",
@@ -151,16 +152,16 @@ constexpr std::array common{
     "60x/1.4 oil",      "63x/1.4 oil",        "60x/1.42 oil",      "100x/1.4 oil",
     "100x/1.45 oil",    "100x/1.49 oil"};
 
-/// Small letters without spaces.
-std::string plain(std::string_view text) {
+/// Returns the text in lower case, without spaces.
+std::string normalized_name(std::string_view text) {
     std::string result;
     for (const char c : text)
         if (c != ' ') result += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
     return result;
 }
 
-/// Takes a number off the front of `rest`.
-std::optional<double> take_number(std::string_view& rest) {
+/// Parses a number at the beginning of `rest`, and removes it there.
+std::optional<double> parse_leading_number(std::string_view& rest) {
     double value = 0;
     const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
     if (error != std::errc() || !(value > 0)) return std::nullopt;
@@ -178,30 +179,30 @@ std::string ImageOptics::line(const std::string& source) const {
 ImageOptics optics_of(const io::ImageMetadata& image, index_t channel, const Json& typed,
                       const Json& others) {
     const io::MicroscopeMetadata& microscope = image.microscope;
-    Collector collected(typed);
+    OpticsCollector collected(typed);
     add_objective(microscope, collected);
     if (!microscope.channels.empty())
         add_channel(microscope, microscope.channels.at(static_cast<std::size_t>(channel)),
                     collected);
     add_assumptions(microscope, others, collected);
-    return collected.take();
+    return collected.release();
 }
 
 std::optional<double> index_of_immersion(std::string_view medium) {
-    const std::string name = plain(medium);
+    const std::string name = normalized_name(medium);
     for (const auto& [known, index] : media)
         if (name == known) return index;
     return std::nullopt;
 }
 
 NamedObjective parse_objective(std::string_view option, std::string_view text) {
-    const std::string name = plain(text);
+    const std::string name = normalized_name(text);
     std::string_view rest = name;
-    const auto magnification = take_number(rest);
+    const auto magnification = parse_leading_number(rest);
     const bool times = rest.starts_with('x');
     if (times) rest.remove_prefix(1);
     if (rest.starts_with('/')) rest.remove_prefix(1);
-    const auto na = take_number(rest);
+    const auto na = parse_leading_number(rest);
     const auto index = rest.empty() && na && *na < 1 ? 1.0 : index_of_immersion(rest);
     if (!magnification || !times || !na || !index)
         throw InvalidArgument(message(option, " is \"", text,
@@ -214,7 +215,7 @@ NamedObjective parse_objective(std::string_view option, std::string_view text) {
 
 std::string list_of_objectives() {
     std::string text = "name                NA    ni\n";
-    for (const char* name : common) {
+    for (const char* name : common_objectives) {
         const NamedObjective objective = parse_objective("--objective", name);
         std::string line = name;
         line.resize(20, ' ');

@@ -25,7 +25,7 @@ void add_parameters(CLI::App& app, const char* group, Json& typed,
 }
 
 void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
-    // Before --na and --ni, which then go before it.
+    // --objective is added before --na and --ni, so that these take precedence.
     app.add_option_function<std::string>(
            "--objective",
            [&typed](const std::string& text) {

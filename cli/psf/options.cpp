@@ -37,15 +37,15 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     Json& typed = request.typed;
     add_parameters(app, group, typed, {"voxel_um"});
     app.get_option("--voxel")->each([&request](const std::string& text) {
-        request.voxel_doubt = doubt_of_voxel("--voxel", text);
+        request.voxel_warning = voxel_size_warning("--voxel", text);
     });
     app.add_option("--like", request.like,
-                   "The image to restore: its voxels, and a size that restores it: of a widefield "
-                   "image with Z planes 2 Z - 1 planes")
+                   "The image to restore, which gives voxel size and a size that suits it: 2 Z - 1 "
+                   "planes for a widefield image with Z planes")
         ->type_name("IMAGE")
         ->group(group);
     app.add_option("--channel", request.channel,
-                   "The channel of --like whose wavelength is taken, from 0 (default 0)")
+                   "The channel of --like or --from-beads, from 0 (default 0)")
         ->check(CLI::NonNegativeNumber)
         ->type_name("N")
         ->group(group);
@@ -57,7 +57,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     };
     app.add_option_function<std::string>(
            "--size", size,
-           "Voxels, odd along every axis; auto: as --capture requires (default: as --like "
+           "Numbers of voxels, all odd; auto: as --capture requires (default: as --like "
            "requires, else auto)")
         ->type_name("Z,Y,X|auto")
         ->group(group);
@@ -80,7 +80,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     add_threads_option(app, group, request.threads);
 }
 
-/// Whether the model is written.
+/// Parses --write; returns true if the model is to be written.
 bool parse_write(std::string_view option, const std::string& text) {
     if (text != "measured" && text != "model")
         throw InvalidArgument(
@@ -95,8 +95,9 @@ void add_output(CLI::App& app, PsfRequest& request) {
                    "parameters are written beside it as .json")
         ->type_name("OUT")
         ->group(group);
-    app.add_option("--from", request.from,
-                   "Read parameters from such a .json; options given here take precedence")
+    app.add_option(
+           "--from", request.from,
+           "Read parameters from the .json of an earlier PSF; options given here take precedence")
         ->type_name("FILE")
         ->group(group);
     app.add_option("--from-beads", request.beads,
@@ -104,17 +105,18 @@ void add_output(CLI::App& app, PsfRequest& request) {
                    "--size, or one that follows from --na and --wavelength")
         ->type_name("IMAGE")
         ->group(group);
-    add_parsed(app, "--refine", request.refine, parse_refine, "na,index,depth",
-               "With --from-beads: the parameters, some of these, with which the model fits the "
-               "beads best; --na, --ns and --depth are first values")
+    add_parsed(
+        app, "--refine", request.refine, parse_refine, "na,index,depth",
+        "With --from-beads: find the values of one or more of these parameters with which the "
+        "model fits the beads best, starting from --na, --ns and --depth")
         ->group(group);
     add_parsed(app, "--write", request.write_model, parse_write, "measured|model",
-               "With --refine: what -o gets, the measured PSF or the refined model's (default "
+               "With --refine: write the measured PSF or that of the refined model (default "
                "measured)")
         ->group(group);
     app.add_flag("--overwrite", request.overwrite, "Replace outputs that exist")->group(group);
     app.add_flag("--explain", request.explain,
-                 "Print widths, sampling, focus and captured light (without -o: only these)")
+                 "Print widths, sampling, focus and captured light; without -o, print only these")
         ->group(group);
     app.add_flag("--json", request.run.json, "Print parameters and facts as JSON on stdout")
         ->group(group);
@@ -153,7 +155,7 @@ void add_psf_command(CLI::App& app, Action& action) {
     command->callback([request, &action] {
         if (request->output.empty() && !request->explain && !request->run.json)
             throw InvalidArgument(
-                "no output was named; give -o OUT, or --explain or --json for facts alone");
+                "no output was named; give -o OUT, or --explain or --json to print figures alone");
         request->run.dry_run = request->output.empty();
         if (!request->beads.empty()) {
             check_bead_request(*request);

@@ -18,26 +18,26 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-constexpr std::array<const char*, 3> needed{"na", "wavelength_um", "voxel_um"};
+constexpr std::array<const char*, 3> required_keys{"na", "wavelength_um", "voxel_um"};
 
-// Takes keys out of an object one by one: what is left in the end is unknown.
+// Reads the keys of an object one by one. Keys that are left at the end are unknown.
 class KeyReader {
   public:
     KeyReader(Json object, const std::string& source)
         : object_(std::move(object)), source_(source) {}
 
-    /// The value of a key, if there is one.
+    /// Returns the value of a key, if it exists.
     template <class Field>
     std::optional<typename Field::Value> value_of(const Field& field) {
         using Value = typename Field::Value;
         const char* const key = field.text.name;
-        const auto found = take(key);
+        const auto found = extract(key);
         if (!found) return {};
         if constexpr (Named<Value>) {
             if (!found->is_string()) refuse(key, "a string");
             return field.parse(found->template get<std::string>());
         } else if constexpr (std::is_same_v<Value, int>) {
-            return static_cast<int>(whole_of(key, *found, index_t{1} << 30));
+            return static_cast<int>(whole_number_of(key, *found, index_t{1} << 30));
         } else if constexpr (std::is_same_v<Value, VoxelSize> || std::is_same_v<Value, Shape3>) {
             if (!found->is_array() || found->size() != 3)
                 refuse(key, "an array of three numbers, for z, y and x");
@@ -45,21 +45,21 @@ class KeyReader {
                 return Value{number_of(key, (*found)[0]), number_of(key, (*found)[1]),
                              number_of(key, (*found)[2])};
             else
-                return Value{whole_of(key, (*found)[0], index_t{1} << 40),
-                             whole_of(key, (*found)[1], index_t{1} << 40),
-                             whole_of(key, (*found)[2], index_t{1} << 40)};
+                return Value{whole_number_of(key, (*found)[0], index_t{1} << 40),
+                             whole_number_of(key, (*found)[1], index_t{1} << 40),
+                             whole_number_of(key, (*found)[2], index_t{1} << 40)};
         } else {
             return number_of(key, *found);
         }
     }
-    void finish() const {
+    void check_all_read() const {
         if (!object_.empty())
             throw BadData(message(source_, " has \"", object_.begin().key(),
                                   "\", which is not a parameter of a PSF; remove or correct it"));
     }
 
   private:
-    std::optional<Json> take(const char* key) {
+    std::optional<Json> extract(const char* key) {
         const auto found = object_.find(key);
         if (found == object_.end()) return {};
         Json value = *found;
@@ -70,7 +70,7 @@ class KeyReader {
         if (!value.is_number()) refuse(key, "a number");
         return value.get<double>();
     }
-    index_t whole_of(const char* key, const Json& value, index_t most) const {
+    index_t whole_number_of(const char* key, const Json& value, index_t most) const {
         const double number = number_of(key, value);
         if (number != std::floor(number) || std::abs(number) > static_cast<double>(most))
             refuse(key, "a whole number");
@@ -84,12 +84,12 @@ class KeyReader {
     const std::string& source_;
 };
 
-// Parameters that models with layers have alone.
-constexpr std::array<std::string_view, 8> layers{"ni0",    "ng",    "ng0",    "ns",
-                                                 "ti0_um", "tg_um", "tg0_um", "depth_um"};
+// Parameters that only models with layers have.
+constexpr std::array<std::string_view, 8> layer_keys{"ni0",    "ng",    "ng0",    "ns",
+                                                     "ti0_um", "tg_um", "tg0_um", "depth_um"};
 
 bool is_layer(std::string_view key) {
-    return std::find(layers.begin(), layers.end(), key) != layers.end();
+    return std::find(layer_keys.begin(), layer_keys.end(), key) != layer_keys.end();
 }
 
 }  // namespace
@@ -108,30 +108,30 @@ Json psf_parameters(const PsfOptions& options) {
     return json;
 }
 
-bool needs(const Json& parameters, std::string_view key) {
+bool needs_parameter(const Json& parameters, std::string_view key) {
     return key != "wavelength_um" || parameters.value("modality", Json()) != "two-photon";
 }
 
 PsfOptions psf_options_of(Json parameters, const std::string& source) {
-    for (const char* key : needed)
-        if (!parameters.contains(key) && needs(parameters, key))
+    for (const char* key : required_keys)
+        if (!parameters.contains(key) && needs_parameter(parameters, key))
             throw BadData(message(source, " has no \"", key, "\", which every PSF needs; add it"));
     PsfOptions options;
     Objective& lens = options.objective;
-    KeyReader read(std::move(parameters), source);
+    KeyReader reader(std::move(parameters), source);
     for_each_option<PsfOptions>([&](const auto& field) {
         const std::string_view key = field.text.name;
         if (key == "threads") return;
-        if (const auto value = read.value_of(field)) field.set(options, *value);
+        if (const auto value = reader.value_of(field)) field.set(options, *value);
         if (key == "ni") lens.ni0 = lens.ni;
         if (key == "ng") lens.ng0 = lens.ng;
         if (key == "tg_um") lens.tg0_um = lens.tg_um;
     });
-    read.finish();
+    reader.check_all_read();
     return options;
 }
 
-void refuse_idle_layers(const PsfOptions& options, const Json& typed) {
+void refuse_unused_layers(const PsfOptions& options, const Json& typed) {
     if (has_layers(options.model)) return;
     for_each_option<PsfOptions>([&](const auto& field) {
         if (is_layer(field.text.name) && typed.contains(field.text.name))
@@ -147,11 +147,11 @@ Json read_psf_parameters(const std::string& file) {
     if (!in)
         throw InputNotFound(message("cannot open \"", file, "\" (", std::strerror(errno),
                                     "); name the JSON file written beside a PSF"));
-    // Side files have a sixtieth of that. Reading an object takes the square of its length.
+    // Side files have a sixtieth of this length. Time for an object grows with its squared length.
     std::string text(1 << 16, '\0');
     in.read(text.data(), static_cast<std::streamsize>(text.size()));
     text.resize(static_cast<std::size_t>(in.gcount()));
-    // Brackets without end would exhaust the stack where values are copied.
+    // Unlimited nesting would exhaust the stack when values are copied.
     const auto shallow = [](int depth, Json::parse_event_t, const Json&) { return depth < 8; };
     const Json json = Json::parse(text, shallow, false);
     if (!json.is_object() || !json.contains("psf") || !json["psf"].is_object())
@@ -175,18 +175,18 @@ Json to_json(const PsfFacts& facts) {
             {"pinhole_um", facts.pinhole_um}};
 }
 
-nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::string& path,
-                                 const char* cure) {
+nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
+                                     const char* cure) {
     const auto& [z, y, x] = image.voxel_size_um;
     if (!y || !x || (!z && image.shape.z > 1))
         throw InvalidArgument(message("the image \"", path,
                                       "\" does not say its voxel size, which a PSF needs; ", cure));
-    // A single plane has no distance to others: a thin one takes the value at its middle.
+    // A single plane has no distance to others. Any small one suits.
     return {z.value_or(std::min(*y, *x)), *y, *x};
 }
 
-Shape3 size_for(const PsfOptions& options, const Shape3& image, std::optional<double> share,
-                const ExecutionContext& context) {
+Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+                          std::optional<double> share, const ExecutionContext& context) {
     const double usual = options.modality == Modality::widefield ? 0.5 : 0.95;
     return psf_size_for_image(options, image, share.value_or(usual), context);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The parameters of a PSF under the names they have in side files, units included. What is typed,
-// what a file holds and what is written are objects of the same keys.
+// The parameters of a PSF under their names in side files, units included. Typed options, files and
+// results are objects with the same keys.
 
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace convolume::cli {
 
-/// A value of an option.
+/// Returns the value of an option as JSON.
 template <class Value>
 nlohmann::ordered_json option_json(const Value& value) {
     if constexpr (Named<Value>)
@@ -29,34 +29,34 @@ nlohmann::ordered_json option_json(const Value& value) {
         return value;
 }
 
-/// All of PsfOptions but threads. Parameters that the model and modality do not use are left out.
+/// Returns all of PsfOptions but threads and parameters that model and modality do not use.
 nlohmann::ordered_json psf_parameters(const PsfOptions& options);
 
-/// Whether the PSF depends on `key`: a two-photon PSF does not on the wavelength of emission.
-bool needs(const nlohmann::ordered_json& parameters, std::string_view key);
+/// Returns true if the PSF depends on `key`. Two-photon PSFs need no wavelength of emission.
+bool needs_parameter(const nlohmann::ordered_json& parameters, std::string_view key);
 
-/// The options in `parameters`. Missing ones have the defaults of PsfOptions; design values that
-/// are missing equal the actual ones. Throws BadData that names `source` and the key for unknown
-/// keys, missing ones and wrong types.
+/// Returns the options in `parameters`. Missing options have the defaults of PsfOptions; missing
+/// design values equal the actual ones. Throws BadData that names `source` and the key, for unknown
+/// or missing keys and wrong types.
 PsfOptions psf_options_of(nlohmann::ordered_json parameters, const std::string& source);
 
-/// The "psf" object of a side file. Throws InputNotFound or BadData.
+/// Returns the "psf" object of a side file. Throws InputNotFound or BadData.
 nlohmann::ordered_json read_psf_parameters(const std::string& file);
 
-/// Layers in a file are ignored by models without layers; layers that are typed are a mistake.
-/// Throws InvalidArgument that names the option.
-void refuse_idle_layers(const PsfOptions& options, const nlohmann::ordered_json& typed);
+/// Throws InvalidArgument that names the option if parameters of layers are typed for a model
+/// without layers. Such parameters in a file are ignored.
+void refuse_unused_layers(const PsfOptions& options, const nlohmann::ordered_json& typed);
 
 nlohmann::ordered_json to_json(const PsfFacts& facts);
 
-/// The "voxel_um" of a PSF for `image`. Of an image with one plane z may be unknown. `cure` ends
-/// the message where others are. Throws InvalidArgument that names `path`.
-nlohmann::ordered_json voxel_for(const io::ImageMetadata& image, const std::string& path,
-                                 const char* cure);
+/// Returns the "voxel_um" of a PSF for `image`. If the image has one plane, its z may be unknown.
+/// Otherwise throws InvalidArgument that names `path`; its message ends with `cure`.
+nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
+                                     const char* cure);
 
-/// psf_size_for_image() with the share that was typed. Else it is 0.5 for widefield PSFs, whose far
-/// planes are wide, and 0.95 for others.
-Shape3 size_for(const PsfOptions& options, const Shape3& image, std::optional<double> share,
-                const ExecutionContext& context);
+/// Returns psf_size_for_image() for the typed share of light. By default the share is 0.5 for
+/// widefield PSFs, whose far planes are wide, and 0.95 for others.
+Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
+                          std::optional<double> share, const ExecutionContext& context);
 
 }  // namespace convolume::cli

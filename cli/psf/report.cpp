@@ -17,22 +17,24 @@ namespace convolume::cli {
 namespace {
 
 void explain_psf(const Console& console, const PsfOptions& options, const PsfFacts& facts) {
-    console.fact("width", message("FWHM of this PSF: ", um(facts.fwhm_lateral_um), " across, ",
-                                  um(facts.fwhm_axial_um),
-                                  " along z; Rayleigh: 0.61 λ/NA = ", um(facts.rayleigh_lateral_um),
-                                  ", 2 ni λ/NA² = ", um(facts.rayleigh_axial_um)));
-    console.fact("voxel",
-                 message("at most ", um(facts.nyquist_lateral_um), " across, ",
-                         um(facts.nyquist_axial_um), " along z for the finest detail (Nyquist)"));
-    console.fact("focus", message("brightest at z = ", um(facts.brightest_focus_um),
-                                  ", paraxial rays meet at ", um(facts.paraxial_focus_um)));
+    console.fact("width",
+                 message("FWHM of this PSF: ", format_um(facts.fwhm_lateral_um), " across, ",
+                         format_um(facts.fwhm_axial_um),
+                         " along z; Rayleigh: 0.61 λ/NA = ", format_um(facts.rayleigh_lateral_um),
+                         ", 2 ni λ/NA² = ", format_um(facts.rayleigh_axial_um)));
+    console.fact("voxel", message("at most ", format_um(facts.nyquist_lateral_um), " across, ",
+                                  format_um(facts.nyquist_axial_um),
+                                  " along z for the finest detail (Nyquist)"));
+    console.fact("focus", message("brightest at z = ", format_um(facts.brightest_focus_um),
+                                  ", paraxial rays meet at ", format_um(facts.paraxial_focus_um)));
     if (options.modality == Modality::confocal)
-        console.fact("pinhole", message(um(facts.pinhole_um), " wide in the sample"));
+        console.fact("pinhole", message(format_um(facts.pinhole_um), " wide in the sample"));
     if (options.modality == Modality::spinning_disc)
-        console.fact("disc",
-                     message("pinholes ", um(facts.pinhole_um), " wide in the sample, ",
-                             um(*options.disc_spacing_um / options.disc_magnification.value_or(1)),
-                             " apart"));
+        console.fact(
+            "disc",
+            message("pinholes ", format_um(facts.pinhole_um), " wide in the sample, ",
+                    format_um(*options.disc_spacing_um / options.disc_magnification.value_or(1)),
+                    " apart"));
     if (facts.total_reflection)
         console.fact("NA", message("effectively ", format_number(facts.effective_na),
                                    ": light of higher apertures comes only from sources within "
@@ -42,23 +44,25 @@ void explain_psf(const Console& console, const PsfOptions& options, const PsfFac
 
 void explain_captured(const Console& console, const Psf& psf) {
     const auto least = std::min_element(psf.captured.begin(), psf.captured.end());
-    console.fact("light",
-                 message("the volume contains ", percent(psf.captured[psf.captured.size() / 2]),
-                         " of the middle plane's light and ", percent(*least), " of that of plane ",
-                         least - psf.captured.begin(), ", the least"));
+    console.fact(
+        "light",
+        message("the volume contains ", format_percent(psf.captured[psf.captured.size() / 2]),
+                " of the middle plane's light and ", format_percent(*least), " of that of plane ",
+                least - psf.captured.begin(), ", the least"));
 }
 
-void warn_of_axis(const Console& console, const char* direction, double voxel_um, double most_um) {
+void warn_of_coarse_voxel(const Console& console, const char* direction, double voxel_um,
+                          double most_um) {
     if (voxel_um > most_um)
-        console.warning(message("voxels of ", um(voxel_um), ' ', direction,
+        console.warning(message("voxels of ", format_um(voxel_um), ' ', direction,
                                 " are too coarse for the PSF's finest detail, which needs at most ",
-                                um(most_um), "; use smaller voxels if the camera allows"));
+                                format_um(most_um), "; use smaller voxels if the camera allows"));
 }
 
-// Microscopes use light from the near ultraviolet to the near infrared.
+// Warns of wavelengths that no microscope uses: near ultraviolet to near infrared are usual.
 void warn_of_odd_wavelength(const Console& console, const char* option, double wavelength_um) {
     if (wavelength_um >= 0.3 && wavelength_um <= 1.5) return;
-    console.warning(message(option, " is ", um(wavelength_um),
+    console.warning(message(option, " is ", format_um(wavelength_um),
                             ", but microscopes use light of 0.3 to 1.5 µm; check the number and "
                             "its unit"));
 }
@@ -74,7 +78,7 @@ std::string wavelength_text(const PsfOptions& options) {
 void PsfSteps::report_plan(const Console& console) const {
     if (like_) warn_of_notes(console, request_.like, *like_);
     report_optics(console, optics_, request_.like);
-    if (!request_.voxel_doubt.empty()) console.warning(request_.voxel_doubt);
+    if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
     report_psf(console, options_);
     warn_of_psf(console, options_, facts_);
     if (request_.explain) explain_psf(console, options_, facts_);
@@ -86,7 +90,7 @@ void PsfSteps::report_result(const Console& console, const RunTimes&) const {
                  message(request_.output, ", and its parameters in ", request_.side_file()));
 }
 
-/// Also the side file.
+/// The side file has the same JSON.
 void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
     json["psf"] = psf_parameters(options_);
     json["facts"] = to_json(facts_);
@@ -97,12 +101,12 @@ void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
     }
 }
 
-std::string um(double value_um) {
-    // To a tenth of a nanometer, and zero without a sign.
+std::string format_um(double value_um) {
+    // The value is rounded to a tenth of a nanometer, and zero has no sign.
     return format_number(std::round(value_um * 1e4) / 1e4 + 0.0, 4) + " µm";
 }
 
-std::string percent(double share) {
+std::string format_percent(double share) {
     return format_number(100 * share, 3) + " %";
 }
 
@@ -112,12 +116,13 @@ void report_optics(const Console& console, const ImageOptics& optics, const std:
 }
 
 void report_psf(const Console& console, const PsfOptions& options) {
-    const auto words = psf_parameters(options);
+    const auto parameters = psf_parameters(options);
     console.fact(
         "psf",
-        message(words["model"].get<std::string>(), ", ", words["modality"].get<std::string>(),
-                ", NA ", format_number(options.objective.na), ", ", wavelength_text(options),
-                ", z,y,x ", to_string(options.size), ", ",
+        message(parameters["model"].get<std::string>(), ", ",
+                parameters["modality"].get<std::string>(), ", NA ",
+                format_number(options.objective.na), ", ", wavelength_text(options), ", z,y,x ",
+                to_string(options.size), ", ",
                 format_voxel_size({options.voxel.z_um, options.voxel.y_um, options.voxel.x_um})));
 }
 
@@ -126,17 +131,17 @@ void warn_of_psf(const Console& console, const PsfOptions& options, const PsfFac
         warn_of_odd_wavelength(console, "--wavelength", options.wavelength_um);
     if (options.excitation_um)
         warn_of_odd_wavelength(console, "--excitation", *options.excitation_um);
-    // One photon of a longer wavelength has too little energy to excite.
+    // A single photon of a longer wavelength has too little energy for excitation.
     const bool one_photon =
         options.modality == Modality::confocal || options.modality == Modality::spinning_disc;
     if (one_photon && *options.excitation_um > options.wavelength_um)
-        console.warning(message("the excitation wavelength, ", um(*options.excitation_um),
+        console.warning(message("the excitation wavelength, ", format_um(*options.excitation_um),
                                 ", is longer than the emission wavelength, ",
-                                um(options.wavelength_um),
+                                format_um(options.wavelength_um),
                                 "; swap --excitation and --wavelength if they are mixed up"));
-    warn_of_axis(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
-    warn_of_axis(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
-    warn_of_axis(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
+    warn_of_coarse_voxel(console, "along z", options.voxel.z_um, facts.nyquist_axial_um);
+    warn_of_coarse_voxel(console, "along y", options.voxel.y_um, facts.nyquist_lateral_um);
+    warn_of_coarse_voxel(console, "along x", options.voxel.x_um, facts.nyquist_lateral_um);
 }
 
 }  // namespace convolume::cli

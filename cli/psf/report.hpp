@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A PSF in words, for all subcommands that make one.
+// Descriptions of a PSF for all subcommands that make one.
 
 #include <string>
 
@@ -10,15 +10,15 @@
 
 namespace convolume::cli {
 
-/// "0.2643 µm"
-std::string um(double value_um);
-/// "58 %"
-std::string percent(double share);
+/// Returns a length such as "0.2643 µm".
+std::string format_um(double value_um);
+/// Returns a percentage such as "58 %".
+std::string format_percent(double share);
 
-/// The line "optics": what the image `source` says of the microscope, and what is assumed.
+/// Prints the line "optics": the microscope of the image `source`, and assumed parameters.
 void report_optics(const Console& console, const ImageOptics& optics, const std::string& source);
 
-/// The line "psf": model, modality, NA, wavelength, size and voxels.
+/// Prints the line "psf": model, modality, NA, wavelength, size and voxels.
 void report_psf(const Console& console, const PsfOptions& options);
 
 /// Warns of voxels that are too coarse and of wavelengths that are mixed up.

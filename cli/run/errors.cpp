@@ -12,13 +12,14 @@ namespace convolume::cli {
 
 namespace {
 
-/// Whether a thread could not be made: its stack is memory.
+/// Returns true if the system refused to start a thread, mostly for lack of memory for its stack.
 bool is_refused_thread(const std::exception& error) {
-    const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
-    return of_system != nullptr && of_system->code() == std::errc::resource_unavailable_try_again;
+    const auto* const system_error = dynamic_cast<const std::system_error*>(&error);
+    return system_error != nullptr &&
+           system_error->code() == std::errc::resource_unavailable_try_again;
 }
 
-/// The command's option for an option of the library; any other name as it is.
+/// Returns the command's option for an option of the library; any other name unchanged.
 std::string_view command_option(std::string_view library_option) {
     constexpr std::array<std::pair<std::string_view, std::string_view>, 12> options{
         {{"overwrite", "--overwrite"},
@@ -38,17 +39,17 @@ std::string_view command_option(std::string_view library_option) {
     return library_option;
 }
 
-struct Hint {
-    std::string_view option;    ///< as in --help
-    std::string_view argument;  ///< what to give it
+struct OptionHint {
+    std::string_view option;    ///< name of the option, such as "--device"
+    std::string_view argument;  ///< argument of the option, after a space; may be empty
 };
 
-/// Options that help against an error.
-std::vector<Hint> hints_for(const Error& error) {
+/// Returns the options that help against an error.
+std::vector<OptionHint> hints_for(const Error& error) {
     if (is_a<DeviceFailure>(error) || is_a<GpuUnavailable>(error)) return {{"--device", " cpu"}};
     if (is_a<OutputExists>(error)) return {{"--overwrite", ""}};
     const auto* const refused = dynamic_cast<const OutOfMemory*>(&error);
-    std::vector<Hint> hints;
+    std::vector<OptionHint> hints;
     if (refused && refused->memory() != MemoryKind::gpu) hints.push_back({"--max-host-mem", ""});
     if (refused && refused->memory() != MemoryKind::host) hints.push_back({"--max-gpu-mem", ""});
     return hints;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the command makes of errors: its exit codes, and the sentences that it shows.
+// Converts errors into the command's exit codes and into the sentences that users see.
 
 #include <exception>
 #include <functional>
@@ -27,20 +27,20 @@ enum class ExitCode : int {
     cannot_create = 73,
     io_error = 74,
     interrupted = 130,
-    pipe_closed = 141,  ///< what a shell reports of commands that SIGPIPE ends
+    pipe_closed = 141,  ///< what a shell reports for commands that SIGPIPE ends
 };
 
-/// The errors of a comparison are above what the caller allows.
+/// Thrown if the errors of a comparison are above the limit of the caller.
 class ErrorTooLarge : public Error {
     using Error::Error;
 };
 
-/// The caller asked to stop, and the sentence says which outputs there are nevertheless.
+/// Thrown if the caller requested a stop. The sentence says which outputs exist nevertheless.
 class Interrupted : public Cancelled {
     using Cancelled::Cancelled;
 };
 
-/// Some of several files failed, each with an error of its own that was shown.
+/// Thrown if some of several files failed, after the error of each was shown.
 class FilesFailed : public Error {
   public:
     FilesFailed(const std::string& sentence, ExitCode code) : Error(sentence), code_(code) {}
@@ -50,7 +50,7 @@ class FilesFailed : public Error {
     ExitCode code_;
 };
 
-/// Whether an error of some type is a T.
+/// Returns true if `error` is a T.
 template <class T>
 bool is_a(const std::exception& error) {
     return dynamic_cast<const T*>(&error) != nullptr;
@@ -58,14 +58,14 @@ bool is_a(const std::exception& error) {
 
 ExitCode exit_code_of(const std::exception& error);
 
-/// Whether the subcommand has an option, by its name: "--device".
+/// Function that returns true if the subcommand has the option of that name, such as "--device".
 using HasOption = std::function<bool(std::string_view name)>;
 
-/// The sentence shown to the user, in one line. Options of the library that it names become those
-/// of the command. If it names none, the options of the subcommand that help stand at its end.
+/// Returns the sentence shown to the user, in one line. Options of the library that the error names
+/// become those of the command. If it names none, options of the subcommand that help are appended.
 std::string sentence_of(const std::exception& error, const HasOption& has_option);
 
-/// `text` without line breaks.
+/// Returns `text` without line breaks.
 std::string in_one_line(std::string text);
 
 }  // namespace convolume::cli

@@ -16,14 +16,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-bool same_file(const std::string& a, const std::string& b) {
+bool is_same_file(const std::string& a, const std::string& b) {
     std::error_code missing;
     if (fs::equivalent(a, b, missing)) return true;
-    // Files yet to be written have only names to compare.
+    // Files that do not exist yet have only names to compare.
     return !a.empty() && !b.empty() && canonical_path(a) == canonical_path(b);
 }
 
-/// The parts of a dataset's name: HDF5 takes "//a/./b/" for "/a/b".
+/// Returns the components of a dataset's name: for HDF5, "//a/./b/" is "/a/b".
 std::vector<std::string> dataset_parts(const std::string& name) {
     std::vector<std::string> parts;
     std::istringstream text(name);
@@ -32,10 +32,11 @@ std::vector<std::string> dataset_parts(const std::string& name) {
     return parts;
 }
 
-/// An output may only be written into a file of the inputs where it is a dataset of its own: all
-/// else is then kept, in a copy that takes the file's name at the end.
+/// Throws InvalidArgument if the output would overwrite the input. The output may be another
+/// dataset of the same file. The rest of the file is then kept, in a copy that replaces the file at
+/// the end.
 void check_not_input(const io::PathSpec& output, const io::PathSpec& input) {
-    if (!same_file(input.file, output.file)) return;
+    if (!is_same_file(input.file, output.file)) return;
     if (output.dataset.empty())
         throw InvalidArgument(
             message("the output \"", output.file, "\" is one of the inputs; name another file"));
@@ -62,7 +63,7 @@ std::string folder_of(const std::string& path) {
 }
 
 void check_output_path(const std::string& file, bool overwrite) {
-    std::error_code unreadable;  // then the checks below fail, and access() gives the reason
+    std::error_code unreadable;  // if set, a check below fails, and access() gives the reason
     if (fs::is_directory(file, unreadable))
         throw CannotCreate(
             message("cannot write \"", file, "\": it is a folder; name a file in it"));
@@ -87,7 +88,7 @@ void check_outputs(const RunFiles& files) {
         const std::string& output = spec.file;
         for (const std::string& input : files.inputs) check_not_input(spec, io::parse_path(input));
         for (const std::string& other : seen)
-            if (same_file(other, output))
+            if (is_same_file(other, output))
                 throw InvalidArgument(message("two outputs would be the file \"", output,
                                               "\"; name another file for one of them"));
         check_output_path(output, files.overwrite);
@@ -99,7 +100,7 @@ void write_stdout(const std::string& text) {
     errno = 0;
     std::cout << text << std::flush;
     if (std::cout) return;
-    if (errno == EPIPE) throw PipeClosed("standard output was closed by who read it");
+    if (errno == EPIPE) throw PipeClosed("the reader closed standard output");
     throw IoError(message("could not write to standard output (", std::strerror(errno),
                           "); free some space or write elsewhere"));
 }

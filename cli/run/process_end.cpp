@@ -17,10 +17,10 @@ namespace convolume::cli {
 
 namespace {
 
-// Wakes the watcher when the guard ends.
+// Signal that wakes the watcher thread when the guard ends.
 constexpr int wake_signal = SIGUSR1;
 
-// A process started with a signal ignored (nohup, a shell's background job) keeps it ignored.
+// Returns true if a signal is ignored, as in nohup or a shell's background jobs: it then stays so.
 bool is_ignored(int signal) {
     struct sigaction action {};
     return sigaction(signal, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
@@ -31,7 +31,7 @@ void end_at_once(int) {
     _exit(static_cast<int>(ExitCode::interrupted));
 }
 
-std::terminate_handler usual_end = nullptr;
+std::terminate_handler previous_terminate_handler = nullptr;
 
 [[noreturn]] void end_by_exception() {
     try {
@@ -43,7 +43,7 @@ std::terminate_handler usual_end = nullptr;
         end_without_memory();
     } catch (...) {
     }
-    if (usual_end != nullptr) usual_end();
+    if (previous_terminate_handler != nullptr) previous_terminate_handler();
     std::abort();
 }
 
@@ -87,18 +87,18 @@ void end_without_memory() noexcept {
         "convolume: error: the system refused memory; close other programs or set "
         "--max-host-mem\n";
     const ssize_t written = ::write(STDERR_FILENO, sentence.data(), sentence.size());
-    static_cast<void>(written);  // there is nobody else to tell
+    static_cast<void>(written);  // there is nowhere else to report it
     ::_exit(static_cast<int>(ExitCode::out_of_memory));
 }
 
 void install_out_of_memory_handler() {
-    usual_end = std::set_terminate(end_by_exception);
+    previous_terminate_handler = std::set_terminate(end_by_exception);
 }
 
 }  // namespace convolume::cli
 
-// What FFTW calls where an allocation of its own fails; it has no other way to say so, and would
-// abort the process. These definitions come before those in its libraries.
+// FFTW calls these functions if one of its allocations fails. Its own versions abort the process;
+// these definitions replace them.
 extern "C" {
 [[gnu::used, gnu::visibility("default")]] void fftwf_assertion_failed(const char*, int,
                                                                       const char*) {

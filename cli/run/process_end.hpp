@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How the process ends before main() does: by signals such as Ctrl-C, which become a stop request,
+// Ends of the process before main() returns: by signals such as Ctrl-C, which first request a stop,
 // and by refused memory for which no error can be thrown.
 
 #include <signal.h>
@@ -10,14 +10,14 @@
 
 namespace convolume::cli {
 
-/// Ends the process with exit code 130, without unfinished outputs, at SIGINT, SIGTERM or SIGHUP,
-/// as long as no InterruptGuard lives.
+/// Installs handlers that remove unfinished outputs and end the process with exit code 130 at
+/// SIGINT, SIGTERM or SIGHUP, as long as no InterruptGuard lives.
 void end_on_interrupts();
 
-/// While it lives, the first SIGINT, SIGTERM or SIGHUP requests a stop; a second one removes
-/// unfinished outputs and ends the process with exit code 130. Construct it before any other thread
-/// is started: the signals are blocked in this thread and those it starts, and one thread waits for
-/// them, so that no work ever ends within a signal handler.
+/// Guard during whose life the first SIGINT, SIGTERM or SIGHUP requests a stop. A second one
+/// removes unfinished outputs and ends the process with exit code 130. Construct the guard before
+/// any other thread is started. It blocks the signals in this thread and in threads started later.
+/// One thread waits for them, so that no work ever ends within a signal handler.
 class InterruptGuard {
   public:
     InterruptGuard();
@@ -36,12 +36,12 @@ class InterruptGuard {
     std::thread watcher_;
 };
 
-/// Removes unfinished outputs, says so in one sentence, and ends the process with the exit code of
-/// lacking memory. Allocates nothing.
+/// Removes unfinished outputs, prints one sentence, and ends the process with
+/// ExitCode::out_of_memory. Allocates nothing.
 [[noreturn]] void end_without_memory() noexcept;
 
-/// From now on a refused allocation that no handler is there for, such as one in a destructor or at
-/// the start of a thread, ends the process by end_without_memory(), and so does one within FFTW.
+/// Installs a handler that calls end_without_memory() for refused allocations that nothing catches,
+/// such as those in a destructor or at the start of a thread.
 void install_out_of_memory_handler();
 
 }  // namespace convolume::cli

@@ -24,7 +24,7 @@ double steady_clock_s() {
     return std::chrono::duration<double>(now).count();
 }
 
-ProgressMeter::ProgressMeter(std::ostream& out, Style style, double amount,
+ProgressMeter::ProgressMeter(std::ostream& out, LineStyle style, double amount,
                              std::function<double()> clock_s, std::string unit)
     : out_(out),
       style_(style),
@@ -39,10 +39,11 @@ ProgressMeter::~ProgressMeter() {
 }
 
 void ProgressMeter::update(double fraction) {
-    if (style_ == Style::none) return;
+    if (style_ == LineStyle::none) return;
     const std::lock_guard lock(mutex_);
     const double now_s = clock_s_();
-    const double interval_s = style_ == Style::terminal ? terminal_interval_s : plain_interval_s;
+    const double interval_s =
+        style_ == LineStyle::terminal ? terminal_interval_s : plain_interval_s;
     if (now_s - last_s_ < interval_s || !(fraction > 0)) return;
     last_s_ = now_s;
     fraction = std::min(fraction, 1.0);
@@ -53,7 +54,7 @@ void ProgressMeter::update(double fraction) {
          << format_duration(elapsed_s * (1 - fraction) / fraction) << " left";
     if (!title_.empty()) line << ", " << title_;
     if (!note_.empty()) line << ", " << note_;
-    if (style_ == Style::terminal) {
+    if (style_ == LineStyle::terminal) {
         out_ << '\r' << line.str() << "\033[K" << std::flush;
         line_shown_ = true;
     } else {
@@ -96,9 +97,10 @@ ExecutionContext part_of(const ExecutionContext& whole, index_t index, index_t c
     return part;
 }
 
-ProgressMeter::Style progress_style(const Console& console) {
-    if (console.quiet()) return ProgressMeter::Style::none;
-    return stderr_is_terminal() ? ProgressMeter::Style::terminal : ProgressMeter::Style::plain;
+ProgressMeter::LineStyle progress_style(const Console& console) {
+    if (console.quiet()) return ProgressMeter::LineStyle::none;
+    return stderr_is_terminal() ? ProgressMeter::LineStyle::terminal
+                                : ProgressMeter::LineStyle::plain;
 }
 
 }  // namespace convolume::cli

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How far an execution is: one line that updates on a terminal, a plain line now and then
-// elsewhere.
+// Shows progress: one line that updates on a terminal, elsewhere a plain line from time to time.
 
 #include <functional>
 #include <iosfwd>
@@ -13,27 +12,28 @@
 
 namespace convolume::cli {
 
+/// Prints the fraction that is done, the speed and the time left.
 class ProgressMeter {
   public:
-    enum class Style { none, plain, terminal };
+    enum class LineStyle { none, plain, terminal };
 
-    /// `amount` of `unit` in all are to be computed. `clock_s` counts seconds; it is a parameter
-    /// for tests.
-    ProgressMeter(std::ostream& out, Style style, double amount, std::function<double()> clock_s,
-                  std::string unit = "voxel");
+    /// `amount` is the whole work in units. `clock_s` returns seconds; tests replace it.
+    ProgressMeter(std::ostream& out, LineStyle style, double amount,
+                  std::function<double()> clock_s, std::string unit = "voxel");
     /// Clears the updating line.
     ~ProgressMeter();
     ProgressMeter(const ProgressMeter&) = delete;
     ProgressMeter& operator=(const ProgressMeter&) = delete;
 
-    // The following may be called by several threads.
+    // Several threads may call the following functions.
 
-    /// The fraction of all work that is done.
+    /// Shows that `fraction` of all work is done.
     void update(double fraction);
-    /// Stands at the end of the line from now on, after the title.
+    /// Sets a text for the end of the line, after the title.
     void note(std::string text);
+    /// Sets the title, which is before the note, and removes the note.
     void title(std::string text);
-    /// Work that turns out to be done already counts no more.
+    /// Sets the amount of all work, without work that turned out to be done already.
     void amount(double amount);
     void clear();
 
@@ -42,7 +42,7 @@ class ProgressMeter {
 
     std::mutex mutex_;
     std::ostream& out_;
-    Style style_;
+    LineStyle style_;
     double amount_;
     std::string unit_;
     std::string title_;
@@ -53,13 +53,14 @@ class ProgressMeter {
     bool line_shown_ = false;
 };
 
-/// The context of part `index` of `count` equal parts: its progress is that of all.
+/// Returns the context of portion `index` of `count` equal portions of a run. Its progress counts
+/// toward the progress of the whole run.
 ExecutionContext part_of(const ExecutionContext& whole, index_t index, index_t count);
 
-/// None where the console is quiet, else what suits stderr.
-ProgressMeter::Style progress_style(const Console& console);
+/// Returns the style that suits stderr; none if the console is quiet.
+ProgressMeter::LineStyle progress_style(const Console& console);
 
-/// Seconds of the system's steady clock.
+/// Returns the seconds of the system's steady clock.
 double steady_clock_s();
 
 }  // namespace convolume::cli

@@ -3,6 +3,7 @@
 
 #include <sys/resource.h>
 
+#include <cmath>
 #include <fstream>
 
 #include "cli/app.hpp"
@@ -15,7 +16,7 @@ namespace convolume::cli {
 
 namespace {
 
-// Less is not worth a word.
+// Least share of overlapping phases that is reported.
 constexpr double least_overlap = 0.02;
 
 double total_of_phases_s(const Timeline& timeline) {
@@ -26,14 +27,23 @@ double total_of_phases_s(const Timeline& timeline) {
 
 }  // namespace
 
-/// getrusage() also counts what the process was before it became convolume.
-index_t peak_resident_bytes() {
+std::optional<index_t> process_status_bytes(std::string_view name) {
     std::ifstream status("/proc/self/status");
     for (std::string word; status >> word;)
-        if (index_t kib = 0; word == "VmHWM:" && status >> kib) return kib * 1024;
+        if (index_t kib = 0; word == name && status >> kib) return kib * 1024;
+    return std::nullopt;
+}
+
+/// getrusage() is only the fallback: it also counts the memory of the process before exec().
+index_t peak_resident_bytes() {
+    if (const auto bytes = process_status_bytes("VmHWM:")) return *bytes;
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
     return index_t{usage.ru_maxrss} * 1024;
+}
+
+nlohmann::ordered_json finite_or_null(double value) {
+    return std::isfinite(value) ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
 nlohmann::ordered_json versioned_json() {

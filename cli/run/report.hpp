@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What runs print and what --json holds of every run.
+// Messages and JSON that all runs have in common.
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "cli/run/common_options.hpp"
 #include "cli/text/console.hpp"
@@ -19,37 +21,43 @@ struct RunTimes {
     const Timeline& timeline;
 };
 
-/// The object that every --json begins with: convolume's version.
+/// Returns null for infinity and NaN, which JSON does not have.
+nlohmann::ordered_json finite_or_null(double value);
+
+/// Returns the object with which every --json begins: convolume's version.
 nlohmann::ordered_json versioned_json();
 
-/// Says what reading a file assumed or left out.
+/// Warns of everything that reading a file assumed or left out.
 void warn_of_notes(const Console& console, const std::string& path, const io::ImageMetadata& image);
 
-/// Says the same, and what is not read of an input: how it scales its values.
+/// Calls warn_of_notes(), and warns of the scaling of values, which is not applied to inputs.
 void warn_of_input(const Console& console, const std::string& path, const io::ImageMetadata& image);
 
-/// "value = stored * 0.01 + 3"
+/// Returns a text such as "value = stored * 0.01 + 3".
 std::string scaling_text(const io::ValueScaling& scaling);
 
-/// `all` in a dry run and with -v, else `line`.
+/// Prints `all`, the whole plan, in a dry run and with -v, else `line`.
 void report_plan(const Console& console, const RunOptions& options, const std::string& all,
                  const std::string& line);
 
-/// The method, its grid and memory, and the time predicted for `executions` times what the plan
-/// predicts: 1 where it was told how many images there are.
+/// Describes a plan in one line: method, grid, memory, and the predicted time times `executions`,
+/// which is 1 if the plan already predicts the time of all images.
 std::string plan_line(const Plan& plan, index_t executions = 1);
 
-/// "start 0.010 s, open 0.001 s, …; total 1.20 s (0.30 s side by side), peak memory 50.0 MiB": the
-/// phases there were.
+/// Prints the phases of a run: "start 0.010 s, open 0.001 s, …; total 1.20 s (0.30 s side by side),
+/// peak memory 50.0 MiB".
 void report_times(const Console& console, const RunTimes& run);
 
-/// The most memory that this program has held.
+/// Returns the value of a line of /proc/self/status in bytes, such as "VmRSS:".
+std::optional<index_t> process_status_bytes(std::string_view name);
+
+/// Returns the peak of the resident memory of this program.
 index_t peak_resident_bytes();
 
-/// Adds what a run over several volumes counts of each.
+/// Adds the counts and seconds of one volume to those of a run over several.
 ExecutionReport& operator+=(ExecutionReport& sum, const ExecutionReport& report);
 
-/// The "report" of --json.
+/// Returns the "report" of --json.
 nlohmann::ordered_json report_json(const ExecutionReport& executed, const RunTimes& run);
 
 }  // namespace convolume::cli

@@ -21,24 +21,25 @@ namespace convolume::cli {
 
 namespace {
 
-// Processor time until now: of loading the program and reading its options.
-double spent_s() {
+// Returns the processor time until now, for loading the program and reading its options.
+double processor_time_s() {
     timespec spent{};
     clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &spent);
     return static_cast<double>(spent.tv_sec) + 1e-9 * static_cast<double>(spent.tv_nsec);
 }
 
-/// Whether the system lists an NVIDIA GPU, with or without a driver for it.
+/// Returns true if the system lists an NVIDIA GPU, with or without a driver for it.
 bool has_nvidia_gpu() {
     namespace fs = std::filesystem;
     std::error_code error;
-    if (fs::exists("/dev/nvidiactl", error)) return true;  // also where PCI is not shown
+    if (fs::exists("/dev/nvidiactl", error))
+        return true;  // also found if PCI devices are not visible
     const auto first_word = [](const fs::path& path) {
         std::string word;
         std::ifstream(path) >> word;
         return word;
     };
-    // Not by fs::directory_iterator, which ends the process where memory is refused.
+    // fs::directory_iterator is not used, since it ends the process if memory is refused.
     const fs::path folder = "/sys/bus/pci/devices";
     const auto close = [](DIR* opened) { ::closedir(opened); };
     const std::unique_ptr<DIR, decltype(close)> devices(::opendir(folder.c_str()), close);
@@ -59,13 +60,13 @@ std::string json_text(const RunSteps& steps, const RunTimes* times) {
     return dump(json);
 }
 
-StagedRun::StagedRun(RunSteps& steps, std::stop_token stop, double started_s)
+StepwiseRun::StepwiseRun(RunSteps& steps, std::stop_token stop, double started_s)
     : steps_(steps), timeline_(started_s) {
     context_.timeline = &timeline_;
     context_.stop = std::move(stop);
 }
 
-void StagedRun::plan() {
+void StepwiseRun::plan() {
     const StopScope scope(context_.stop);
     const double open_s = timeline_.now_s();
     steps_.open(context_);
@@ -76,22 +77,22 @@ void StagedRun::plan() {
     plan_s_ = timeline_.now_s() - plan_s;
 }
 
-void StagedRun::execute(const Console& console, ProgressMeter& meter,
-                        const std::function<void(double)>& progress) {
+void StepwiseRun::execute(const Console& console, ProgressMeter& meter,
+                          const std::function<void(double)>& progress) {
     const StopScope scope(context_.stop);
     context_.progress = progress;
     steps_.execute(console, meter, context_);
     throw_if_stopped(context_);
 }
 
-void StagedRun::commit() {
+void StepwiseRun::commit() {
     const PhaseTimer timer(&timeline_, Phase::commit);
     steps_.commit();
 }
 
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned) {
-    StagedRun run(steps, std::move(stop), spent_s());
+    StepwiseRun run(steps, std::move(stop), processor_time_s());
     run.plan();
     planned();
     steps.report_plan(console);
@@ -101,8 +102,9 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
     }
 
     {
-        const Work work = steps.work();
-        const auto style = work.amount > 0 ? progress_style(console) : ProgressMeter::Style::none;
+        const WorkAmount work = steps.work();
+        const auto style =
+            work.amount > 0 ? progress_style(console) : ProgressMeter::LineStyle::none;
         ProgressMeter meter(console.out(), style, work.amount, steady_clock_s, work.unit);
         run.execute(console, meter, [&meter](double fraction) { meter.update(fraction); });
     }
@@ -116,7 +118,7 @@ void carry_out(RunSteps& steps, const RunOptions& options, const Console& consol
 void warn_of_idle_gpu(const Console& console, const EngineChoice& engines) {
     const bool built_with_cuda = !cuda_runtime_version().empty();
     if (engines.device != EngineChoice::Device::automatic || !built_with_cuda) return;
-    if (gpu_start_seconds() > 0) return;  // none was asked for
+    if (gpu_start_seconds() > 0) return;  // the user excluded GPUs
     const std::string why_not = gpu_unavailable();
     if (!why_not.empty() && has_nvidia_gpu())
         console.warning(message("computing on the CPU, since ", why_not));

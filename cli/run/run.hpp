@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The steps of every run: open, plan, report the plan, stop if the run is dry, execute, commit,
-// report. A subcommand gives the steps; options, console, signals, progress, timeline, JSON and the
-// change from GPU to CPU are here.
+// report. A subcommand implements the steps. Console, signals, progress, timeline, JSON and the
+// change from GPU to CPU are handled here.
 
 #include <functional>
 #include <iostream>
@@ -23,9 +23,9 @@
 
 namespace convolume::cli {
 
-/// What execute() computes, for the progress line.
-struct Work {
-    double amount = 0;  ///< 0: unknown, and no progress is shown
+/// The amount of work in execute(), for the progress line.
+struct WorkAmount {
+    double amount = 0;  ///< number of units; 0: unknown, and no progress is shown
     std::string unit = "voxel";
 };
 
@@ -38,41 +38,41 @@ class RunSteps {
     RunSteps& operator=(const RunSteps&) = delete;
     virtual ~RunSteps() = default;
 
-    /// Opens the inputs and reads and checks what planning needs.
+    /// Opens the inputs, and reads and checks everything that planning needs.
     virtual void open(const ExecutionContext& context) = 0;
-    /// Plans. The time it takes is reported.
+    /// Makes the plan. The time for it is reported.
     virtual void plan(const ExecutionContext& context) = 0;
     virtual void report_plan(const Console& console) const = 0;
-    // A dry run ends here.
-    virtual Work work() const = 0;
+    // A dry run calls none of the following functions but fill_json().
+    virtual WorkAmount work() const = 0;
     /// Creates the outputs and computes. `context` reports progress to `meter`.
     virtual void execute(const Console& console, ProgressMeter& meter,
                          const ExecutionContext& context) = 0;
-    /// Gives the outputs their names.
+    /// Renames the finished outputs to their final names.
     virtual void commit() = 0;
     virtual void report_result(const Console& console, const RunTimes& times) const = 0;
 
-    /// Adds to the object of --json; `times` is null where execute() was not called.
+    /// Adds members to the object of --json; `times` is null if execute() was not called.
     virtual void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const = 0;
 };
 
-/// The text of --json.
+/// Returns the text of --json.
 std::string json_text(const RunSteps& steps, const RunTimes* times);
 
-/// Steps as they are carried out, on a clock of their own.
-class StagedRun {
+/// One run of a subcommand's steps, with a timeline of its own.
+class StepwiseRun {
   public:
-    /// `started_s`: what the program took before.
-    StagedRun(RunSteps& steps, std::stop_token stop, double started_s = 0);
-    StagedRun(const StagedRun&) = delete;
-    StagedRun& operator=(const StagedRun&) = delete;
+    /// `started_s` is the time that the program has taken before.
+    StepwiseRun(RunSteps& steps, std::stop_token stop, double started_s = 0);
+    StepwiseRun(const StepwiseRun&) = delete;
+    StepwiseRun& operator=(const StepwiseRun&) = delete;
 
-    /// Opens and plans.
+    /// Opens the inputs and makes the plan.
     void plan();
-    /// Computes; `progress` gets the fraction done.
+    /// Computes; calls `progress` with the fraction that is done.
     void execute(const Console& console, ProgressMeter& meter,
                  const std::function<void(double)>& progress);
-    /// Gives the outputs their names; may be called in another thread.
+    /// Renames the finished outputs to their final names; may be called in another thread.
     void commit();
 
     RunTimes times() const { return {plan_s_, timeline_}; }
@@ -85,16 +85,15 @@ class StagedRun {
     double plan_s_ = 0;
 };
 
-/// Takes `steps` through a run. `planned` is called when it is planned.
+/// Carries out all steps of a run. Calls `planned` after the plan is made.
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,
                std::stop_token stop, const std::function<void()>& planned);
 
-/// Warns where `auto` computes on the CPU although the machine has an NVIDIA GPU that this build
-/// could use, and was asked to. Silent on machines and in builds without GPUs.
+/// Warns if the device `auto` means the CPU although this build could use an NVIDIA GPU of the
+/// machine. Silent on machines and in builds without GPUs.
 void warn_of_idle_gpu(const Console& console, const EngineChoice& engines);
 
-/// Calls `run`; where a device fails in it and the choice of devices was left to convolume, warns
-/// and calls it again with CPU engines alone.
+/// Calls `run`. If an automatically chosen device fails, warns and calls `run` again on the CPU.
 template <class Request, class Run>
 void run_with_fallback(const Console& console, const Request& request, const Run& run) {
     try {
@@ -103,15 +102,15 @@ void run_with_fallback(const Console& console, const Request& request, const Run
         if (request.engines.device != EngineChoice::Device::automatic) throw;
         console.warning(message("starting again on the CPU, since ", failure.what()));
     }
-    // Nothing of the first run is left: outputs appear under their name only when complete.
+    // The first run leaves no output: outputs get their names only when they are complete.
     Request on_cpu = request;
     on_cpu.engines.device = EngineChoice::Device::cpu;
     run(on_cpu);
 }
 
-/// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, where GPUs
-/// can be used, `engines` (EngineChoice): then a GPU that fails is followed by a run on the CPU,
-/// unless the request says that it cannot start again (`can_restart()`).
+/// Runs `Steps(request)`. A request has `run` (RunOptions), `files()` (RunFiles) and, if GPUs can
+/// be used, `engines` (EngineChoice). If a GPU fails, the run is repeated on the CPU, unless the
+/// request's `can_restart()` is false.
 template <class Steps, class Request>
 void run_steps(const Request& request) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());

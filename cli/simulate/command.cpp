@@ -33,10 +33,10 @@ void check_light(const SimulateRequest& request, PixelType phantom, PixelType ps
             message("--photons-per-unit is ", *factor, "; give more than 0, up to 1e12"));
 }
 
-/// Camera and phantom side by side; files that do not know their voxel size count in voxels.
+/// Returns the camera's pixels on the phantom, in voxels if the file has no voxel size.
 CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& input) {
-    const auto known = [&](std::size_t axis, const std::optional<double>& asked,
-                           const char* option) {
+    const auto voxel_size = [&](std::size_t axis, const std::optional<double>& asked,
+                                const char* option) {
         const auto& size = input.voxel_size_um[axis];
         if (asked && !size)
             throw InvalidArgument(message(option, " needs the voxel size of the phantom, and \"",
@@ -45,9 +45,9 @@ CameraGrid grid_of(const SimulateRequest& request, const io::ImageMetadata& inpu
                                           "phantom with its voxel size"));
         return size.value_or(1);
     };
-    const VoxelSize voxel{known(0, request.step_um, "--step"),
-                          known(1, request.pixel_um, "--pixel"),
-                          known(2, request.pixel_um, "--pixel")};
+    const VoxelSize voxel{voxel_size(0, request.step_um, "--step"),
+                          voxel_size(1, request.pixel_um, "--pixel"),
+                          voxel_size(2, request.pixel_um, "--pixel")};
     return {input.shape,
             voxel,
             {request.step_um.value_or(voxel.z_um), request.pixel_um.value_or(voxel.y_um),
@@ -81,10 +81,10 @@ index_t count_negative(const ConstImageView& image) {
     return count;
 }
 
-/// The phantom; remembers whether any sample that was read is negative.
-class LightSource : public ImageSource {
+/// Source that reads the phantom, and remembers whether any sample was negative.
+class PhantomSource : public ImageSource {
   public:
-    explicit LightSource(io::ImageReader& phantom) : phantom_(phantom) {}
+    explicit PhantomSource(io::ImageReader& phantom) : phantom_(phantom) {}
 
     StackFormat format() const override { return phantom_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
@@ -98,7 +98,8 @@ class LightSource : public ImageSource {
     std::atomic<bool> negative_{false};
 };
 
-/// Boxes of the convolution overlap: only a pass of its own counts every sample once.
+/// Counts the negative samples of the phantom in a pass of its own: boxes of the convolution
+/// overlap and would count samples twice.
 index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context) {
     const StackFormat format = phantom.format();
     Volume plane({1, format.shape.y, format.shape.x}, format.type);
@@ -152,17 +153,17 @@ void SimulateSteps::plan(const ExecutionContext&) {
     light_.place = place_of_intermediate(light_.format.bytes(), left, kernels_.intermediate_fits());
 }
 
-/// Bytes of `slots` planes of light and of the recording.
+/// Returns the bytes of `slots` planes of light and of the recording.
 index_t SimulateSteps::camera_bytes(index_t slots) const {
     const auto bytes = [](const Shape3& shape, std::size_t each) {
         return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));
     };
-    const index_t of_slot = checked_add(bytes(input_.shape, 2 * size_of(light_.format.type)),
-                                        bytes(grid_->shape(), size_of(output_.type) + 4));
-    return checked_add(checked_multiply(slots, of_slot), bytes(grid_->shape(), 8));
+    const index_t slot_bytes = checked_add(bytes(input_.shape, 2 * size_of(light_.format.type)),
+                                           bytes(grid_->shape(), size_of(output_.type) + 4));
+    return checked_add(checked_multiply(slots, slot_bytes), bytes(grid_->shape(), 8));
 }
 
-Work SimulateSteps::work() const {
+WorkAmount SimulateSteps::work() const {
     return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
 }
 
@@ -178,7 +179,7 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
     executed_ = with_places_in_file(
         *reader_, [&] { return light.blur(*reader_, kernels_, part_of(context, 0, parts)); });
     negative_samples_ = light.negative_samples();
-    // The brightest pixel of all is only known when everything is blurred.
+    // The brightest pixel is known only after everything is blurred.
     photons_per_unit_ = request_.photons_per_unit
                             ? *request_.photons_per_unit
                             : request_.photons / brightest_pixel(light, part_of(context, 1, parts));
@@ -188,7 +189,7 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
 double SimulateSteps::brightest_pixel(BlurredLight& light, const ExecutionContext& context) {
     double peak = 0;
     light.for_each_plane(*grid_, request_.engines.threads, context,
-                         [&](const BlurredLight::Plane& plane) {
+                         [&](const BlurredLight::CameraPlane& plane) {
                              const double* const pixels = plane.photons.elements<double>();
                              const index_t count = element_count(plane.photons.shape());
                              peak = std::max(peak, *std::max_element(pixels, pixels + count));
@@ -209,11 +210,11 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         adu.emplace_back(plane_shape, output_.type);
         expected.emplace_back(truth_ ? plane_shape : Shape3{}, PixelType::float32);
     }
-    const auto compute = [&](const BlurredLight::Plane& plane) {
+    const auto compute = [&](const BlurredLight::CameraPlane& plane) {
         const auto slot = static_cast<std::size_t>(plane.slot);
         double* const photons = plane.photons.elements<double>();
         for (index_t i = 0; i < element_count(plane_shape); ++i) {
-            // Transforms leave rounding where there is no light.
+            // Rounding of the transforms may be below zero in dark pixels.
             photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
             if (truth_)
                 expected[slot].elements<float>()[i] =
@@ -224,7 +225,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         recorded_ += expose(request_.camera, plane.photons.view(), first_plane, adu[slot].view(),
                             request_.engines.threads);
     };
-    const auto write = [&](const BlurredLight::Plane& plane) {
+    const auto write = [&](const BlurredLight::CameraPlane& plane) {
         const auto slot = static_cast<std::size_t>(plane.slot);
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
         writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
@@ -241,7 +242,7 @@ void SimulateSteps::commit() {
 ExecutionReport BlurredLight::blur(io::ImageReader& phantom,
                                    const ChannelKernels<Convolver>& kernels,
                                    const ExecutionContext& context) {
-    LightSource source(phantom);
+    PhantomSource source(phantom);
     const ExecutionReport report = convolve_channels(kernels, source, light_, context);
     if (source.has_negative()) negative_samples_ = count_negative(phantom, context);
     phantom.check_unchanged();
@@ -250,23 +251,23 @@ ExecutionReport BlurredLight::blur(io::ImageReader& phantom,
 
 void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
                                   const ExecutionContext& context,
-                                  const std::function<void(const Plane&)>& compute,
-                                  const std::function<void(const Plane&)>& write) {
+                                  const std::function<void(const CameraPlane&)>& compute,
+                                  const std::function<void(const CameraPlane&)>& write) {
     const StackFormat& format = plan_.format;
-    const Shape3 seen = grid.shape();
-    const index_t planes = seen.z;
+    const Shape3 recorded = grid.shape();
+    const index_t planes = recorded.z;
     const index_t most = std::min<index_t>(2, format.shape.z);
     const index_t slots = plan_.overlapped ? 2 : 1;
     std::vector<Volume> light;
     for (index_t slot = 0; slot < slots; ++slot)
         light.emplace_back(Shape3{most, format.shape.y, format.shape.x}, format.type);
-    Volume photons({1, seen.y, seen.x}, PixelType::float64);
+    Volume photons({1, recorded.y, recorded.x}, PixelType::float64);
     const auto plane_of = [&](index_t item) {
         const index_t volume = item / planes;
-        return Plane{volume / format.channels, volume % format.channels, item % planes,
-                     item % slots, photons};
+        return CameraPlane{volume / format.channels, volume % format.channels, item % planes,
+                           item % slots, photons};
     };
-    const auto light_of = [&](const Plane& plane, const PlaneRange& below) {
+    const auto light_of = [&](const CameraPlane& plane, const PlaneRange& below) {
         return subview(light[static_cast<std::size_t>(plane.slot)].view(),
                        {{0, 0, 0}, {below.end - below.begin, format.shape.y, format.shape.x}});
     };
@@ -274,7 +275,7 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
     ItemSteps steps;
     steps.read = [&](index_t item) {
         throw_if_stopped(context);
-        const Plane plane = plane_of(item);
+        const CameraPlane plane = plane_of(item);
         const PlaneRange below = grid.planes_below(plane.z);
         light_.read_box(plane.t, plane.c,
                         {{below.begin, 0, 0}, {below.end, format.shape.y, format.shape.x}},
@@ -282,7 +283,7 @@ void BlurredLight::for_each_plane(const CameraGrid& grid, int threads,
     };
     steps.compute = [&](index_t item) {
         throw_if_stopped(context);
-        const Plane plane = plane_of(item);
+        const CameraPlane plane = plane_of(item);
         grid.sample_planes(light_of(plane, grid.planes_below(plane.z)), plane.z,
                            photons.elements<double>(), threads);
         compute(plane);

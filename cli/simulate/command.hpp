@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// `convolume simulate`: its request, and its run: all channels and time points are blurred by the
-// Convolvers of their PSFs, then recorded by the camera plane by plane.
+// `convolume simulate`: its request, and its run. The run blurs all channels and time points by the
+// Convolvers of their PSFs; then the camera records them plane by plane.
 
 #include <functional>
 #include <memory>
@@ -22,51 +22,50 @@ namespace convolume::cli {
 struct SimulateRequest : ImageRequest {
     SimulateRequest() { options.normalization = KernelNormalization::sum; }
 
-    std::string truth;  ///< the expected photons; empty for none
+    std::string truth;  ///< file of the expected photons; empty for none
     Options options;
-    std::optional<double> pixel_um;  ///< of the camera, in the sample; the phantom's voxel without
-    std::optional<double> step_um;   ///< of the focus; the phantom's planes without
-    double photons = 1000;           ///< at the brightest pixel
-    std::optional<double> photons_per_unit;  ///< instead of `photons`
+    std::optional<double> pixel_um;  ///< camera pixel, in the sample; default: phantom's voxel
+    std::optional<double> step_um;   ///< step of the focus; default: the phantom's planes
+    double photons = 1000;           ///< expected photons at the brightest pixel
+    std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
     Camera camera;
 
     RunFiles files() const { return {{run.timeline, truth, output}, inputs(), create.overwrite}; }
 };
 
-/// The place of the light of all channels and times between the convolution and the camera, and how
-/// much of it the camera takes at a time.
+/// Plan for the light between convolution and camera: format and place of the light of all channels
+/// and times, and whether the camera's steps overlap.
 struct LightPlan {
     StackFormat format;
     ScratchImage::Place place = ScratchImage::Place::file;
-    /// The planes of the next pixel plane are read, and the last one is written, while one is
-    /// recorded.
+    /// While one plane is recorded, the next one's light is read and the last one is written.
     bool overlapped = true;
 };
 
 /// The specimen as the microscope images it, before the camera.
 class BlurredLight {
   public:
-    /// A file is made in `directory`.
+    /// If the plan needs a file, it is made in `directory`.
     BlurredLight(const LightPlan& plan, const std::string& directory)
         : plan_(plan), light_(plan.format, plan.place, directory) {}
 
     /// Blurs all channels and times of the phantom.
     ExecutionReport blur(io::ImageReader& phantom, const ChannelKernels<Convolver>& kernels,
                          const ExecutionContext& context);
-    /// Negative samples of the phantom that was blurred.
+    /// Returns the number of negative samples of the phantom.
     index_t negative_samples() const { return negative_samples_; }
 
-    /// A plane of the camera. `photons` (float64) holds the light of its pixels.
-    struct Plane {
+    /// A plane that the camera records. `photons` (float64) holds the light of its pixels.
+    struct CameraPlane {
         index_t t, c, z;
-        index_t slot;  ///< of what is computed and written; alternates where steps overlap
+        index_t slot;  ///< slot of the plane's buffers; alternates if steps overlap
         Volume& photons;
     };
-    /// Calls `compute` for every plane that the camera takes, in order, and `write` (may be empty)
-    /// after it, beside the computation of the next plane. `write` has no photons to read.
+    /// Calls `compute` for every plane of the camera, in order, and then `write` (may be empty)
+    /// while the next plane is computed. `write` must not read the photons.
     void for_each_plane(const CameraGrid& grid, int threads, const ExecutionContext& context,
-                        const std::function<void(const Plane&)>& compute,
-                        const std::function<void(const Plane&)>& write);
+                        const std::function<void(const CameraPlane&)>& compute,
+                        const std::function<void(const CameraPlane&)>& write);
 
   private:
     LightPlan plan_;
@@ -85,7 +84,7 @@ class SimulateSteps : public ImageSteps {
     void open(const ExecutionContext& context) override;
     void plan(const ExecutionContext& context) override;
     void report_plan(const Console& console) const override;
-    Work work() const override;
+    WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
     void commit() override;
@@ -103,9 +102,9 @@ class SimulateSteps : public ImageSteps {
     std::optional<CameraGrid> grid_;
     LightPlan light_;
     double photons_per_unit_ = 0;
-    ExecutionReport executed_;      ///< of the convolutions
-    index_t negative_samples_ = 0;  ///< of the phantom
-    CameraReport recorded_;         ///< of all pixels
+    ExecutionReport executed_;      ///< report of the convolutions
+    index_t negative_samples_ = 0;  ///< number of negative samples of the phantom
+    CameraReport recorded_;         ///< report of all pixels
 };
 
 }  // namespace convolume::cli

@@ -26,9 +26,9 @@ void add_light(CLI::App& app, SimulateRequest& request) {
                "How far the focus moves between planes (default: the phantom's voxel)")
         ->group(group);
     CLI::Option* photons =
-        app.add_option(
-               "--photons", request.photons,
-               "Photons expected from the specimen at the brightest pixel of all (default 1000)")
+        app.add_option("--photons", request.photons,
+                       "Photons expected from the specimen at the brightest pixel of all channels "
+                       "and times (default 1000)")
             ->type_name("N")
             ->group(group);
     app.add_option("--photons-per-unit", request.photons_per_unit,
@@ -65,8 +65,8 @@ void add_output(CLI::App& app, SimulateRequest& request) {
         ->group(group);
     app.add_option(
            "--truth", request.truth,
-           "Also write the photons expected at each pixel, float32; of many files a pattern "
-           "as --output-name")
+           "Also write the photons expected at each pixel, float32; for many files, a pattern "
+           "like that of --output-name")
         ->type_name("FILE")
         ->group(group);
     add_compression_option(app, group, request.create, "Compression of the outputs (default none)");

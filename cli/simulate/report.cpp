@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reports of `convolume simulate`: sentences for people, JSON for programs.
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "cli/files/metadata_json.hpp"
@@ -14,11 +13,6 @@ namespace convolume::cli {
 namespace {
 
 using nlohmann::ordered_json;
-
-/// Null for values without a JSON number: no noise at all, or no light.
-ordered_json finite_or_null(double value) {
-    return std::isfinite(value) ? ordered_json(value) : ordered_json(nullptr);
-}
 
 double share(index_t count, const CameraReport& report) {
     return static_cast<double>(count) / static_cast<double>(report.pixels);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the command prints on stderr: facts (not with -q), details (with -v), warnings and errors
-// (always). Each line is written at once, so that several threads may print.
+// Prints facts (not with -q), details (with -v), warnings and errors (always) on stderr. Each line
+// is written by one call, so that several threads may print.
 
 #include <iosfwd>
 #include <string>
@@ -11,14 +11,15 @@ namespace convolume::cli {
 
 enum class Verbosity { quiet, normal, verbose };
 
+/// The output of a command for people.
 class Console {
   public:
     Console(std::ostream& out, Verbosity verbosity, bool colors)
         : out_(out), verbosity_(verbosity), colors_(colors) {}
 
-    /// The same for one of several files: warnings and errors begin with its name, and facts are
-    /// for -v only.
-    Console about(const std::string& file) const {
+    /// Returns a console for one of several files. Warnings and errors begin with the file's name,
+    /// and facts are printed only with -v.
+    Console for_file(const std::string& file) const {
         Console console(out_, verbose() ? Verbosity::verbose : Verbosity::quiet, colors_);
         console.about_ = file + ": ";
         return console;
@@ -28,9 +29,9 @@ class Console {
     bool verbose() const { return verbosity_ == Verbosity::verbose; }
     std::ostream& out() const { return out_; }
 
-    /// "label   text": one fact of the run.
+    /// Prints one fact of the run, such as "label   text".
     void fact(std::string_view label, std::string_view text) const;
-    /// Lines as they are.
+    /// Prints lines unchanged.
     void text(std::string_view text) const;
     void warning(std::string_view text) const;
     void error(std::string_view text) const;
@@ -45,7 +46,7 @@ class Console {
 };
 
 bool stderr_is_terminal();
-/// Colors where stderr is a terminal that knows them and NO_COLOR is unset or empty.
+/// Returns true if stderr is a terminal with colors and NO_COLOR is unset or empty.
 bool stderr_wants_colors();
 
 }  // namespace convolume::cli

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// How subcommands declare options: text that is parsed at once, so that mistakes are found before
-// anything is opened. Options of the library come from its tables (core/option_tables.hpp).
+// Declares the options of subcommands. Their text is parsed at once, so that mistakes are found
+// before anything is opened. Options of the library come from its tables (core/option_tables.hpp).
 
 #include <CLI/CLI.hpp>
 #include <charconv>
@@ -18,8 +18,8 @@
 
 namespace convolume::cli {
 
-/// An option whose text is turned into `target` by `parse(text)` or, for messages that name the
-/// option, `parse(name, text)`. Without the option `target` keeps its value.
+/// Adds an option that sets `target` to `parse(text)` or, for messages that name the option, to
+/// `parse(name, text)`. Without the option `target` keeps its value.
 template <class T, class Parser>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& target, Parser parse,
                         const std::string& choices, const std::string& help) {
@@ -36,7 +36,7 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, T& target, Parse
         ->type_name(choices);
 }
 
-/// `text` as a positive whole number for `option`.
+/// Parses `text` as a positive whole number for `option`.
 template <class Integer = int>
 Integer parse_positive(std::string_view option, const std::string& text) {
     Integer value = 0;
@@ -48,13 +48,13 @@ Integer parse_positive(std::string_view option, const std::string& text) {
     return value;
 }
 
-/// `text` as a number for `option`.
+/// Parses `text` as a number for `option`.
 double parse_number(std::string_view option, const std::string& text);
 
-/// `text` as a seed of random numbers for `option`.
+/// Parses `text` as a seed of random numbers for `option`.
 std::uint64_t parse_seed(std::string_view option, const std::string& text);
 
-/// `text` as a value of a type that has no names, for the option that `option` describes.
+/// Parses `text` as a value of a type without named values, for the option that `option` describes.
 template <class Value>
 Value parse_plain(const OptionText& option, const std::string& text) {
     if constexpr (std::is_same_v<Value, StopRule>) {
@@ -85,7 +85,7 @@ Value parse_plain(const OptionText& option, const std::string& text) {
     }
 }
 
-/// `text` as a value of `field`, for its option.
+/// Parses `text` as a value of `field`, for its option.
 template <class Field>
 auto parse_option(const Field& field, const std::string& text) -> typename Field::Value {
     using Value = typename Field::Value;
@@ -98,8 +98,8 @@ auto parse_option(const Field& field, const std::string& text) -> typename Field
     }
 }
 
-/// The options of these names in the table of `Struct`, which set members of `target`. What the
-/// members hold is shown as the default.
+/// Adds the options of these names in the table of `Struct`, which set members of `target`. The
+/// values of the members are shown as defaults.
 template <class Struct>
 void add_options(CLI::App& app, const char* group, Struct& target,
                  std::initializer_list<std::string_view> names) {
@@ -116,7 +116,7 @@ void add_options(CLI::App& app, const char* group, Struct& target,
         });
 }
 
-/// The option of one name, for a command where `parse(text)` or `parse(option, text)` reads it.
+/// Adds the option of one name, parsed by `parse(text)` or `parse(option, text)`.
 template <class Struct, class Parser>
 CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& target,
                                   std::string_view name, Parser parse) {

@@ -23,21 +23,21 @@ std::string_view trimmed(std::string_view text) {
     return text;
 }
 
-struct Quantity {
+struct ParsedLength {
     double value;
-    std::optional<double> unit_um;  ///< nothing: a bare number
+    std::optional<double> unit_um;  ///< length of the unit in µm; nothing: a bare number
 };
 
-/// Nothing for what is not a finite number with or without a unit of length.
-std::optional<Quantity> parse_quantity(std::string_view text) {
+/// Parses a finite number with or without a unit of length; returns nothing for other text.
+std::optional<ParsedLength> parse_length(std::string_view text) {
     text = trimmed(text);
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || !std::isfinite(value)) return std::nullopt;
     const std::string_view unit = trimmed(text.substr(static_cast<std::size_t>(end - text.data())));
-    if (unit.empty()) return Quantity{value, std::nullopt};
+    if (unit.empty()) return ParsedLength{value, std::nullopt};
     for (const auto& [name, length_um] : units)
-        if (unit == name) return Quantity{value, length_um};
+        if (unit == name) return ParsedLength{value, length_um};
     return std::nullopt;
 }
 
@@ -64,17 +64,17 @@ std::array<std::string_view, 3> split_triple(std::string_view option, std::strin
 }  // namespace
 
 double parse_length_um(std::string_view option, std::string_view text) {
-    const auto quantity = parse_quantity(text);
+    const auto quantity = parse_length(text);
     if (!quantity || !quantity->unit_um) refuse_length(option, text);
     return quantity->value * *quantity->unit_um;
 }
 
 std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view text) {
     const auto parts = split_triple(option, text);
-    const auto last = parse_quantity(parts[2]);
+    const auto last = parse_length(parts[2]);
     std::array<double, 3> lengths_um{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-        const auto quantity = parse_quantity(parts[axis]);
+        const auto quantity = parse_length(parts[axis]);
         if (!quantity || !last || !last->unit_um)
             throw InvalidArgument(message(option, " takes three lengths, for z, y and x, with a ",
                                           "unit (nm, um or mm), not \"", text,
@@ -84,40 +84,40 @@ std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view
     return lengths_um;
 }
 
-std::string doubt_of_voxel(std::string_view option, std::string_view text) {
-    const auto hardly_meant = [](const std::array<double, 3>& sizes_um) {
+std::string voxel_size_warning(std::string_view option, std::string_view text) {
+    const auto is_unlikely = [](const std::array<double, 3>& sizes_um) {
         const auto [least, most] = std::minmax_element(sizes_um.begin(), sizes_um.end());
         return *most < 1e-3 || *least < 0 || *most > 1e3;
     };
     const std::array<double, 3> sizes_um = parse_lengths_um(option, text);
-    if (!hardly_meant(sizes_um)) return {};
-    std::string meant;
+    if (!is_unlikely(sizes_um)) return {};
+    std::string suggestion;
     const auto parts = split_triple(option, text);
     const std::string_view last = trimmed(parts[2]);
     const std::size_t unit = last.find_last_of("0123456789.") + 1;
-    const bool one_unit = parse_quantity(parts[0])->unit_um == std::nullopt &&
-                          parse_quantity(parts[1])->unit_um == std::nullopt;
-    // Numbers from 10 on are those of nanometers.
-    const bool large = parse_quantity(parts[1])->value >= 10;
+    const bool one_unit = parse_length(parts[0])->unit_um == std::nullopt &&
+                          parse_length(parts[1])->unit_um == std::nullopt;
+    // Numbers from 10 on are probably nanometers.
+    const bool large = parse_length(parts[1])->value >= 10;
     for (const char* other : {large ? "nm" : "um", large ? "um" : "nm"}) {
         const std::string numbers(text.substr(0, text.find(last) + unit));
         const std::string candidate = numbers + other;
-        if (!meant.empty() || !one_unit || hardly_meant(parse_lengths_um(option, candidate)))
+        if (!suggestion.empty() || !one_unit || is_unlikely(parse_lengths_um(option, candidate)))
             continue;
-        meant = message("; did you mean ", option, ' ', candidate, '?');
+        suggestion = message("; did you mean ", option, ' ', candidate, '?');
     }
     return message(option, ' ', text, " means voxels of ", sizes_um[0], " × ", sizes_um[1], " × ",
                    sizes_um[2], " µm, which no light microscope has",
-                   meant.empty() ? "; check the numbers and their unit" : meant);
+                   suggestion.empty() ? "; check the numbers and their unit" : suggestion);
 }
 
 double parse_wavelength_um(std::string_view option, std::string_view text) {
-    const auto quantity = parse_quantity(text);
+    const auto quantity = parse_length(text);
     if (!quantity) refuse_length(option, text);
     const double value = quantity->value;
     if (quantity->unit_um) {
         const double length_um = value * *quantity->unit_um;
-        // The number with the wrong unit. Other lengths are refused by whoever uses them.
+        // Refuse a plausible number with the wrong unit; the users of the value check its range.
         const bool nanometers = value >= 200 && value <= 2000,
                    micrometers = value >= 0.2 && value <= 2;
         if ((length_um > 10 && nanometers) || (length_um > 0 && length_um < 0.1 && micrometers))

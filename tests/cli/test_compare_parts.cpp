@@ -25,7 +25,7 @@ Comparison small_comparison() {
     way.turns = {{0.1, 0.3, 0.2, {{"convolve", 0.15}}}, {0.1, 0.4, 0.4, {{"convolve", 0.35}}}};
     way.memory.counted_host = 4096;
     way.memory.resident_host = 8192;
-    way.errors = Errors{1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0};
+    way.errors = ResultErrors{1e-6, 2e-7, 3e-8, 140, {1, 2, 3}, 0};
     ComparedProblem problem;
     problem.name = "10×10×10 * 3×3×3 <&|";
     problem.work = 1000;
@@ -54,7 +54,7 @@ TEST_CASE("errors of known arrays") {
     const std::vector<float> a{1, 1.5F, -2, 0};
     const std::vector<double> b{1, 2, -4, 0};
     const Shape3 shape{2, 1, 2};
-    const Errors errors = errors_of(view_of(a.data(), shape), view_of(b.data(), shape));
+    const ResultErrors errors = errors_of(view_of(a.data(), shape), view_of(b.data(), shape));
     CHECK(errors.largest == 2);
     CHECK(errors.relative_largest == 0.5);
     CHECK(errors.relative_l2 == Approx(std::sqrt(4.25) / std::sqrt(21.0)));
@@ -66,7 +66,8 @@ TEST_CASE("errors of known arrays") {
 TEST_CASE("errors of complex arrays are magnitudes") {
     const std::vector<std::complex<float>> a{{3, 4}, {0, 0}};
     const std::vector<std::complex<double>> b{{0, 0}, {0, 10}};
-    const Errors errors = errors_of(view_of(a.data(), {1, 2, 1}), view_of(b.data(), {1, 2, 1}));
+    const ResultErrors errors =
+        errors_of(view_of(a.data(), {1, 2, 1}), view_of(b.data(), {1, 2, 1}));
     CHECK(errors.largest == 10);
     CHECK(errors.relative_l2 == Approx(std::sqrt(125.0) / 10));
     CHECK(errors.worst == Index3{0, 1, 0});
@@ -76,7 +77,7 @@ TEST_CASE("equal arrays differ by nothing, and what is not finite is never right
     const std::vector<double> b(40000, 1.0);
     std::vector<double> a = b;
     const Shape3 row{1, 1, 40000};
-    const Errors none = errors_of(view_of(a.data(), row), view_of(b.data(), row));
+    const ResultErrors none = errors_of(view_of(a.data(), row), view_of(b.data(), row));
     CHECK(none.largest == 0);
     CHECK(none.relative_l2 == 0);
     CHECK(std::isinf(none.psnr_db));
@@ -84,7 +85,7 @@ TEST_CASE("equal arrays differ by nothing, and what is not finite is never right
     CHECK(errors_of(view_of(a.data(), row), view_of(b.data(), row)).worst == Index3{0, 0, 39999});
     for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
         a[20000] = bad;
-        const Errors errors = errors_of(view_of(a.data(), row), view_of(b.data(), row));
+        const ResultErrors errors = errors_of(view_of(a.data(), row), view_of(b.data(), row));
         CHECK(errors.nonfinite == 1);
         CHECK(std::isinf(errors.relative_largest));
         CHECK(std::isinf(errors.relative_l2));
@@ -107,7 +108,7 @@ TEST_CASE("lists of sizes") {
 }
 
 TEST_CASE("ways are combinations of what applies") {
-    WayLists lists;
+    WayOptionLists lists;
     lists.devices = {"cpu", "gpu:0"};
     lists.methods = {"in-core", "dif"};
     lists.parts = {2, 4};
@@ -117,7 +118,7 @@ TEST_CASE("ways are combinations of what applies") {
     CHECK(ways.size() == 18);
     CHECK(ways[0].name() == "cpu in-core float32 1 thread");
     CHECK(ways.back().name() == "gpu:0 dif 4 parts float64");
-    WayLists filters;
+    WayOptionLists filters;
     filters.devices = {"cpu"};
     filters.methods = {"direct", "overlap-save"};
     filters.segments = {1024, 4096};
@@ -180,7 +181,7 @@ TEST_CASE("spreads are percent without powers of ten") {
 }
 
 TEST_CASE("tables are aligned by characters") {
-    CHECK(aligned({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
+    CHECK(aligned_text({"", {"way", "µ"}, {{"a", "12"}, {"bcde", "–"}}}) ==
           "way    µ\na     12\nbcde   –\n");
 }
 

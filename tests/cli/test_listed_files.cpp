@@ -40,7 +40,7 @@ struct FakeSteps : ImageSteps {
     void open(const ExecutionContext&) override {}
     void plan(const ExecutionContext&) override {}
     void report_plan(const Console&) const override {}
-    Work work() const override { return {}; }
+    WorkAmount work() const override { return {}; }
     void execute(const Console&, ProgressMeter&, const ExecutionContext&) override {
         {
             const std::lock_guard lock(its_log.mutex);

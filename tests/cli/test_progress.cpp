@@ -22,7 +22,7 @@ TEST_CASE("a terminal gets one line that updates and is cleared") {
     std::ostringstream out;
     Clock clock;
     {
-        ProgressMeter meter(out, ProgressMeter::Style::terminal, 8e6, clock.function());
+        ProgressMeter meter(out, ProgressMeter::LineStyle::terminal, 8e6, clock.function());
         clock.now_s += 2;
         meter.update(0.25);
         CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K");
@@ -36,7 +36,7 @@ TEST_CASE("a terminal gets one line that updates and is cleared") {
 TEST_CASE("elsewhere there is a plain line every ten seconds") {
     std::ostringstream out;
     Clock clock;
-    ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
+    ProgressMeter meter(out, ProgressMeter::LineStyle::plain, 1e9, clock.function());
     clock.now_s += 9;
     meter.update(0.1);
     CHECK(out.str().empty());
@@ -50,7 +50,7 @@ TEST_CASE("elsewhere there is a plain line every ten seconds") {
 TEST_CASE("a note stands at the end of the line") {
     std::ostringstream out;
     Clock clock;
-    ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
+    ProgressMeter meter(out, ProgressMeter::LineStyle::plain, 1e9, clock.function());
     meter.note("iteration 3 of 6");
     clock.now_s += 10;
     meter.update(0.5);
@@ -60,7 +60,7 @@ TEST_CASE("a note stands at the end of the line") {
 TEST_CASE("a quiet run has no progress") {
     std::ostringstream out;
     Clock clock;
-    ProgressMeter meter(out, ProgressMeter::Style::none, 1e9, clock.function());
+    ProgressMeter meter(out, ProgressMeter::LineStyle::none, 1e9, clock.function());
     clock.now_s += 60;
     meter.update(0.5);
     CHECK(out.str().empty());

@@ -70,34 +70,34 @@ TEST_CASE("slices go through the middle voxel, some planes at a time or whole") 
         for (index_t y = 0; y < 5; ++y)
             CHECK(slices.along_x.at(y, z) == static_cast<float>((z * 5 + y) * 7 + 3));
     }
-    take_logarithm(slices);
+    replace_by_logarithm(slices);
     CHECK(is_near(slices.along_z.at(0, 0), std::log10(70.0)));
     CHECK(slices.along_y.at(0, 0) < slices.along_z.at(0, 0));
 }
 
 TEST_CASE("resampling keeps constants, ramps and, when shrinking, means") {
-    Plane constant(5, 7, 3);
+    FloatPlane constant(5, 7, 3);
     for (const float value : resample(constant, 11, 4).values) CHECK(is_near(value, 3));
-    Plane ramp(1, 8, 0);
+    FloatPlane ramp(1, 8, 0);
     for (index_t x = 0; x < 8; ++x) ramp.at(0, x) = static_cast<float>(x);
-    const Plane twice = resample(ramp, 1, 16);
+    const FloatPlane twice = resample(ramp, 1, 16);
     CHECK(is_near(twice.at(0, 7), 3.25));
     CHECK(is_near(twice.at(0, 8), 3.75));
-    Plane spot(9, 9, 0);
+    FloatPlane spot(9, 9, 0);
     spot.at(4, 4) = 9;
-    const Plane third = resample(spot, 3, 3);
+    const FloatPlane third = resample(spot, 3, 3);
     CHECK(third.at(1, 1) > third.at(0, 0));
     CHECK(is_near(third.at(1, 1), 1));
 }
 
 TEST_CASE("gray limits are percentiles of finite values") {
-    Plane plane(1, 101, 0);
+    FloatPlane plane(1, 101, 0);
     for (index_t x = 0; x <= 100; ++x) plane.at(0, 100 - x) = static_cast<float>(x);
     CHECK(percentile_limits(plane, 1, 99).low == 1);
     CHECK(percentile_limits(plane, 1, 99).high == 99);
-    const Plane flat(2, 2, 5);
+    const FloatPlane flat(2, 2, 5);
     CHECK(percentile_limits(flat, 1, 99).high > percentile_limits(flat, 1, 99).low);
-    const Plane none(1, 1, std::numeric_limits<float>::quiet_NaN());
+    const FloatPlane none(1, 1, std::numeric_limits<float>::quiet_NaN());
     CHECK(percentile_limits(none, 1, 99).high == 1);
 }
 

@@ -56,9 +56,9 @@ TEST_CASE("voxels that no light microscope has are questioned, with what was pro
     using convolume::testing::contains;
     for (const char* usual : {"200,65,65nm", "0.2,0.1,0.1um", "5,1,1nm", "0.5,0.1,0.1mm",
                               "0.2um,65nm,64nm", "2000,500,500um"})
-        CHECK(
-            (doubt_of_voxel("--voxel", usual).empty() == (std::string(usual) != "2000,500,500um")));
-    const auto doubt = [](const char* text) { return doubt_of_voxel("--voxel", text); };
+        CHECK((voxel_size_warning("--voxel", usual).empty() ==
+               (std::string(usual) != "2000,500,500um")));
+    const auto doubt = [](const char* text) { return voxel_size_warning("--voxel", text); };
     CHECK(contains(doubt("0.2,0.1,0.1nm"), "did you mean --voxel 0.2,0.1,0.1um?"));
     CHECK(contains(doubt("0.2, .1, 0.1 nm"), "did you mean --voxel 0.2, .1, 0.1um?"));
     CHECK(contains(doubt("2000,500,500um"), "did you mean --voxel 2000,500,500nm?"));

@@ -9,8 +9,8 @@
 #include "optics/random_draws.hpp"
 #include "tests/catch.hpp"
 
-using convolume::optics::Draws;
-using convolume::optics::Purpose;
+using convolume::optics::DrawPurpose;
+using convolume::optics::RandomDraws;
 
 namespace {
 
@@ -30,7 +30,8 @@ Sample sample_poisson(double mean, int draws) {
     Sample sample;
     double sum = 0, squares = 0;
     for (int i = 0; i < draws; ++i) {
-        const double k = Draws(seed, Purpose::photons, static_cast<std::uint64_t>(i)).poisson(mean);
+        const double k =
+            RandomDraws(seed, DrawPurpose::photons, static_cast<std::uint64_t>(i)).poisson(mean);
         sum += k - mean;
         squares += (k - mean) * (k - mean);
         ++sample.histogram[k];
@@ -86,7 +87,8 @@ TEST_CASE("Philox4x32-10 gives the authors' known answers") {
 
 TEST_CASE("uniform numbers follow the counter's layout: draw, purpose, position; key: seed") {
     const auto block = r123::Philox4x32()({{1, 3, 7, 5}}, {{9, 2}});
-    Draws draws((std::uint64_t{2} << 32) + 9, Purpose::placement, (std::uint64_t{5} << 32) + 7);
+    RandomDraws draws((std::uint64_t{2} << 32) + 9, DrawPurpose::placement,
+                      (std::uint64_t{5} << 32) + 7);
     draws.uniform();
     draws.uniform();
     const double third = draws.uniform();
@@ -97,10 +99,10 @@ TEST_CASE("uniform numbers follow the counter's layout: draw, purpose, position;
 TEST_CASE("seeds, purposes and positions all give other numbers") {
     std::set<double> seen;
     for (std::uint64_t s : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32})
-        for (const Purpose purpose : {Purpose::photons, Purpose::texture})
+        for (const DrawPurpose purpose : {DrawPurpose::photons, DrawPurpose::texture})
             for (std::uint64_t position : {std::uint64_t{0}, std::uint64_t{1},
                                            std::uint64_t{1} << 32, std::uint64_t{1} << 63}) {
-                Draws draws(s, purpose, position);
+                RandomDraws draws(s, purpose, position);
                 for (int i = 0; i < 5; ++i) seen.insert(draws.uniform());
             }
     CHECK(seen.size() == 3 * 2 * 4 * 5);
@@ -110,7 +112,7 @@ TEST_CASE("uniform and normal numbers have their moments") {
     constexpr int count = 200000;
     double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0, fourth = 0;
     for (int i = 0; i < count; ++i) {
-        Draws draws(seed, Purpose::read_noise, static_cast<std::uint64_t>(i));
+        RandomDraws draws(seed, DrawPurpose::read_noise, static_cast<std::uint64_t>(i));
         const double u = draws.uniform();
         sum += u;
         squares += u * u;
@@ -145,7 +147,7 @@ TEST_CASE("Poisson counts of large and odd means") {
         CHECK(std::abs(sample.mean - mean) < 5 * std::sqrt(mean / 20000));
         CHECK(std::abs(sample.variance / mean - 1) < 5 * std::sqrt(2.0 / 20000));
     }
-    CHECK(Draws(seed, Purpose::photons, 0).poisson(0) == 0);
-    CHECK(Draws(seed, Purpose::photons, 0).poisson(1e-300) == 0);
-    CHECK(Draws(seed, Purpose::photons, 0).poisson(-1) == 0);
+    CHECK(RandomDraws(seed, DrawPurpose::photons, 0).poisson(0) == 0);
+    CHECK(RandomDraws(seed, DrawPurpose::photons, 0).poisson(1e-300) == 0);
+    CHECK(RandomDraws(seed, DrawPurpose::photons, 0).poisson(-1) == 0);
 }
