@@ -208,8 +208,9 @@ using EstimateReader = std::function<void(const ImageView&)>;
 /// DeconvolveRun run;
 /// run.reads_every = 10;
 /// run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+///     if (iteration.number % 10 != 0) return;
+///     read(estimate.view());
 ///     std::cout << iteration.number << ": " << iteration.likelihood << '\n';
-///     if (iteration.number % 10 == 0) read(estimate.view());
 /// };
 /// Deconvolver(image.shape(), psf.view()).execute(image.view(), image.view(), run);
 /// @endcode

@@ -49,9 +49,10 @@ CONVOLUME_API const char* to_string(Phase);
 /// Timeline timeline;
 /// ExecutionContext context;
 /// context.timeline = &timeline;
-/// Volume image({16, 32, 32}, PixelType::float32), kernel({3, 3, 3}, PixelType::float32);
+/// Volume image({16, 32, 32}, PixelType::float32), blurred(image.shape(), PixelType::float32);
+/// Volume kernel({3, 3, 3}, PixelType::float32);
 /// kernel.elements<float>()[13] = 1;
-/// Convolver(image.shape(), kernel.view()).execute(image.view(), image.view(), context);
+/// Convolver(image.shape(), kernel.view()).execute(image.view(), blurred.view(), context);
 /// std::cout << timeline.total_s(Phase::convolve) << " s\n" << timeline.to_json();
 /// @endcode
 class CONVOLUME_API Timeline {
@@ -156,12 +157,12 @@ CONVOLUME_API void throw_if_stopped(const ExecutionContext& context);
 /// and Deconvolver. While the scope exists, calls of this thread into the library throw Cancelled
 /// soon after a stop was requested. Scopes may be nested: a request to any of them cancels.
 /// @code{.cpp}
-/// std::stop_source stop;
-/// stop.request_stop();
-/// const StopScope scope(stop.get_token());
 /// Volume kernel({3, 3, 3}, PixelType::float32);
 /// kernel.elements<float>()[13] = 1;
+/// std::stop_source stop;
+/// stop.request_stop();
 /// try {
+///     const StopScope scope(stop.get_token());
 ///     const Convolver blur({64, 256, 256}, kernel.view());
 /// } catch (const Cancelled&) {
 /// }

@@ -122,8 +122,10 @@ struct OpenOptions {
 /// @code{.cpp}
 /// io::ImageMetadata metadata;
 /// metadata.shape = {8, 64, 64};
-/// io::create_image("empty.npy", metadata, {.overwrite = true})->commit();
-/// const std::unique_ptr<io::ImageReader> reader = io::open_image("empty.npy");
+/// const auto writer = io::create_image("zeros.npy", metadata, {.overwrite = true});
+/// writer->write(0, 0, Volume(metadata.shape, metadata.type).view());
+/// writer->commit();
+/// const std::unique_ptr<io::ImageReader> reader = io::open_image("zeros.npy");
 /// Volume image(reader->metadata().shape, reader->metadata().type);
 /// reader->read(0, 0, image.view());  // t = 0, c = 0
 /// reader->check_unchanged();
@@ -153,7 +155,9 @@ class CONVOLUME_API ImageReader : public ImageSource {
 /// io::ImageMetadata metadata;
 /// metadata.shape = {8, 64, 64};
 /// metadata.type = PixelType::uint16;
-/// io::create_image("cells.ome.tif", metadata, {.overwrite = true})->commit();
+/// const auto recorded = io::create_image("cells.ome.tif", metadata, {.overwrite = true});
+/// recorded->write(0, 0, Volume(metadata.shape, metadata.type).view());
+/// recorded->commit();
 /// const auto cells = io::open_image("cells.ome.tif");
 /// Volume kernel({3, 3, 3}, PixelType::float32);
 /// kernel.elements<float>()[13] = 1;

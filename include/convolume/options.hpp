@@ -160,10 +160,10 @@ CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);
 /// powers of 1024; KB … are powers of 1000. Throws InvalidArgument for other texts.
 /// @code{.cpp}
 /// assert(parse_byte_size("1.5GB") == 1'500'000'000);
-/// assert(format_bytes(parse_byte_size("1.5G")) == "1.5 GiB");
+/// assert(format_bytes(parse_byte_size("1.5G")) == "1.50 GiB");
 /// @endcode
 CONVOLUME_API index_t parse_byte_size(std::string_view);
-/// Returns a text for people, such as "1.5 GiB".
+/// Returns a text for people, such as "1.50 GiB".
 CONVOLUME_API std::string format_bytes(index_t bytes);
 
 }  // namespace convolume

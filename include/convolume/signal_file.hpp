@@ -95,7 +95,8 @@ struct OpenSignalOptions {
 /// Reads signals from a file or pipe, some samples at a time.
 /// @code{.cpp}
 /// const std::vector<float> signal(1000, 0.5F);
-/// const auto file = io::create_signal("half.f32", {1000}, io::SampleType::float32);
+/// const auto file =
+///     io::create_signal("half.f32", {1000}, io::SampleType::float32, {.overwrite = true});
 /// file->write(0, 0, 1000, signal.data());
 /// file->commit();
 /// const std::unique_ptr<io::SignalReader> reader = io::open_signal("half.f32");
