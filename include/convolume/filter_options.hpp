@@ -135,9 +135,11 @@ struct FilterOptions {
 
 /// Returns the text that the parsers below take. These throw InvalidArgument, which lists the
 /// choices, for other texts.
+/// @{
 CONVOLUME_API const char* to_string(FilterMethod);
 CONVOLUME_API const char* to_string(PointPost);
 CONVOLUME_API std::string to_string(const WindowPost&);
+/// @}
 /// Parses "auto", "direct", "overlap-save", "overlap-add" or "partitioned".
 CONVOLUME_API FilterMethod parse_filter_method(std::string_view);
 /// Parses "none", "power" or "derivative".

@@ -191,6 +191,7 @@ auto view_of(T* data, const Shape3& shape) {
 /// assert(plane.data == volume.view().at(3, 0, 0));
 /// @endcode
 CONVOLUME_API ConstImageView subview(const ConstImageView& view, const Box3& box);
+/// Returns a writable view of the samples in `box`, as the other subview() does.
 CONVOLUME_API ImageView subview(const ImageView& view, const Box3& box);
 
 /// Returns whether elements follow each other in C order without gaps.

@@ -129,6 +129,7 @@ struct Options {
 
 /// Returns the name on the command line. The parsers below take these names, and throw
 /// InvalidArgument, which lists the choices, for all others.
+/// @{
 CONVOLUME_API const char* to_string(Mode);
 CONVOLUME_API const char* to_string(BoundaryKind);
 CONVOLUME_API const char* to_string(Operation);
@@ -139,6 +140,7 @@ CONVOLUME_API const char* to_string(NanPolicy);
 CONVOLUME_API const char* to_string(KernelNormalization);
 CONVOLUME_API std::string to_string(const Boundary&);
 CONVOLUME_API std::string to_string(const KernelCenter&);
+/// @}
 /// Parses "full", "same" or "valid".
 CONVOLUME_API Mode parse_mode(std::string_view);
 /// Parses the name of a BoundaryKind, "constant:V" with a value V, or a synonym such as

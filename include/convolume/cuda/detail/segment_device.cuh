@@ -9,13 +9,15 @@
 
 namespace convolume::gpu {
 
+/// Two consecutive samples.
 template <class Real>
 struct SamplePair {
     Complex<Real> first, second;
 };
 
+/// The thread block of CUDA kernels over segments.
 struct SegmentBlock : DeviceBlock {
-    /// A barrier for `threads` threads that follow each other.
+    /// A barrier for `threads` consecutive threads.
     template <int threads>
     __device__ __forceinline__ void sync_some() const {
         if constexpr (threads <= 32) {
@@ -42,7 +44,7 @@ struct SegmentBlock : DeviceBlock {
     __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
         return {load(p), load(p + 1)};
     }
-    /// Writes data that are not read soon.
+    /// Writes data that are not read again soon, so that they need not stay in caches.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {
         if constexpr (std::is_same_v<T, Complex<float>>) {
@@ -55,6 +57,7 @@ struct SegmentBlock : DeviceBlock {
     }
 };
 
+/// CUDA kernel of filter_segments().
 template <class Real, int N, bool complex_data, class Function>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
                                   SegmentShape<Real, N, complex_data>::blocks_per_unit)
@@ -63,6 +66,7 @@ __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
         (filter_segments<Real, N, complex_data, Function>(SegmentBlock{}, job, function)));
 }
 
+/// CUDA kernel of transform_filters().
 template <class Real, int N, bool complex_data>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
     spectra_kernel(const __grid_constant__ SpectraJob<Real> job) {
@@ -87,7 +91,8 @@ static inline cudaError_t launch_segments(const SegmentCudaKernels& self, const 
 template <class Real, int N, bool complex_data, class Function>
 void add_segment_kernel(std::vector<SegmentCudaKernels>& kernels) {
     using Shape = SegmentShape<Real, N, complex_data>;
-    // A function looks at whole samples in shared memory.
+    // A function reads complex samples from shared memory, which holds only real or imaginary
+    // parts if samples are not exchanged whole.
     constexpr bool fits = Shape::fits && !(Function::present && complex_data && !Shape::whole);
     if constexpr (fits) {
         kernels.push_back(

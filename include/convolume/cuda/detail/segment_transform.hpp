@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The transform of a segment, held by the threads of a thread block: decimation in frequency, in
-// place. forward() takes samples t, t + threads, … of a thread and leaves frequencies in an order
-// of its own; back() is the transposed flow (the DFT matrix is symmetric), so that nothing is
-// reordered: it takes that order and leaves samples where forward() took them.
+// The transform of a segment in the registers of a thread block: decimation in frequency, in place.
+// Thread t gives samples t, t + threads, … to forward(), which leaves frequencies in an order of
+// its own. back() takes that order and leaves samples where forward() took them. It is the
+// transposed flow graph, which gives the same transform since the DFT matrix is symmetric. Nothing
+// is reordered.
 
 #include <type_traits>
 
@@ -13,43 +14,47 @@
 
 namespace convolume::gpu {
 
-/// The plan for segments of n samples: stage s combines radix[s] samples of each transform of
-/// length(s), width(s) apart, in place. Thread t of a segment computes the butterflies t, t +
-/// threads, … of every stage. Two rules keep a thread's twiddle factors and addresses few: the
-/// first radix is the number of samples a thread holds, and the threads are a multiple of every
-/// other width, so that all butterflies of a thread in a stage are at the same position of their
-/// transforms.
+/// Returns the plan for segments of n samples. Radix stage s combines, in place, radix[s] samples
+/// of each transform of length(s), which are width(s) apart. Thread t of a segment computes the
+/// butterflies t, t + threads, … of every radix stage.
+///
+/// Two rules keep a thread's twiddle factors and addresses few. The first radix is the number of
+/// samples that a thread holds. The number of threads is a multiple of every other width, so that
+/// all butterflies of a thread in a radix stage have the same position in their transforms.
 CONVOLUME_CONSTEXPR TransformPlan segment_plan(int n) {
     if (n == 256) return {n, 2, {16, 16, 1}, 16, 16};
     const int elements = n <= 4096 ? 16 : 32;
     return {n, 3, {elements, n / elements / 16, 16}, n / elements, elements};
 }
 
+/// Returns whether a plan keeps the two rules of segment_plan().
 CONVOLUME_CONSTEXPR bool keeps_segment_rules(const TransformPlan& plan) {
     for (int s = 1; s < plan.stages; ++s)
         if (plan.threads % plan.width(s) != 0 || plan.elements % plan.radix[s] != 0) return false;
     return plan.width(plan.last()) == 1;
 }
 
-/// The thread blocks of a kernel over segments of N samples. What is held where was measured on an
-/// H200.
+/// The thread blocks and the memory of CUDA kernels over segments of N samples. The choices between
+/// registers and shared memory were measured on an H200.
 template <class Real, int N, bool complex_data>
 struct SegmentShape {
     static constexpr TransformPlan plan = segment_plan(N);
     static_assert(keeps_segment_rules(plan));
     static constexpr int threads_each = plan.threads;
-    /// Segments side by side in a thread block, for two warps at least.
+    /// Number of segments in a thread block, which has at least two warps.
     static constexpr int segments = threads_each < 64 ? 64 / threads_each : 1;
     static constexpr int threads = threads_each * segments;
     static constexpr bool is_long = N > 4096;
-    /// Where registers do not hold a segment's spectrum beside its samples, it is in shared memory.
+    /// Whether registers hold a segment's spectrum beside its samples; else shared memory holds it.
     static constexpr bool spectrum_in_registers = !is_long;
-    /// Samples are exchanged whole, or real parts first and then imaginary ones, for half the
-    /// memory.
+    /// Whether complex samples are exchanged whole. Else real parts are exchanged first and
+    /// imaginary parts second, in half the memory.
     static constexpr bool whole = !is_long;
-    /// Memory for exchanges, used alternately by filters, so that none waits for the one before.
+    /// Number of exchange memories. Filters use them in turn, so that a filter need not wait until
+    /// all threads have finished the last one.
     static constexpr int exchanges = is_long ? 1 : 2;
-    /// Twiddle factors are loaded for each use, or made of a few in registers.
+    /// Whether twiddle factors are loaded for each use; else they are computed from a few in
+    /// registers.
     static constexpr bool twiddles_loaded = !is_long && !complex_data;
 
     CONVOLUME_CONSTEXPR static int padded(int place) { return place + place / 16; }
@@ -60,10 +65,10 @@ struct SegmentShape {
     static constexpr index_t segment_bytes = exchanges * exchange_bytes + spectrum_bytes;
     static constexpr index_t shared_bytes = segments * segment_bytes;
     static constexpr bool fits = shared_bytes <= 232448;
-    /// Blocks that a multiprocessor (of compute capability 9) holds: its registers are in four
-    /// parts, each for a quarter of the warps.
+    /// Number of thread blocks that a multiprocessor of compute capability 9 holds. Its registers
+    /// are in four banks, each for a quarter of the warps.
     static constexpr int blocks_per_unit = [] {
-        const int registers = sizeof(Real) == 4 ? 128 : 255;  // of a thread
+        const int registers = sizeof(Real) == 4 ? 128 : 255;  // for each thread
         const int warps = 4 * (16384 / 32 / registers);
         const auto by_memory = static_cast<int>(232448 / (shared_bytes + 1024));
         const int by_registers = warps * 32 / threads;
@@ -72,7 +77,7 @@ struct SegmentShape {
     }();
 };
 
-/// The twiddle factors of one thread, loaded when they are needed.
+/// The twiddle factors of one thread, loaded from device memory at each use.
 template <class Real, class Shape>
 class LoadedTwiddles {
   public:
@@ -85,13 +90,13 @@ class LoadedTwiddles {
             rows_[stage] = table + plan.first_twiddle(stage) + thread % plan.width(stage);
         });
     }
-    /// The compiler knows nothing of them any more: it would keep them all in registers from filter
-    /// to filter.
+    /// Hides the factors' addresses from the compiler, which would otherwise keep all factors in
+    /// registers for all filters.
     template <class Context>
     CONVOLUME_DEVICE void forget(const Context& context) {
         unroll<plan.last()>([&](auto s) { context.forget(rows_[s]); });
     }
-    /// f(Constant<i>, factor) for rows i of a stage.
+    /// Calls f(Constant<i>, factor) for the rows i of a radix stage.
     template <int Stage, class Context, class F>
     CONVOLUME_DEVICE void each(const Context& context, const F& f) const {
         constexpr int rows = plan.radix[Stage] - 1, width = plan.width(Stage);
@@ -105,8 +110,8 @@ class LoadedTwiddles {
     const Complex<Real>* rows_[3];
 };
 
-/// The twiddle factors of one thread: those of rows 1, 2, 4, …, in registers, of which the others
-/// are products. Each is correct to a few roundings.
+/// The twiddle factors of one thread, computed from those of rows 1, 2, 4, …, which are in
+/// registers: other factors are products of these. Each has an error of a few roundings.
 template <class Real, class Shape>
 class RegisterTwiddles {
   public:
@@ -160,6 +165,7 @@ class RegisterTwiddles {
     Samples<Real, most_powers> powers_[3];
 };
 
+/// The transform of a segment, of which each thread holds `elements` samples.
 template <class Real, class Shape>
 class SegmentTransform {
   public:
@@ -169,6 +175,7 @@ class SegmentTransform {
     using Twiddles = std::conditional_t<Shape::twiddles_loaded, LoadedTwiddles<Real, Shape>,
                                         RegisterTwiddles<Real, Shape>>;
 
+    /// Transforms the samples `v` of all threads of a segment.
     template <class Memory>
     CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, ThreadSamples& v,
                                          const Twiddles& twiddles) {
@@ -182,7 +189,8 @@ class SegmentTransform {
         transform<plan.last()>(v);
     }
 
-    /// `memory` is not that of the transform before, or there is one barrier more.
+    /// Transforms as forward() does, from the order of its results back to that of its samples. If
+    /// there is only one exchange memory, a further barrier separates it from its last use.
     template <class Memory>
     CONVOLUME_DEVICE static void back(const Memory& memory, int thread, ThreadSamples& v,
                                       const Twiddles& twiddles) {
@@ -196,13 +204,15 @@ class SegmentTransform {
         });
     }
 
-    /// Place, less padding, of butterfly 0 of `thread` in a stage.
+    /// Returns the index in exchange memory, without padding, of butterfly 0 of `thread` in a radix
+    /// stage.
     template <int Stage>
     CONVOLUME_DEVICE static int place(int thread) {
         constexpr int width = plan.width(Stage), length = plan.length(Stage);
         return thread / width * length + thread % width;
     }
-    /// From there to the place of sample i of butterfly q, held at i + q·radix.
+    /// Returns the distance from place() to the index of sample i of butterfly q, where
+    /// held = i + q·radix is its index in the thread's samples.
     template <int Stage>
     CONVOLUME_CONSTEXPR static int step(int held) {
         constexpr int width = plan.width(Stage), length = plan.length(Stage);
@@ -227,9 +237,9 @@ class SegmentTransform {
     }
 };
 
-/// The shared memory of one segment, where samples move from the places of a stage to those of the
-/// next. A thread writes the places it has read before: only reading what others wrote takes a
-/// barrier, and the first writing.
+/// The shared memory of one segment, through which samples move from the threads of a radix stage
+/// to those of the next one. A thread writes the addresses that it has read before. Barriers are
+/// only needed before the first write, and between writes and the reads of other threads.
 template <class Real, class Shape, class Context>
 struct SegmentMemory {
     using Transform = SegmentTransform<Real, Shape>;
