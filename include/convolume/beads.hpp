@@ -102,8 +102,8 @@ struct RefineOptions {
 
 /// A fitted parameter of a PSF model.
 struct RefinedParameter {
-    PsfParameter parameter;
-    double value;      ///< fitted value; a depth is in µm
+    PsfParameter parameter;  ///< which parameter it is
+    double value;            ///< fitted value; a depth is in µm
     double deviation;  ///< standard deviation, from the residual between model and measured PSF
     double low, high;  ///< bounds of the search
     bool at_bound;     ///< whether the fit would improve beyond `low` or `high`

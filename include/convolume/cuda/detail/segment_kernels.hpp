@@ -22,7 +22,8 @@ struct SegmentCudaKernels {
     index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* filter = nullptr;
     const void* spectra = nullptr;
-    cudaError_t (*set_up)(const SegmentCudaKernels& self) = nullptr;  ///< on the current device
+    /// Prepares the CUDA kernels on the current device.
+    cudaError_t (*set_up)(const SegmentCudaKernels& self) = nullptr;
     cudaError_t (*launch)(const SegmentCudaKernels& self, const void* kernel, unsigned blocks,
                           void** arguments, cudaStream_t stream) = nullptr;
 };

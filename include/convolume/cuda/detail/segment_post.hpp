@@ -27,9 +27,10 @@ struct SegmentJob {
     index_t source_stride = 0;                ///< elements from one signal to the next
     index_t first = 0, count = 0;             ///< samples given of each signal; others are zero
     const Complex<Real>* twiddles = nullptr;  ///< see TransformPlan::first_twiddle()
-    const Complex<Real>* spectra = nullptr;   ///< of filters, divided by n, in forward()'s order
-    void* target = nullptr;                   ///< stored samples: signals × filters × samples
-    index_t* positions = nullptr;             ///< positions of peaks; may be null
+    const Complex<Real>* spectra =
+        nullptr;                   ///< spectra of filters, divided by n, in forward()'s order
+    void* target = nullptr;        ///< stored samples: signals × filters × samples
+    index_t* positions = nullptr;  ///< positions of peaks; may be null
     index_t signal_stride = 0, filter_stride = 0;  ///< elements of `target`
     index_t begin = 0, end = 0;                    ///< range of the full result
     index_t segments = 0;                          ///< number of segments of all signals

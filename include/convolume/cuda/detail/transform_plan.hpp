@@ -41,9 +41,9 @@ struct TransformPlan {
     /// Returns the distance of the samples that a butterfly of a radix stage combines.
     CONVOLUME_CONSTEXPR int width(int stage) const { return length(stage) / radix[stage]; }
     /// Returns the index of a radix stage's first twiddle factor in their table. A radix stage has
-    /// rows i = 1 … radix-1 of width(stage) columns u; the last one has none. The factors are
+    /// rows r = 1 … radix-1 of width(stage) columns u; the last one has none. The factors are
     ///
-    ///     e^{-2πi · i · u / length(stage)}
+    ///     e^{-2πi ru/length(stage)}
     CONVOLUME_CONSTEXPR int first_twiddle(int stage) const {
         int first = 0;
         for (int s = 0; s < stage; ++s) first += (radix[s] - 1) * width(s);
