@@ -102,7 +102,7 @@ struct RefineOptions {
 
 /// A fitted parameter of a PSF model.
 struct RefinedParameter {
-    PsfParameter parameter;  ///< which parameter it is
+    PsfParameter parameter;  ///< the parameter that was fitted
     double value;            ///< fitted value; a depth is in µm
     double deviation;  ///< standard deviation, from the residual between model and measured PSF
     double low, high;  ///< bounds of the search

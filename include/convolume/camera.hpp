@@ -29,7 +29,7 @@ namespace convolume {
 /// @endcode
 struct CONVOLUME_API Camera {
     double quantum_efficiency = 0.8;  ///< electrons a photon, 0 to 1
-    double background_photons = 0;    ///< photons a pixel, added to those of the specimen
+    double background_photons = 0;    ///< background photons in a pixel
     double dark_e_per_s = 0.06;       ///< electrons a second of a dark pixel
     double exposure_s = 0.1;          ///< seconds
     double read_noise_e = 1.6;        ///< standard deviation in electrons

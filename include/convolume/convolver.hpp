@@ -29,7 +29,7 @@ struct PlanStage {
 /// The kinds of work of a plan. They overlap, so that a plan takes less than the sum of their
 /// times.
 struct CONVOLUME_API PlanStages {
-    PlanStage start;            ///< starts of the program that convolves files, and of a GPU
+    PlanStage start;            ///< start-up of the command, if it runs, and of a GPU
     PlanStage prepare;          ///< preparation of the kernel and of FFT plans; first use of memory
     PlanStage read;             ///< reading from an ImageSource
     PlanStage split_and_merge;  ///< split into the parts of Method::dif, and their merge

@@ -223,8 +223,9 @@ struct DeconvolveRun {
     ConstImageView start{};
     /// Is called after every iteration, unless empty.
     std::function<void(const Iteration&, const EstimateReader&)> on_iteration;
-    /// on_iteration may read at most every N-th estimate; 0: none. The iterations between may be
-    /// computed together. They are then reported together and cannot be read.
+    /// Distance, in iterations, of the estimates that on_iteration may read; 0: it reads none. The
+    /// iterations between may be computed together. They are then reported together, and their
+    /// estimates cannot be read.
     int reads_every = 1;
 };
 
@@ -234,7 +235,7 @@ struct DeconvolveReport {
     Iteration last;                ///< figures of the last iteration
     int coarse_iterations = 0;     ///< number of iterations on all coarser images together
     int restarts = 0;              ///< number of steps that acceleration took without extrapolation
-    double background = 0;         ///< b, as given or estimated
+    double background = 0;         ///< background b, as given or estimated
     int searched = 0;              ///< number of iterations that searched for the number (hold_out)
     PhotonScale photons;           ///< scale in use, with hold_out and rlgc
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
@@ -295,7 +296,7 @@ class CONVOLUME_API Deconvolver {
 
     DeconvolvePlan plan() const;
     double psf_sum() const;                ///< returns the sum of the PSF as it was given
-    index_t negative_psf_samples() const;  ///< returns the number of samples that were set to 0
+    index_t negative_psf_samples() const;  ///< returns the number of negative samples of the PSF
 
     /// Deconvolves one image. `image` has any real type and finite samples. `result` has the same
     /// shape and any real type; integers are rounded and clamped. They may be the same memory.

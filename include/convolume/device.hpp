@@ -174,11 +174,12 @@ class CONVOLUME_API DeviceFilterBank {
     DeviceFilterBank& operator=(DeviceFilterBank&&) noexcept;
 
     const SignalShape& signal_shape() const;
-    index_t filters() const;         ///< as FilterBank::filters()
-    index_t taps() const;            ///< as FilterBank::taps()
-    index_t origin() const;          ///< as FilterBank::origin()
-    SampleRange range() const;       ///< as FilterBank::range()
-    index_t result_samples() const;  ///< as FilterBank::result_samples()
+    index_t filters() const;    ///< returns the number of filters
+    index_t taps() const;       ///< returns M, as FilterBank::taps()
+    index_t origin() const;     ///< returns the filters' origin, as FilterBank::origin()
+    SampleRange range() const;  ///< returns the range of results, as FilterBank::range()
+    /// Returns the number of stored samples, as FilterBank::result_samples().
+    index_t result_samples() const;
     /// Returns the type of the signals that execute() takes: real or complex, of the precision.
     PixelType sample_type() const;
     PixelType result_type() const;

@@ -55,7 +55,8 @@ struct EngineChoice {
     std::optional<index_t> max_cpu_engine_bytes;
     /// Bytes of device memory to use on each GPU. If not given, most of its free memory.
     std::optional<index_t> max_gpu_bytes;
-    TransferGate transfer_gate = TransferGate::automatic;  ///< 3D images only
+    /// Rule for transfers between host and GPUs; 3D images only.
+    TransferGate transfer_gate = TransferGate::automatic;
     /// Predictions use the rates that calibrate() has measured on this machine (calibration.hpp),
     /// if it was called. False: they use the built-in rates. 3D images only.
     bool calibrated = true;
@@ -143,8 +144,8 @@ CONVOLUME_API double measure_concurrent_upload(const std::vector<int>& devices);
 /// measured.
 struct TransferGateChoice {
     TransferGate gate = TransferGate::per_link;
-    double one_upload = 0;   ///< rate to the first GPU alone
-    double all_uploads = 0;  ///< sum of the rates to all GPUs at once
+    double one_upload = 0;   ///< rate of uploads to the first GPU alone
+    double all_uploads = 0;  ///< sum of the rates of uploads to all GPUs at once
 };
 /// Measures uploads to `devices`, CUDA device numbers, and returns the gate for them.
 CONVOLUME_API TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);

@@ -67,12 +67,12 @@ class DeviceSampleFunction : public SampleFunction {
         kernels_.function = &function_;
         kernels_.apply = [](const gpu::FunctionCudaKernels& self, const void* from, void* to,
                             index_t count, cudaStream_t stream) {
-            using Own = gpu::CallersFunction<Function>;
+            using WrappedFunction = gpu::CallersFunction<Function>;
             const auto blocks =
                 static_cast<unsigned>(count < (1 << 24) ? ceil_div(count, 256) : index_t{1} << 16);
-            gpu::apply_function<Sample, Result, Own><<<blocks, 256, 0, stream>>>(
+            gpu::apply_function<Sample, Result, WrappedFunction><<<blocks, 256, 0, stream>>>(
                 static_cast<const Sample*>(from), static_cast<Result*>(to), count,
-                *static_cast<const Own*>(self.function));
+                *static_cast<const WrappedFunction*>(self.function));
             return cudaGetLastError();
         };
     }

@@ -93,7 +93,8 @@ void add_segment_kernel(std::vector<SegmentCudaKernels>& kernels) {
     using Shape = SegmentShape<Real, N, complex_data>;
     // A function reads complex samples from shared memory, which holds only real or imaginary
     // parts if samples are not exchanged whole.
-    constexpr bool fits = Shape::fits && !(Function::present && complex_data && !Shape::whole);
+    constexpr bool fits =
+        Shape::fits && !(Function::present && complex_data && !Shape::exchanges_whole);
     if constexpr (fits) {
         kernels.push_back(
             {N, Shape::threads, Shape::segments, Shape::blocks_per_unit, Shape::shared_bytes,

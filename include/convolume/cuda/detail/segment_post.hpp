@@ -58,6 +58,7 @@ struct SegmentPlace {
     int count = 0;
 };
 
+/// Returns the results that segment number `segment`, counted over all signals, gives.
 template <class Real>
 CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t segment) {
     SegmentPlace place;
@@ -121,30 +122,32 @@ class SegmentStore {
                                 const Value& value) const {
         if constexpr (Function::present) {
             using Sample = decltype(value(Constant<0>{}));
-            auto* const results = share<Sample>(value);
+            auto* const results = share_results<Sample>(value);
             using Result = decltype(function(results));
             Result made[static_cast<unsigned>(elements)];
             unroll<elements>([&](auto i) {
                 const int position = thread_ + i * threads;
-                if (kept(target.count, position)) made[i] = function(results + position);
+                if (is_kept(target.count, position)) made[i] = function(results + position);
             });
-            window(target, filter, [&](auto i) { return made[i]; });
+            store_windows(target, filter, [&](auto i) { return made[i]; });
         } else {
-            window(target, filter, value);
+            store_windows(target, filter, value);
         }
     }
 
   private:
     static constexpr int elements = Shape::plan.elements, threads = Shape::plan.threads;
 
-    CONVOLUME_DEVICE bool kept(int count, int position) const {
+    /// Returns whether the result at `position` of the segment is one of its `count` useful
+    /// results.
+    CONVOLUME_DEVICE bool is_kept(int count, int position) const {
         return static_cast<unsigned>(position - job_.skip) < static_cast<unsigned>(count);
     }
 
     /// Writes the results of all threads to shared memory. Returns the segment's results by
     /// position.
     template <class Sample, class Value>
-    CONVOLUME_DEVICE Sample* share(const Value& value) const {
+    CONVOLUME_DEVICE Sample* share_results(const Value& value) const {
         auto* const results = reinterpret_cast<Sample*>(memory_);
         context_.template sync_some<Shape::threads_each>();
         unroll<elements>([&](auto i) { results[thread_ + i * threads] = value(i); });
@@ -152,35 +155,37 @@ class SegmentStore {
         return results;
     }
 
+    /// Returns the index in `target` of sample `stored` of a signal and filter.
     CONVOLUME_DEVICE index_t start(const SegmentPlace& place, int filter, index_t stored) const {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
     }
 
+    /// Stores all results, or those that the window post-processing chooses.
     template <class Value>
-    CONVOLUME_DEVICE void window(const SegmentTarget& target, int filter,
-                                 const Value& value) const {
+    CONVOLUME_DEVICE void store_windows(const SegmentTarget& target, int filter,
+                                        const Value& value) const {
         using Result = decltype(value(Constant<0>{}));
         if (job_.window == WindowPost::Kind::none) {
             auto* const to =
                 static_cast<Result*>(job_.target) + target.start + filter * job_.filter_stride;
             unroll<elements>([&](auto i) {
                 const int position = thread_ + i * threads;
-                if (kept(target.count, position)) context_.store(to + position, value(i));
+                if (is_kept(target.count, position)) context_.store(to + position, value(i));
             });
             return;
         }
         const SegmentPlace place = segment_place(job_, target.segment);
         if (job_.window == WindowPost::Kind::decimate) {
-            decimate<Result>(place, filter, value);
+            store_decimated<Result>(place, filter, value);
         } else if constexpr (std::is_same_v<Result, Real>) {
-            pick(place, filter, share<Real>(value) + job_.skip);
+            store_peaks(place, filter, share_results<Real>(value) + job_.skip);
         }
     }
 
     /// Stores the first result of each window.
     template <class Result, class Value>
-    CONVOLUME_DEVICE void decimate(const SegmentPlace& place, int filter,
-                                   const Value& value) const {
+    CONVOLUME_DEVICE void store_decimated(const SegmentPlace& place, int filter,
+                                          const Value& value) const {
         const index_t before = place.first - job_.begin;
         constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
         const index_t length = job_.window_length, phase = before % length;
@@ -191,7 +196,7 @@ class SegmentStore {
             static_cast<Result*>(job_.target) + start(place, filter, (before + to_first) / length);
         unroll<elements>([&](auto i) {
             const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
-            if (kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
+            if (is_kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
                 context_.store(target + from_hit / period, value(i));
         });
     }
@@ -199,7 +204,8 @@ class SegmentStore {
     /// Stores the peak of each window. Several threads share a window if there are fewer windows
     /// than threads. All segments of a warp take the same steps, also those with fewer results to
     /// store, since they share its barriers.
-    CONVOLUME_DEVICE void pick(const SegmentPlace& place, int filter, const Real* results) const {
+    CONVOLUME_DEVICE void store_peaks(const SegmentPlace& place, int filter,
+                                      const Real* results) const {
         const index_t before = place.first - job_.begin;
         const auto length = static_cast<int>(job_.window_length);
         const int windows = job_.useful / length;

@@ -40,16 +40,16 @@ template <class Real, int N, bool complex_data>
 struct SegmentShape {
     static constexpr TransformPlan plan = segment_plan(N);
     static_assert(keeps_segment_rules(plan));
-    static constexpr int threads_each = plan.threads;
+    static constexpr int threads_each = plan.threads;  ///< threads of each segment
     /// Number of segments in a thread block, which has at least two warps.
     static constexpr int segments = threads_each < 64 ? 64 / threads_each : 1;
-    static constexpr int threads = threads_each * segments;
+    static constexpr int threads = threads_each * segments;  ///< threads of a thread block
     static constexpr bool is_long = N > 4096;
     /// Whether registers hold a segment's spectrum beside its samples; else shared memory holds it.
     static constexpr bool spectrum_in_registers = !is_long;
     /// Whether complex samples are exchanged whole. Else real parts are exchanged first and
     /// imaginary parts second, in half the memory.
-    static constexpr bool whole = !is_long;
+    static constexpr bool exchanges_whole = !is_long;
     /// Number of exchange memories. Filters use them in turn, so that a filter need not wait until
     /// all threads have finished the last one.
     static constexpr int exchanges = is_long ? 1 : 2;
@@ -59,7 +59,7 @@ struct SegmentShape {
 
     CONVOLUME_CONSTEXPR static int padded(int place) { return place + place / 16; }
     static constexpr index_t exchange_bytes =
-        (static_cast<index_t>(sizeof(Real)) * (whole ? 2 : 1) * padded(N) + 15) / 16 * 16;
+        (static_cast<index_t>(sizeof(Real)) * (exchanges_whole ? 2 : 1) * padded(N) + 15) / 16 * 16;
     static constexpr index_t spectrum_bytes =
         spectrum_in_registers ? 0 : index_t{2} * sizeof(Real) * N;
     static constexpr index_t segment_bytes = exchanges * exchange_bytes + spectrum_bytes;
@@ -98,7 +98,7 @@ class LoadedTwiddles {
     }
     /// Calls f(Constant<i>, factor) for the rows i of a radix stage.
     template <int Stage, class Context, class F>
-    CONVOLUME_DEVICE void each(const Context& context, const F& f) const {
+    CONVOLUME_DEVICE void for_each_row(const Context& context, const F& f) const {
         constexpr int rows = plan.radix[Stage] - 1, width = plan.width(Stage);
         unroll<rows>([&](auto row) {
             constexpr int i = decltype(row)::value;
@@ -123,7 +123,7 @@ class RegisterTwiddles {
         const LoadedTwiddles<Real, Shape> all(context, thread, table);
         each_power([&](auto which, auto power) {
             constexpr int stage = decltype(which)::value, row = 1 << decltype(power)::value;
-            all.template each<stage>(context, [&](auto i, Complex<Real> factor) {
+            all.template for_each_row<stage>(context, [&](auto i, Complex<Real> factor) {
                 if constexpr (decltype(i)::value == row) powers_[stage][power] = factor;
             });
         });
@@ -133,7 +133,7 @@ class RegisterTwiddles {
         each_power([&](auto stage, auto power) { context.forget(powers_[stage][power]); });
     }
     template <int Stage, class Context, class F>
-    CONVOLUME_DEVICE void each(const Context&, const F& f) const {
+    CONVOLUME_DEVICE void for_each_row(const Context&, const F& f) const {
         constexpr int radix = plan.radix[Stage];
         Samples<Real, radix> factors;
         unroll<radix - 1>([&](auto row) {
@@ -231,7 +231,7 @@ class SegmentTransform {
     CONVOLUME_DEVICE static void twiddle(const Context& context, ThreadSamples& v,
                                          const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
-        twiddles.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
+        twiddles.template for_each_row<Stage>(context, [&](auto i, Complex<Real> factor) {
             unroll<elements / radix>([&](auto q) { v[i + q * radix] = v[i + q * radix] * factor; });
         });
     }
@@ -255,7 +255,7 @@ struct SegmentMemory {
         const int from = Shape::padded(Transform::template place<From>(thread));
         const int to = Shape::padded(Transform::template place<To>(thread));
         const auto each = [&](const auto& f) { unroll<Transform::elements>(f); };
-        if constexpr (Shape::whole) {
+        if constexpr (Shape::exchanges_whole) {
             auto* const whole = reinterpret_cast<Complex<Real>*>(memory);
             each([&](auto i) { whole[from + at<From>(i)] = v[i]; });
             sync();
