@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Measured point spread functions (PSFs): the mean of many beads in one stack, and the parameters
-// of a microscope with which a PSF model fits that mean best. Axes are z, y, x.
+// Measured point spread functions (PSFs). A PSF is the mean of many beads in one stack. A PSF model
+// is then fitted to that mean, which gives parameters of the microscope. Axes are z, y, x.
 
 #include <array>
 #include <optional>
@@ -131,8 +131,8 @@ struct RefinedPsf {
 ///     depth   0 to twice the initial value + 10 µm
 ///
 /// A grid of depths and indices gives the start of the fit. Throws InvalidArgument or Cancelled.
-/// Throws BadData if the measured PSF does not determine a parameter: its deviation is more than an
-/// eighth of the range, or the NA exceeds the sample's index and the source is deep.
+/// Throws BadData if the measured PSF does not determine a parameter. The deviation is then more
+/// than an eighth of the range, or the NA exceeds the sample's index and the source is deep.
 /// @code{.cpp}
 /// PsfOptions model;
 /// model.model = PsfModel::gaussian;

@@ -49,7 +49,8 @@ enum class DeconvolveMethod {
     ///
     /// Wang and Miller, IEEE Trans. Image Process. 23:848 (2014), eq. 7 and 10. It needs no search
     /// for a step length. The misfit of xₖ approaches its minimum as 1 / k², that of
-    /// richardson_lucy as 1 / k. p is at least a tenth of xₖ, so that no voxel becomes 0 for good.
+    /// richardson_lucy as 1 / k. The point p is at least a tenth of xₖ, so that no voxel becomes 0
+    /// for good.
     scaled_heavy_ball,
     /// "wb": first `unmatched` steps with a back projector B that is nearly an inverse of A,
     ///
@@ -154,7 +155,7 @@ struct DeconvolveOptions {
     /// Limit as Options::max_host_bytes; it includes the arrays of the deconvolution.
     std::optional<index_t> max_host_bytes;
     /// Type of all images, if it is known. GPUs then keep images of uint8 and uint16 in 16 bits,
-    /// unless hold_out or saturation is used; images of types that do not fit are refused. If not
+    /// unless hold_out or saturation is used. Images of types that do not fit are refused. If not
     /// given, images have any type and are kept as float32.
     std::optional<PixelType> image_type;
 };
@@ -186,8 +187,8 @@ struct Iteration {
     ///
     ///     −Σ [m − y + y log(y / m)],  m = A x + b
     double likelihood = 0;
-    /// Relative residual in the L2 norm: for wiener that of its equation, for nnls that of the
-    /// image at the point from which this iteration started.
+    /// Relative residual in the L2 norm. For wiener it is that of the equation, for nnls that of
+    /// the image at the starting point of this iteration.
     double residual = 0;
     bool searching = false;  ///< whether this iteration searches for the number (hold_out)
     /// Root mean square of the set-apart photons minus their prediction, while `searching`.
@@ -259,7 +260,7 @@ struct CONVOLUME_API DeconvolvePlan {
     index_t host_bytes = 0;    ///< bytes of arrays and convolutions in host memory
     /// Reason why an allowed GPU does not hold the arrays; empty if it does, or if none is allowed.
     std::string why_not_on_device;
-    int coarse_iterations = 0;          ///< as DeconvolveOptions::coarse_start
+    int coarse_iterations = 0;          ///< value of DeconvolveOptions::coarse_start
     std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
 
     std::string to_string() const;  ///< returns some lines for people
@@ -267,10 +268,10 @@ struct CONVOLUME_API DeconvolvePlan {
 
 /// Deconvolves images of one shape with one PSF, in float32. All arrays stay in the memory of a GPU
 /// if they fit. Several GPUs share the planes in iterations of richardson_lucy and
-/// scaled_heavy_ball with edges extend or zero: all GPUs that are named, else as many as shorten
-/// the time. If GPUs are too small, they walk along z, and each array crosses the bus once in an
-/// iteration. On the CPU alone, these iterations are passes over one spectrum, unless direct sums
-/// are faster. In all other cases a Convolver blurs and projects back, on CPU or GPUs.
+/// scaled_heavy_ball with edges extend or zero. These are all GPUs that are named, else as many as
+/// shorten the time. If GPUs are too small, they walk along z, and each array crosses the bus once
+/// in an iteration. On the CPU alone, these iterations are passes over one spectrum, unless direct
+/// sums are faster. In all other cases a Convolver blurs and projects back, on CPU or GPUs.
 /// @code{.cpp}
 /// PsfOptions microscope;
 /// microscope.size = {9, 9, 9};

@@ -233,9 +233,9 @@ struct DeviceDeconvolveOptions {
 class CONVOLUME_API DeviceDeconvolver {
   public:
     /// Plans, allocates, and transforms the PSF. `image_shape` and the shape of `psf` are z, y, x.
-    /// `psf` is in host memory and is copied. Throws as Deconvolver does, OutOfMemory if the arrays
-    /// do not fit, InvalidArgument if the workspace is on another device, and Unavailable if there
-    /// is no such device.
+    /// `psf` is in host memory and is copied. Throws as Deconvolver does, and OutOfMemory if the
+    /// arrays do not fit. Throws InvalidArgument if the workspace is on another device, and
+    /// Unavailable if there is no such device.
     DeviceDeconvolver(const Shape3& image_shape, const ConstImageView& psf,
                       const DeconvolveOptions& options = {},
                       const DeviceDeconvolveOptions& device = {});

@@ -15,7 +15,7 @@ namespace convolume {
 /// Rule that decides how many transfers between host and devices run at a time. `global` is the bus
 /// lock of Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120.
 enum class TransferGate {
-    automatic,  ///< per_link, or global where a measurement finds that devices share one link
+    automatic,  ///< per_link, or global if a measurement finds that devices share one link
     global,     ///< one transfer at a time over all devices and directions
     per_link,   ///< one task at a time for each device and direction
     off,        ///< no limit: every task transfers as soon as it can
@@ -27,8 +27,8 @@ CONVOLUME_API const char* to_string(TransferGate);
 CONVOLUME_API TransferGate parse_transfer_gate(std::string_view);
 
 /// The processors that compute, their number of threads, and their memory limits. All objects of
-/// the process share the CPU threads. FFTW, which CPU engines use, has one planner for the process:
-/// it is locked, so that callers may plan with FFTW in other threads at the same time.
+/// the process share the CPU threads. FFTW, which CPU engines use, has one planner for the process.
+/// It is locked, so that callers may plan with FFTW in other threads at the same time.
 /// @code{.cpp}
 /// EngineChoice engines;
 /// set_devices(engines, "cpu");
@@ -47,8 +47,8 @@ struct EngineChoice {
     Device device = Device::automatic;
     std::vector<int> gpus;  ///< CUDA device numbers; empty: all usable GPUs
     int cpu_engines = 1;    ///< number of CPU engines, which share the threads; 3D images only
-    /// Number of threads of all CPU engines together. 0: the number in the environment variable
-    /// OMP_NUM_THREADS, or else one for each processor that this process may run on.
+    /// Number of threads of all CPU engines together. 0 means the number in the environment
+    /// variable OMP_NUM_THREADS, or else one for each processor that this process may use.
     int threads = 0;
     /// Bytes of host memory that each CPU engine may take. If not given, only the limit of the host
     /// holds.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What accompanies an execution: the progress callback, cancellation and timeline that a caller
-// passes in, and the report that it gets back.
+// Companions of an execution: progress callback, cancellation and timeline, which a caller passes
+// in, and the report that it gets back.
 
 #include <chrono>
 #include <functional>

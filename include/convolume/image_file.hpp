@@ -146,8 +146,9 @@ class CONVOLUME_API ImageReader : public ImageSource {
 
 /// Opens an image file. The content of the file at `path` decides about its format. For HDF5,
 /// `path` may name a dataset: "file.h5:/dataset". BigDataViewer's XML opens the HDF5 file that it
-/// names. HDF5 files without a dataset give the whole stack of BigDataViewer, Imaris or Fiji's
-/// plug-in, else /data, /t0/channel0, /Data, /exported_data, or their only array of pixels.
+/// names. If `path` names no dataset, HDF5 files give the whole stack of BigDataViewer, Imaris or
+/// Fiji's plug-in. Other HDF5 files give /data, /t0/channel0, /Data, /exported_data, or their only
+/// array of pixels.
 ///
 /// Throws InputNotFound, BadData (damaged or not supported), or Unavailable (this build lacks the
 /// format). Sizes are compared with the file's size before memory is allocated.

@@ -174,8 +174,8 @@ class CONVOLUME_API SinkChannel : public ImageSink {
 };
 
 /// Checks the arguments of ImageSource::read_box() or ImageSink::write_box(). Throws
-/// InvalidArgument if the format has no channel c or time t, if `box` leaves its shape, or if
-/// `view` has another shape than the box or another type than the format.
+/// InvalidArgument if the format has no channel c or time t, or if `box` leaves its shape. It also
+/// throws if `view` has not the shape of the box and the type of the format.
 CONVOLUME_API void check_box(const StackFormat& format, index_t t, index_t c, const Box3& box,
                              const ConstImageView& view);
 

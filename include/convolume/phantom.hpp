@@ -70,7 +70,7 @@ struct PhantomObject {
 
 /// A volume with objects at random places, which add up if they overlap, on top of the background.
 ///
-/// The value of an object at a voxel is its mean there, weighted by the triangle of linear
+/// The value of an object at a voxel is its mean there. The weights are the triangle of linear
 /// interpolation, which reaches to the centers of the neighbors. Edges are therefore soft. An
 /// object's total is its brightness times its volume in voxels. Neither total nor center of mass
 /// depends on the object's position between voxels, even if it is smaller than a voxel.

@@ -35,10 +35,10 @@ struct Objective {
     double tg0_um = 170;  ///< thickness t_g₀ of the cover glass by design
 };
 
-/// Model of the intensity h(r, z) at the distance r from the axis. z is the thickness of the
-/// immersion layer beyond that of the design: z > 0 if the objective is farther away. p is the
-/// depth of the point source below the cover glass, and ρ in [0, 1] is the radius in the pupil. In
-/// the formulas,
+/// Model of the intensity h(r, z) at the distance r from the axis. The thickness of the immersion
+/// layer beyond that of the design is z, so that z > 0 if the objective is farther away. The depth
+/// of the point source below the cover glass is p. The radius in the pupil is ρ in [0, 1]. In the
+/// formulas,
 ///
 ///     k = 2π/λ,  q(n) = √(n² − NA²ρ²)
 enum class PsfModel {
@@ -81,8 +81,8 @@ enum class PsfModel {
 CONVOLUME_API bool has_layers(PsfModel);
 
 /// Modality of the microscope: how light gets to the source and to the detector. It gives the PSF
-/// as a function of r and z. h(λ) are the intensities of the PsfModel at wavelength λ, em is the
-/// wavelength of emission, and ex is that of excitation.
+/// as a function of r and z. In the formulas, h(λ) are the intensities of the PsfModel at
+/// wavelength λ. The wavelength of emission is em, and that of excitation is ex.
 enum class Modality {
     /// The whole sample is lit:
     ///
@@ -265,9 +265,9 @@ CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
 
 /// Returns the size of a PSF for the deconvolution of an image of shape `image` (Z, Y, X), in
 /// voxels options.voxel. Along z it has the planes with more than 5 % of the light of the middle
-/// plane, at most 2Z − 1; widefield PSFs reach that limit. In y and x it holds `share` of the light
-/// of each of these planes, up to 2Y − 1 and 2X − 1, since farther samples meet no pixel. Throws
-/// InvalidArgument, also if the PSF would take more than 4 GiB, or Cancelled.
+/// plane, at most 2Z − 1. Widefield PSFs reach that limit. In y and x it holds `share` of the light
+/// of each of these planes. It is at most 2Y − 1 and 2X − 1, since farther samples meet no pixel.
+/// Throws InvalidArgument, also if the PSF would take more than 4 GiB, or Cancelled.
 CONVOLUME_API Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image,
                                         double share, const ExecutionContext& context = {});
 

@@ -2,9 +2,9 @@
 #pragma once
 // The transform of a segment in the registers of a thread block: decimation in frequency, in place.
 // Thread t gives samples t, t + threads, … to forward(), which leaves frequencies in an order of
-// its own. back() takes that order and leaves samples where forward() took them. It is the
-// transposed flow graph, which gives the same transform since the DFT matrix is symmetric. Nothing
-// is reordered.
+// its own. back() takes that order and leaves samples where forward() took them. Its flow graph is
+// the transposed one, which gives the same transform since the DFT matrix is symmetric. Samples are
+// never reordered.
 
 #include <type_traits>
 
@@ -19,8 +19,8 @@ namespace convolume::gpu {
 /// butterflies t, t + threads, … of every radix stage.
 ///
 /// Two rules keep a thread's twiddle factors and addresses few. The first radix is the number of
-/// samples that a thread holds. The number of threads is a multiple of every other width, so that
-/// all butterflies of a thread in a radix stage have the same position in their transforms.
+/// samples that a thread holds. The number of threads is a multiple of every other width. All
+/// butterflies of a thread in a radix stage then have the same position in their transforms.
 CONVOLUME_CONSTEXPR TransformPlan segment_plan(int n) {
     if (n == 256) return {n, 2, {16, 16, 1}, 16, 16};
     const int elements = n <= 4096 ? 16 : 32;
@@ -211,8 +211,8 @@ class SegmentTransform {
         constexpr int width = plan.width(Stage), length = plan.length(Stage);
         return thread / width * length + thread % width;
     }
-    /// Returns the distance from place() to the index of sample i of butterfly q, where
-    /// held = i + q·radix is its index in the thread's samples.
+    /// Returns the distance from place() to the index of sample i of butterfly q. The thread holds
+    /// that sample as number held = i + q·radix.
     template <int Stage>
     CONVOLUME_CONSTEXPR static int step(int held) {
         constexpr int width = plan.width(Stage), length = plan.length(Stage);

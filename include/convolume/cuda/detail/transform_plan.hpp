@@ -12,9 +12,9 @@ namespace convolume::gpu {
 ///
 ///     n = radix[0] · radix[1] · radix[2]
 ///
-/// In radix stage s, thread t computes the butterflies t, t + threads, … of n / radix[s]. If the
-/// plan is `paired`, thread t computes in radix stage 0 the butterflies t and n / radix[0] - t, and
-/// thread 0 the first and the middle one. A thread that holds sample k then also holds n - k.
+/// In radix stage s, thread t computes the butterflies t, t + threads, … of n / radix[s]. In radix
+/// stage 0 of a `paired` plan, thread t computes the butterflies t and n / radix[0] - t. Thread 0
+/// computes the first and the middle one. A thread that holds sample k then also holds n - k.
 struct TransformPlan {
     int n = 0;
     int stages = 0;
