@@ -305,7 +305,7 @@ class CufftFilters : public DeviceFilters {
 
         // The function's results are packed into the work area and stored from there.
         const auto* const function_kernels =
-            static_cast<const FunctionKernels*>(spec_.function->device_kernels());
+            static_cast<const FunctionCudaKernels*>(spec_.function->device_kernels());
         for (index_t row = 0; row * hop_ < results.count; ++row)
             check(function_kernels->apply(
                       *function_kernels, buffers.rows + row * result_pitch_ + skip_,

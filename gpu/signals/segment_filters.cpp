@@ -18,7 +18,7 @@ namespace convolume::gpu {
 namespace {
 
 struct SegmentLayout {
-    const SegmentKernel* cuda_kernel = nullptr;
+    const SegmentCudaKernels* cuda_kernel = nullptr;
     int skip = 0, useful = 0;  ///< positions as in SegmentJob
     int filters_per_block = 1;
     index_t segments_per_signal = 0;
@@ -28,11 +28,11 @@ struct SegmentLayout {
 
 // Returns the CUDA kernels that can filter so, by increasing segment length; none if a caller's
 // function has no CUDA kernels.
-const std::vector<SegmentKernel>& segment_cuda_kernels(const FilterSpec& spec) {
+const std::vector<SegmentCudaKernels>& segment_cuda_kernels(const FilterSpec& spec) {
     if (spec.function) {
-        static const std::vector<SegmentKernel> none;
+        static const std::vector<SegmentCudaKernels> none;
         const auto* const function_kernels =
-            static_cast<const FunctionKernels*>(spec.function->device_kernels());
+            static_cast<const FunctionCudaKernels*>(spec.function->device_kernels());
         return function_kernels ? function_kernels->segments : none;
     }
     if (spec.precision == Precision::float32)
@@ -45,7 +45,7 @@ const std::vector<SegmentKernel>& segment_cuda_kernels(const FilterSpec& spec) {
 double predicted_seconds(const FilterSpec& spec, const SegmentLayout& layout, index_t signals,
                          index_t outputs, const FilterRates& rates) {
     constexpr GpuFilterTimes times;
-    const SegmentKernel& cuda_kernel = *layout.cuda_kernel;
+    const SegmentCudaKernels& cuda_kernel = *layout.cuda_kernel;
     std::size_t length = 0;
     while (256 << length < cuda_kernel.n) ++length;
     const double ns =
@@ -69,7 +69,7 @@ double predicted_seconds(const FilterSpec& spec, const SegmentLayout& layout, in
 // Returns the fastest layout with segments of `cuda_kernel`; nothing if such segments hold too few
 // results.
 std::optional<SegmentLayout> segment_layout(const FilterSpec& spec,
-                                            const SegmentKernel& cuda_kernel, index_t signals,
+                                            const SegmentCudaKernels& cuda_kernel, index_t signals,
                                             index_t outputs, const FilterRates& rates) {
     // Segments start at whole lines of memory if there is room for them.
     const index_t aliased = spec.taps - 1 + halo_before(spec), after = halo_after(spec);
@@ -104,7 +104,7 @@ std::optional<SegmentLayout> segment_layout(const FilterSpec& spec,
     return best;
 }
 
-void launch(const void* cuda_kernel, index_t blocks, const SegmentKernel& shape, void** arguments,
+void launch(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape, void** arguments,
             cudaStream_t stream) {
     if (blocks > std::numeric_limits<int>::max())
         throw InvalidArgument(
@@ -168,21 +168,21 @@ class SegmentFilters : public DeviceFilters {
         const void* function = &none;
         if (spec_.function)
             function =
-                static_cast<const FunctionKernels*>(spec_.function->device_kernels())->function;
+                static_cast<const FunctionCudaKernels*>(spec_.function->device_kernels())->function;
         void* arguments[] = {&job, const_cast<void*>(function)};
         launch(cuda_kernel_.filter, layout->blocks, cuda_kernel_, arguments, stream);
     }
 
   private:
-    static const SegmentKernel* cuda_kernel_of(const FilterSpec& spec) {
-        for (const SegmentKernel& cuda_kernel : segment_cuda_kernels(spec))
+    static const SegmentCudaKernels* cuda_kernel_of(const FilterSpec& spec) {
+        for (const SegmentCudaKernels& cuda_kernel : segment_cuda_kernels(spec))
             if (cuda_kernel.n == spec.segment) return &cuda_kernel;
         throw InternalError(message("no CUDA kernel has segments of ", spec.segment));
     }
 
     FilterSpec spec_;
     FilterRates rates_;
-    const SegmentKernel& cuda_kernel_;
+    const SegmentCudaKernels& cuda_kernel_;
     DevicePool::BorrowedMemory spectra_;
     index_t bytes_ = 0;
     const Complex<Real>* twiddles_ = nullptr;
@@ -196,7 +196,7 @@ std::optional<FilterCost> estimate_segments(const FilterSpec& spec, index_t sign
         return std::nullopt;
     if (spec.filters > std::numeric_limits<int>::max()) return std::nullopt;
     std::optional<SegmentLayout> best;
-    for (const SegmentKernel& cuda_kernel : segment_cuda_kernels(spec)) {
+    for (const SegmentCudaKernels& cuda_kernel : segment_cuda_kernels(spec)) {
         if (spec.segment != 0 && spec.segment != cuda_kernel.n) continue;
         if (cuda_kernel.shared_bytes > rates.shared_bytes) continue;
         const auto layout = segment_layout(spec, cuda_kernel, signals, outputs, rates);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A measured point spread function: the mean of many beads in one stack; and the parameters of a
-// microscope with which a PSF model fits it best.
+// Measured point spread functions (PSFs). A PSF is the mean of many beads in one stack. A PSF model
+// is then fitted to that mean, which gives parameters of the microscope. Axes are z, y, x.
 
 #include <array>
 #include <optional>
@@ -15,90 +15,136 @@
 
 namespace convolume {
 
+/// Options of psf_from_beads().
 struct BeadOptions {
-    Shape3 size;                       ///< of the PSF in voxels, odd on every axis
+    Shape3 size;                       ///< extents of the PSF in voxels, odd on every axis
     std::optional<double> saturation;  ///< beads with several samples at this value are left out
 };
 
+/// A bead that contributes to the mean.
 struct Bead {
-    std::array<double, 3> at;  ///< z, y, x in voxels
-    double flux;               ///< of its box, without background
+    std::array<double, 3> at;  ///< position z, y, x in voxels
+    double flux;               ///< sum of its box, without background
 };
 
+/// The mean of beads, and figures about the beads.
 struct BeadPsf {
-    Volume values;  ///< float32, sum 1, its brightest point in the middle voxel
-    std::vector<Bead> beads;
-    index_t found = 0;  ///< of all kinds
-    // Left out:
-    index_t crowded = 0;           ///< another bead is in the box
-    index_t saturated = 0;         ///< see BeadOptions
-    index_t at_border = 0;         ///< the box leaves the stack
-    index_t unusual = 0;           ///< less than 0.4 or more than 2.5 times the median flux
-    double background = 0;         ///< mean of the samples outside of all boxes
-    double flux = 0;               ///< mean of the beads
+    Volume values;                 ///< the PSF: float32, sum 1, brightest point in the middle voxel
+    std::vector<Bead> beads;       ///< the beads that were averaged
+    index_t found = 0;             ///< number of beads found, with those that were left out:
+    index_t crowded = 0;           ///< number left out since another bead is in the box
+    index_t saturated = 0;         ///< number left out by BeadOptions::saturation
+    index_t at_border = 0;         ///< number left out since the box leaves the stack
+    index_t unusual = 0;           ///< number left out with < 0.4 or > 2.5 times the median flux
+    double background = 0;         ///< mean of the samples outside all boxes
+    double flux = 0;               ///< mean flux of the averaged beads
     std::array<double, 3> fwhm{};  ///< full widths at half maximum along z, y, x in voxels
 };
 
-/// Finds beads, aligns them to a fraction of a voxel by least squares against their mean, and
-/// averages. Between samples, values are interpolated by a windowed sinc, which keeps widths.
-/// `stack`: float32, contiguous. Throws InvalidArgument (sizes, no bead that can be used) or
-/// Cancelled.
+/// Finds beads in `stack` (float32, contiguous), aligns them to a fraction of a voxel by least
+/// squares against their mean, and averages them. Values between samples are interpolated by a
+/// windowed sinc, which keeps widths. Throws InvalidArgument (sizes, no usable bead) or Cancelled.
+/// @code{.cpp}
+/// // A stack of one Gaussian bead, in place of a recorded one.
+/// Volume stack({31, 48, 48}, PixelType::float32);
+/// for (index_t z = 0; z < 31; ++z)
+///     for (index_t y = 0; y < 48; ++y)
+///         for (index_t x = 0; x < 48; ++x)
+///             *static_cast<float*>(stack.view().at(z, y, x)) =
+///                 1000 * std::exp(-0.1F * ((z - 15) * (z - 15) + (y - 20) * (y - 20) +
+///                                          (x - 25) * (x - 25)));
+/// BeadOptions options;
+/// options.size = {15, 15, 15};
+/// const BeadPsf psf = psf_from_beads(stack.view(), options);
+/// std::cout << psf.beads.size() << " beads, " << psf.fwhm[1] << " voxels wide in y\n";
+/// @endcode
 CONVOLUME_API BeadPsf psf_from_beads(const ConstImageView& stack, const BeadOptions& options,
                                      const ExecutionContext& context = {});
 
-/// Takes the light away that is left in a PSF of beads, alike in all voxels: that of other beads,
-/// and light of these beads beyond the box that was taken for background. Least squares of a
-/// brightness of the model and a constant find it; then the PSF is scaled to the sum 1 again.
-/// `background`, `flux` and the beads' follow. Returns the root mean square of what is left, as a
-/// share of the model's. Where that is more than 0.2, the model says nothing of the background, and
-/// the PSF stays as it was. `model` has the voxels of the PSF; its size is not used. Throws
-/// InvalidArgument or Cancelled.
+/// Subtracts the constant background that a PSF of beads still has. It is light of other beads, or
+/// light of the averaged beads outside their boxes, which was counted as background. Least squares
+/// fit the brightness of `model` and a constant. The constant is subtracted, the PSF is scaled to
+/// the sum 1 again, and `background`, `flux` and the fluxes of the beads are corrected.
+///
+/// Returns the root mean square of the residual, as a share of the model's. If it is more than 0.2,
+/// the model does not determine the background, and the PSF is not changed. `model` has the voxels
+/// of the PSF; its size is not used. Throws InvalidArgument or Cancelled.
+/// @code{.cpp}
+/// PsfOptions model;
+/// model.size = {9, 15, 15};
+/// BeadPsf beads;
+/// beads.values = make_psf(model).values;  // in place of psf_from_beads()
+/// const double residual = subtract_background(beads, model);
+/// assert(residual < 0.2);
+/// @endcode
 CONVOLUME_API double subtract_background(BeadPsf& psf, const PsfOptions& model,
                                          const ExecutionContext& context = {});
 
+/// A parameter of a PSF model that refine_psf() fits.
 enum class PsfParameter {
     na,     ///< Objective::na
-    index,  ///< Objective::ns; of gaussian and born_wolf, which have one medium, ni and ni0
-    depth,  ///< PsfOptions::depth_um, of models with layers
+    index,  ///< Objective::ns; for gaussian and born_wolf, which have one medium, ni and ni0
+    depth,  ///< PsfOptions::depth_um, for models with layers
 };
 
-/// "na", "index", "depth". The parser throws InvalidArgument that lists the choices.
+/// Returns "na", "index" or "depth".
 CONVOLUME_API const char* to_string(PsfParameter);
+/// Parses "na", "index" or "depth". Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API PsfParameter parse_psf_parameter(std::string_view);
 
+/// Options of refine_psf().
 struct RefineOptions {
-    std::vector<PsfParameter> parameters;  ///< one or more, each once
-    /// Light in a voxel that belongs to no bead, as a share of a bead's light: the noise of dim
-    /// voxels, which weighs them.
+    std::vector<PsfParameter> parameters;  ///< parameters to fit: one or more, each once
+    /// Background light in a voxel, as a share of a bead's light. It gives the noise of dim voxels,
+    /// and so their weight.
     double background = 0;
 };
 
+/// A fitted parameter of a PSF model.
 struct RefinedParameter {
-    PsfParameter parameter;
-    double value;  ///< depth in µm
-    /// Standard deviation, from what is left between model and measured PSF.
-    double deviation;
-    double low, high;  ///< where it was sought
-    bool at_bound;     ///< the fit would be better still beyond `low` or `high`
+    PsfParameter parameter;  ///< the parameter that was fitted
+    double value;            ///< fitted value; a depth is in µm
+    double deviation;  ///< standard deviation, from the residual between model and measured PSF
+    double low, high;  ///< bounds of the search
+    bool at_bound;     ///< whether the fit would improve beyond `low` or `high`
 };
 
+/// A PSF model whose parameters were fitted.
 struct RefinedPsf {
-    PsfOptions model;                          ///< with the refined parameters
-    std::vector<RefinedParameter> parameters;  ///< in the order of RefineOptions
-    /// Root mean square of what is left, as a share of the model's, with the first and with the
-    /// refined parameters.
+    PsfOptions model;                          ///< the model with the fitted parameters
+    std::vector<RefinedParameter> parameters;  ///< parameters in the order of RefineOptions
+    /// Root mean squares of the residual, as a share of the model's: with the initial parameters,
+    /// and with the fitted ones.
     double first_residual, residual;
 };
 
-/// Least squares of the model, its brightness, a constant and the focus. `measured`: float32,
-/// contiguous, the source in the middle voxel, as psf_from_beads() makes it; along z it may be a
-/// quarter of the volume off. `model` has the voxels of `measured` and first values. NA is sought
-/// from 0.6 to 1.4 times the first one, the index within 0.15, the depth from 0 to twice the first
-/// one and 10 µm more, as far as the model allows. A grid of depths and indices finds the start of
-/// the fit. Voxels are weighted by the noise that light makes. `model.size` and
-/// `model.center_z_um` are not used. Throws InvalidArgument, BadData (the measured PSF does not
-/// determine a parameter: its deviation is more than an eighth of the range, or the NA is above the
-/// sample's index and the source deep) or Cancelled. Beads are taken for points.
+/// Fits parameters of a PSF model, its brightness, a constant and the focus to a measured PSF, by
+/// least squares. Voxels are weighted by their photon noise, and beads are assumed to be points.
+///
+/// `measured` is float32 and contiguous. Its source is in the middle voxel, as in results of
+/// psf_from_beads(); along z it may be off by a quarter of the volume. `model` has the voxels of
+/// `measured` and the initial values; its size and center_z_um are not used. The search is bounded
+/// within the limits of the model:
+///
+///     NA      0.6 to 1.4 times the initial value
+///     index   the initial value ± 0.15
+///     depth   0 to twice the initial value + 10 µm
+///
+/// A grid of depths and indices gives the start of the fit. Throws InvalidArgument or Cancelled.
+/// Throws BadData if the measured PSF does not determine a parameter. The deviation is then more
+/// than an eighth of the range, or the NA exceeds the sample's index and the source is deep.
+/// @code{.cpp}
+/// PsfOptions model;
+/// model.model = PsfModel::gaussian;
+/// model.size = {15, 15, 15};
+/// model.objective.na = 1.2;
+/// const Psf measured = make_psf(model);  // in place of psf_from_beads()
+/// model.objective.na = 1.1;              // the initial value
+/// RefineOptions options;
+/// options.parameters = {PsfParameter::na};
+/// const RefinedPsf refined = refine_psf(measured.values.view(), model, options);
+/// assert(std::abs(refined.parameters[0].value - 1.2) < 0.01);
+/// @endcode
 CONVOLUME_API RefinedPsf refine_psf(const ConstImageView& measured, const PsfOptions& model,
                                     const RefineOptions& options,
                                     const ExecutionContext& context = {});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a camera records: the pixel grid on which it collects light, and the noise and rounding of
-// its pixels.
+// A simulated camera: the pixel grid on which it collects light, and the noise and rounding of its
+// pixels.
 
 #include <cstdint>
 
@@ -11,83 +11,128 @@
 
 namespace convolume {
 
-/// A pixel that S photons of the specimen are expected to hit records, with mean charge
-/// λ = quantum_efficiency (S + background_photons) + dark_e_per_s exposure_s electrons,
-///   electrons = min(Poisson(λ), full_well_e) + read_noise_e Normal(0, 1)
-///   ADU = electrons / gain_e_per_adu + offset_adu, rounded and clipped to 0 … 2^bits − 1.
-/// The defaults are those of a scientific CMOS camera of today.
+/// A camera, which records S expected photons of the specimen in a pixel as analog-to-digital units
+/// (ADU). λ is the mean charge in electrons:
+///
+///     λ         = quantum_efficiency (S + background_photons) + dark_e_per_s exposure_s
+///     electrons = min(Poisson(λ), full_well_e) + read_noise_e Normal(0, 1)
+///     ADU       = electrons / gain_e_per_adu + offset_adu
+///
+/// ADU are rounded and clipped to 0 … 2^bits − 1. The terms are those of the linear camera model of
+/// the standard EMVA 1288. The defaults are those of a modern scientific CMOS camera.
+/// @code{.cpp}
+/// Camera camera;
+/// camera.full_well_e = 20000;
+/// camera.seed = 7;
+/// camera.check();
+/// std::cout << camera.signal_to_noise(100) << " at 100 photons\n";
+/// @endcode
 struct CONVOLUME_API Camera {
     double quantum_efficiency = 0.8;  ///< electrons a photon, 0 to 1
-    double background_photons = 0;    ///< a pixel, on top of the specimen's
-    double dark_e_per_s = 0.06;
-    double exposure_s = 0.1;
-    double read_noise_e = 1.6;  ///< standard deviation
-    double full_well_e = 30000;
-    double gain_e_per_adu = 0.5;
-    double offset_adu = 100;
-    int bits = 16;      ///< of the converter, 1 to 16
-    bool noise = true;  ///< false: the mean charge instead of the Poisson count, no read noise
-    std::uint64_t seed = 1;
+    double background_photons = 0;    ///< background photons in a pixel
+    double dark_e_per_s = 0.06;       ///< electrons a second of a dark pixel
+    double exposure_s = 0.1;          ///< seconds
+    double read_noise_e = 1.6;        ///< standard deviation in electrons
+    double full_well_e = 30000;       ///< electrons that a pixel can hold
+    double gain_e_per_adu = 0.5;      ///< electrons a unit of the converter
+    double offset_adu = 100;          ///< converter's value without electrons
+    int bits = 16;                    ///< bits of the converter, 1 to 16
+    bool noise = true;  ///< false: the charge is λ instead of a Poisson count, without read noise
+    std::uint64_t seed = 1;  ///< seed of the random numbers
 
-    /// λ for a pixel that `photons` of the specimen are expected to hit.
+    /// Returns λ, in electrons, for a pixel with `photons` expected photons of the specimen.
     double expected_electrons(double photons) const {
         return quantum_efficiency * (photons + background_photons) + dark_e_per_s * exposure_s;
     }
-    /// quantum_efficiency S / √(λ + read_noise_e²): the signal over its standard deviation.
+    /// Returns the signal divided by its standard deviation, for S = `photons`:
+    ///
+    ///     quantum_efficiency S / √(λ + read_noise_e²)
     double signal_to_noise(double photons) const;
-    /// Throws InvalidArgument for what no camera has.
+    /// Throws InvalidArgument if a value is outside the range that cameras have.
     void check() const;
 };
 
-/// Facts about recorded pixels; those of several recordings add up.
+/// Figures about recorded pixels. Reports of several recordings can be added.
+/// @code{.cpp}
+/// CameraReport all;
+/// const Volume light({1, 64, 64}, PixelType::float32);
+/// Volume recorded(light.shape(), PixelType::uint16);
+/// for (index_t plane = 0; plane < 3; ++plane)
+///     all += expose({}, light.view(), plane, recorded.view());
+/// assert(all.pixels == 3 * 64 * 64);
+/// @endcode
 struct CONVOLUME_API CameraReport {
-    index_t pixels = 0;
-    index_t saturated = 0;    ///< full wells, or values above the converter's range
-    index_t below_zero = 0;   ///< values below 0, recorded as 0
-    double peak_photons = 0;  ///< expected of the specimen at its brightest pixel
-    double signal = 0;        ///< Σ (quantum_efficiency S)² where not saturated, electrons²
-    double noise = 0;         ///< Σ (recorded − λ)² there, recorded in electrons
+    index_t pixels = 0;       ///< number of pixels
+    index_t saturated = 0;    ///< number of full wells and of values above the converter's range
+    index_t below_zero = 0;   ///< number of values below 0, recorded as 0
+    double peak_photons = 0;  ///< expected photons of the specimen at its brightest pixel
+    double signal = 0;  ///< Σ (quantum_efficiency S)² over pixels not saturated, electrons²
+    double noise = 0;   ///< Σ (recorded electrons − λ)² over the same pixels, electrons²
 
-    /// 10 log₁₀(signal / noise); infinite without noise.
+    /// Returns 10 log₁₀(signal / noise), which is infinite without noise.
     double signal_to_noise_db() const;
+    /// Adds counts and sums, and keeps the larger peak.
     CameraReport& operator+=(const CameraReport& other);
 };
 
-/// Records `photons` (float32 or float64, expected of the specimen; negative ones count as 0) in
-/// `adu` (uint8 for up to 8 bits, uint16 or float32), of the same shape. The planes have numbers
-/// from `first_plane` on in the recording, over all slices, channels and frames: noise depends on
-/// the camera's seed, that number and the pixel alone, so it is the same to the last bit for any
-/// number of threads, and however planes are grouped. (Between machines the last bit of log and cos
-/// may differ, and with it, very rarely, a count.) Throws InvalidArgument, and BadData for photons
-/// that are not finite or beyond 1e15.
+/// Records the expected photons of the specimen in each pixel. `photons` is float32 or float64, and
+/// negative photons count as 0. `adu` has the same shape (z, y, x), and is uint8 for up to 8 bits,
+/// uint16 or float32. `first_plane` is the number of the first plane in the recording, counted over
+/// all slices, channels and frames.
+///
+/// Noise depends on the camera's seed, the plane's number and the pixel alone. It is the same to
+/// the last bit for any number of threads and any grouping of planes. Between machines the last bit
+/// of log and cos may differ, and therefore, very rarely, a count. Throws InvalidArgument, and
+/// BadData for photons that are not finite or beyond 1e15.
+/// @code{.cpp}
+/// Volume light({4, 64, 64}, PixelType::float32), recorded(light.shape(), PixelType::uint16);
+/// std::fill_n(light.elements<float>(), element_count(light.shape()), 200.0F);
+/// const CameraReport report = expose(Camera{}, light.view(), 0, recorded.view());
+/// std::cout << report.signal_to_noise_db() << " dB\n";
+/// @endcode
 CONVOLUME_API CameraReport expose(const Camera& camera, const ConstImageView& photons,
                                   index_t first_plane, const ImageView& adu, int threads = 0);
 
-/// Planes [begin, end) of an image.
+/// A range [begin, end) of planes of an image.
 struct PlaneRange {
     index_t begin = 0;
     index_t end = 0;
 };
 
-/// Pixel (j, i) covers [j, j+1) · pixel.y × [i, i+1) · pixel.x from the corner of voxel (0, 0), and
-/// holds the sum of the voxels below it, those at its edges in part: no light is lost or counted
-/// twice. Plane k is the image at depth k · pixel.z, interpolated between the two planes next to
-/// it. The camera ends with the last pixel and plane that are wholly inside the image.
+/// The grid of a camera's pixels over an image of voxels. Pixel (j, i) covers, from the corner of
+/// voxel (0, 0),
+///
+///     [j, j+1) · pixel.y  ×  [i, i+1) · pixel.x
+///
+/// It holds the sum of the voxels that it covers, with their fractions at its edges, so that no
+/// light is lost or counted twice. Plane k is the image at depth k · pixel.z, interpolated linearly
+/// between the two nearest planes. The camera ends with the last pixel and plane that are wholly
+/// inside the image.
+/// @code{.cpp}
+/// const Volume image({20, 90, 90}, PixelType::float32);
+/// const CameraGrid grid(image.shape(), {0.1, 0.05, 0.05}, {0.3, 0.15, 0.15});
+/// assert(grid.shape().y == 30 && grid.shape().x == 30);
+/// std::vector<double> pixels(30 * 30);
+/// grid.sample(image.view(), 2, pixels.data());
+/// @endcode
 class CONVOLUME_API CameraGrid {
   public:
-    /// `voxel` is the image's, `pixel` the camera's: its z the step of the focus. Throws
-    /// InvalidArgument for pixels smaller than a voxel or larger than the image.
+    /// `image` is the shape of the image, and `voxel` its voxel. `pixel` is the camera's pixel,
+    /// with the step of the focus as z. Throws InvalidArgument for pixels smaller than a voxel or
+    /// larger than the image.
     CameraGrid(const Shape3& image, const VoxelSize& voxel, const VoxelSize& pixel);
 
+    /// Returns the camera's extents (z, y, x) in planes and pixels.
     const Shape3& shape() const { return shape_; }
 
-    /// Plane `plane` of the camera as the 1 × y × x float64 array `pixels`, from `image` (float32
-    /// or float64, contiguous rows); the same to the last bit for any number of threads.
+    /// Computes plane `plane` of the camera as y × x contiguous values `pixels`. `image` is float32
+    /// or float64 with contiguous rows. Results are the same to the last bit for any number of
+    /// threads. Throws InvalidArgument.
     void sample(const ConstImageView& image, index_t plane, double* pixels, int threads = 0) const;
 
-    /// The one or two planes of the image that plane `plane` of the camera is made of.
+    /// Returns the one or two planes of the image from which plane `plane` is interpolated.
     PlaneRange planes_below(index_t plane) const;
-    /// sample() from an image of those planes alone.
+    /// Computes as sample() does, from an image that has the planes_below() alone.
     void sample_planes(const ConstImageView& planes, index_t plane, double* pixels,
                        int threads = 0) const;
 
@@ -97,9 +142,9 @@ class CONVOLUME_API CameraGrid {
 
     Shape3 image_;
     Shape3 shape_;
-    double step_;    // in planes
-    double height_;  // of a pixel, in voxels
-    double width_;
+    double step_;    // step of the focus, in planes of the image
+    double height_;  // height of a pixel, in voxels
+    double width_;   // width of a pixel, in voxels
 };
 
 }  // namespace convolume

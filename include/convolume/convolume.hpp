@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Everything but files: those are in image_file.hpp and signal_file.hpp, of the library
-// convolume-io.
+// Includes all of the library convolume. Files are in image_file.hpp and signal_file.hpp, of the
+// library convolume-io.
 
 #include "convolume/beads.hpp"
 #include "convolume/calibration.hpp"

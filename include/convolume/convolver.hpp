@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution of 3D images: plan once for an image shape and a kernel, execute any number of times.
+// options.hpp defines what is computed.
 
 #include <array>
 #include <cmath>
@@ -19,77 +20,92 @@
 
 namespace convolume {
 
-/// One kind of work: bytes that are moved, and the time it would take by itself.
+/// One kind of work in a plan: the bytes that it moves, and the seconds that it would take alone.
 struct PlanStage {
-    index_t bytes = 0;  ///< 0 where it is arithmetic
+    index_t bytes = 0;  ///< bytes that are moved; 0 for arithmetic
     double seconds = 0;
 };
 
-/// The kinds of work of a plan. Most of each overlaps with the others.
+/// The kinds of work of a plan. They overlap, so that a plan takes less than the sum of their
+/// times.
 struct CONVOLUME_API PlanStages {
-    PlanStage start;            ///< of the program from file to file, and of a GPU
-    PlanStage prepare;          ///< the kernel, FFT plans, and memory that is used first
-    PlanStage read;             ///< of streams
-    PlanStage split_and_merge;  ///< of Method::dif
-    PlanStage to_gpu;
-    PlanStage convolve;
-    PlanStage from_gpu;
-    PlanStage write;   ///< of streams
-    PlanStage commit;  ///< of files: what is not on disk yet when all is written
+    PlanStage start;            ///< start-up of the command, if it runs, and of a GPU
+    PlanStage prepare;          ///< preparation of the kernel and of FFT plans; first use of memory
+    PlanStage read;             ///< reading from an ImageSource
+    PlanStage split_and_merge;  ///< split into the parts of Method::dif, and their merge
+    PlanStage to_gpu;           ///< copies to a GPU
+    PlanStage convolve;         ///< computation by engines
+    PlanStage from_gpu;         ///< copies from a GPU
+    PlanStage write;            ///< writing to an ImageSink
+    PlanStage commit;           ///< flush of a file's last samples to disk
 
-    /// Name and figures of those there are, in that order.
+    /// Returns name and figures of each stage that takes time, in the order of the members.
     std::vector<std::pair<const char*, PlanStage>> list() const;
 };
 
-/// Predicted figures of one way to run the problem.
+/// One way to solve the problem, with its predicted figures, which the planner compares.
 struct PlanCandidate {
     Method method = Method::in_core;
     Algorithm algorithm = Algorithm::fft;
     bool on_gpu = false;
-    int parts = 1;
-    Index3 tiles{1, 1, 1};
-    index_t slab_planes = 0;   ///< outputs of each step along z where engines walk; else 0
-    int tasks_in_flight = 1;   ///< on each engine
+    int parts = 1;             ///< number of parts of Method::dif
+    Index3 tiles{1, 1, 1};     ///< numbers of tiles along z, y, x
+    index_t slab_planes = 0;   ///< output planes of each step of a walk along z; 0 without walks
+    int tasks_in_flight = 1;   ///< number of tasks that each engine works on at once
     Shape3 grid;               ///< padded size of a block
-    index_t block_bytes = 0;   ///< of the largest block and its kernel
-    index_t engine_bytes = 0;  ///< most memory one engine takes, kernels included
-    index_t host_bytes = 0;    ///< image, output, scratch, and engines that live in host memory
-    index_t scratch_file_bytes = 0;  ///< of a split volume that memory has no room for
-    double seconds = 0;    ///< of one image; of all where it is said how many are expected
-    PlanStages stages;     ///< of as many images as `seconds`
-    std::string rejected;  ///< why it cannot run; empty when it can
+    index_t block_bytes = 0;   ///< bytes of the largest block and its kernel
+    index_t engine_bytes = 0;  ///< most bytes that one engine takes, kernels included
+    index_t host_bytes = 0;    ///< bytes of image, output, scratch volumes and CPU engines
+    /// Bytes of scratch files, for a split volume that does not fit memory.
+    index_t scratch_file_bytes = 0;
+    /// Predicted seconds of one image, or of Options::expected_executions images if given.
+    double seconds = 0;
+    PlanStages stages;     ///< stages of the same number of images as `seconds`
+    std::string rejected;  ///< reason why the candidate cannot run; empty if it can
 };
 
-/// How a convolution is run, and what it was predicted to take.
+/// The decision how a convolution is run, with its predicted time and memory.
 struct CONVOLUME_API Plan {
-    Shape3 image;   ///< extents
-    Shape3 kernel;  ///< extents of what is left of the kernel where parts of it meet no pixel
-    Shape3 output;
+    Shape3 image;   ///< extents of the input
+    Shape3 kernel;  ///< extents of the kernel, without taps that meet no pixel
+    Shape3 output;  ///< extents of the result
     bool complex_data = false;
     bool rank1_kernel = false;  ///< the kernel is a product of three 1D kernels
     Precision precision = Precision::float32;
     Boundary boundary{};
     PlanCandidate chosen;
-    std::vector<PlanCandidate> candidates;  ///< all that were weighed, the chosen one among them
-    std::vector<std::string> engines;       ///< names of those that take part: "cpu:0", "gpu:1"
-    index_t tasks = 0;                      ///< blocks that are convolved on their own
-    index_t scratch_bytes = 0;              ///< of the split volume of Method::dif
-    index_t host_limit_bytes = 0;
+    std::vector<PlanCandidate> candidates;  ///< all that were compared, with the chosen one
+    std::vector<std::string> engines;       ///< names of the engines in use: "cpu:0", "gpu:1"
+    index_t tasks = 0;                      ///< number of blocks that are convolved independently
+    index_t scratch_bytes = 0;              ///< bytes of the split volume of Method::dif
+    index_t host_limit_bytes = 0;           ///< limit of host memory, see Options::max_host_bytes
 
-    /// A table for people: sizes, memory, predicted time, and the candidates not taken.
+    /// Returns a table for people: sizes, memory, predicted time, and the other candidates.
     std::string to_string() const;
-    /// The same for machines, as a JSON object.
+    /// Returns the plan as a JSON object, for programs.
     std::string to_json() const;
 };
 
 /// Convolves images of one shape with one kernel. Immutable after construction: execute() may be
 /// called from several threads. Kernel spectra and workspaces are kept between executions.
+/// @code{.cpp}
+/// Volume image({32, 64, 64}, PixelType::uint16), blurred(image.shape(), PixelType::float32);
+/// Volume kernel({5, 5, 5}, PixelType::float32);
+/// std::fill_n(kernel.elements<float>(), 125, 1.0F);
+/// Options options;
+/// options.normalization = KernelNormalization::sum;
+/// options.boundary = {BoundaryKind::reflect};
+/// const Convolver blur(image.shape(), kernel.view(), options);
+/// std::cout << blur.plan().to_string();
+/// for (int frame = 0; frame < 3; ++frame) blur.execute(image.view(), blurred.view());
+/// @endcode
 class CONVOLUME_API Convolver {
   public:
-    /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is copied. Image
-    /// and output types only enter the memory estimate: execute() takes any. Throws InvalidArgument
-    /// (options), BadData (kernel all zero, or with NaN), OutOfMemory (no plan fits), Unavailable
-    /// (a GPU is demanded and there is none).
+    /// Plans, and transforms the kernel. `image_shape` is the shape (z, y, x) of the image that
+    /// Operation::convolve takes, for all operations. `kernel` is copied. Image and output types
+    /// only enter the memory estimate: execute() takes any. Throws InvalidArgument (options),
+    /// BadData (the kernel is zero or has a NaN), OutOfMemory (no plan fits), or Unavailable (a GPU
+    /// is requested and there is none).
     Convolver(const Shape3& image_shape, const ConstImageView& kernel, const Options& options = {},
               const EngineChoice& engines = {}, PixelType image_type = PixelType::float32,
               PixelType output_type = PixelType::float32);
@@ -97,29 +113,33 @@ class CONVOLUME_API Convolver {
     Convolver(Convolver&&) noexcept;
     Convolver& operator=(Convolver&&) noexcept;
 
-    /// What execute() takes and gives: for Operation::adjoint the other way round.
+    /// Returns the shape (z, y, x) that execute() takes. For Operation::adjoint it is the output
+    /// shape of Operation::convolve.
     const Shape3& input_shape() const;
+    /// Returns the shape (z, y, x) that execute() gives.
     const Shape3& output_shape() const;
-    /// complex64/128 when image type or kernel is complex, else the precision's real type.
+    /// Returns complex64 or complex128 if the image type or the kernel is complex, else the real
+    /// type of the precision.
     PixelType natural_output_type() const;
-    /// Sum of the kernel as given (its real part), before normalization.
+    /// Returns the sum of the kernel before normalization, or its real part.
     double kernel_sum() const;
-    /// The plan in use now. Where a GPU runs out of memory, execute() makes a smaller one and goes
-    /// on.
+    /// Returns the plan in use now. If a GPU runs out of memory, execute() makes a smaller plan and
+    /// goes on with that.
     Plan plan() const;
 
-    /// Input: any type and strides, shape input_shape(). Output: any real or integer type (complex
-    /// when the result is), shape output_shape(), apart from the input in memory. Blocks until
-    /// done. Throws InvalidArgument (null pointers, shapes, types, overlap), BadData (NaN under
-    /// NanPolicy::error), OutOfMemory, Cancelled.
+    /// Convolves one image in memory. `input` has the shape input_shape(), and any type and
+    /// strides. `output` has the shape output_shape(), and any real or integer type, or a complex
+    /// one if the result is complex. The two must not overlap. Returns when the result is written.
+    /// Throws InvalidArgument (null pointers, shapes, types, overlap), BadData (NaN under
+    /// NanPolicy::error), OutOfMemory, or Cancelled.
     ExecutionReport execute(const ConstImageView& input, const ImageView& output,
                             const ExecutionContext& context = {}) const;
 
-    /// Convolves every channel and time of `source` into `sink`: of shapes input_shape() and
-    /// output_shape(), of as many channels and times. Reading, convolving and writing overlap. With
-    /// Options::streamed the image is not held in memory as a whole, unless Method::dif was asked
-    /// for. Blocks until all is written. Throws as the other, and what source and sink throw; the
-    /// sink has then been given a part of the result.
+    /// Convolves every channel and time of `source` into `sink`. Their shapes are input_shape() and
+    /// output_shape(), and they have equal numbers of channels and times. Reading, convolving and
+    /// writing overlap. With Options::streamed the image is not held in memory as a whole, unless
+    /// Method::dif was requested. Returns when all is written. Throws as execute() for images in
+    /// memory does, and the errors of source and sink; the sink then has an incomplete result.
     ExecutionReport execute(ImageSource& source, ImageSink& sink,
                             const ExecutionContext& context = {}) const;
 
@@ -130,11 +150,25 @@ class CONVOLUME_API Convolver {
     std::unique_ptr<Impl> impl_;
 };
 
-/// One call for one image: plans, executes, returns the result in its natural type.
+/// Convolves one image (z, y, x) in one call: plans, executes, and returns the result in its
+/// natural type. Throws as Convolver does.
+/// @code{.cpp}
+/// Volume image({32, 64, 64}, PixelType::float32), kernel({3, 3, 3}, PixelType::float32);
+/// kernel.elements<float>()[13] = 2;  // the center: z = y = x = 1
+/// image.elements<float>()[100] = 5;
+/// const Volume doubled = convolve(image.view(), kernel.view());
+/// assert(std::abs(doubled.elements<float>()[100] - 10) < 1e-4);
+/// @endcode
 CONVOLUME_API Volume convolve(const ConstImageView& image, const ConstImageView& kernel,
                               const Options& options = {}, const EngineChoice& engines = {});
 
-/// Calls f(|sample|, Index3{z, y, x}) for every sample of a kernel.
+/// Calls f(|sample|, Index3{z, y, x}) for every sample of a kernel, in C order.
+/// @code{.cpp}
+/// const std::vector<float> kernel = {1, -2, 1};
+/// double sum = 0;
+/// for_each_magnitude(view_of(kernel.data(), {1, 1, 3}), [&](double m, Index3) { sum += m; });
+/// assert(sum == 4);
+/// @endcode
 template <class F>
 void for_each_magnitude(const ConstImageView& kernel, F&& f) {
     visit_pixel_type(kernel.type, [&](auto tag) {
@@ -151,18 +185,36 @@ void for_each_magnitude(const ConstImageView& kernel, F&& f) {
     });
 }
 
-/// Index (z, y, x) of the sample of largest magnitude; of several equal ones the nearest to k/2.
+/// Returns the index (z, y, x) of the sample of largest magnitude. If several are equal, it is the
+/// one nearest to k/2, where k are the kernel's extents.
+/// @code{.cpp}
+/// const std::vector<float> kernel = {0, 1, 3, 1};
+/// const ConstImageView view = view_of(kernel.data(), {1, 1, 4});
+/// assert(kernel_peak(view) == (Index3{0, 0, 2}));
+/// assert(kernel_centroid(view)[2] == 2);
+/// assert(center_index({KernelCenter::Kind::scipy}, view) == (Index3{0, 0, 1}));
+/// @endcode
 CONVOLUME_API Index3 kernel_peak(const ConstImageView& kernel);
 
-/// Mean index (z, y, x), each sample counting by its magnitude. Throws BadData where all are 0.
+/// Returns the mean index (z, y, x) of the samples, weighted by their magnitudes:
+///
+///     Σ |h[i]| i / Σ |h[i]|
+///
+/// Throws BadData if all samples are 0.
 CONVOLUME_API std::array<double, 3> kernel_centroid(const ConstImageView& kernel);
 
-/// Copies a kernel that is stored in FFT order (KernelCenter::Kind::corner: its center is sample
-/// 0, and what goes before it is at the upper ends) into natural order, with its center at k/2, as
-/// numpy.fft.fftshift does.
+/// Copies a kernel from FFT order (KernelCenter::Kind::corner) to natural order, as
+/// numpy.fft.fftshift does. In FFT order the center is sample 0, and samples before the center are
+/// at the upper end of each axis. In natural order the center is k/2.
+/// @code{.cpp}
+/// const std::vector<float> kernel = {3, 2, 1, 0, 1, 2};
+/// const Volume natural = unwrapped_kernel(view_of(kernel.data(), {1, 1, 6}));
+/// assert(natural.elements<float>()[3] == 3);
+/// @endcode
 CONVOLUME_API Volume unwrapped_kernel(const ConstImageView& kernel);
 
-/// The index `center` means in `kernel`. Throws InvalidArgument when it lies outside.
+/// Returns the index (z, y, x) that `center` stands for in `kernel`. Throws InvalidArgument if it
+/// lies outside.
 CONVOLUME_API Index3 center_index(const KernelCenter& center, const ConstImageView& kernel);
 
 }  // namespace convolume

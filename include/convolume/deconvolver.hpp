@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Deconvolution: the object x behind a recorded image y = A x + b, where A blurs with a known point
-// spread function (PSF) and b is a constant background.
+// Deconvolution: estimates the object x from a recorded image
 //
-// The object may reach beyond the image: with Edges `extend` it is estimated as far outside as the
-// PSF carries light into the image (A is a convolution of mode valid), so that what lies just
-// outside does not ring: Bertero and Boccacci, Astronomy & Astrophysics 437:369 (2005). Otherwise
-// the object has the image's extents and goes on outside as a boundary says.
+//     y = A x + b
+//
+// A blurs with a known point spread function (PSF), Aᵀ is its adjoint, and b is a constant
+// background. Axes are z, y, x.
+//
+// The object may reach beyond the image. With edges `extend` it is estimated as far outside as the
+// PSF carries light into the image: A is then a convolution of mode valid. Objects just outside do
+// then not ring. Bertero and Boccacci, Astronomy & Astrophysics 437:369 (2005). Otherwise the
+// object has the image's extents and is continued outside by a boundary.
 
 #include <functional>
 #include <memory>
@@ -20,191 +24,271 @@
 
 namespace convolume {
 
+/// Method of deconvolution. 1 is an image of ones; products and quotients are sample by sample.
 enum class DeconvolveMethod {
-    /// Most probable object under Poisson noise: x <- x / (Aᵀ1) · Aᵀ(y / (A x + b)). Richardson,
-    /// J. Opt. Soc. Am. 62:55 (1972); Lucy, Astron. J. 79:745 (1974).
+    /// "rl": the most probable object under Poisson noise, by the iteration
+    ///
+    ///     x ← x / (Aᵀ1) · Aᵀ(y / (A x + b))
+    ///
+    /// Richardson, J. Opt. Soc. Am. 62:55 (1972); Lucy, Astron. J. 79:745 (1974).
     richardson_lucy,
-    /// The same with Aᵀ1 + w ∂TV(x) for Aᵀ1, TV(x) = Σ √(|∇x|² + ε²) by forward differences: edges
-    /// stay, noise goes. Dey et al., Microsc. Res. Tech. 69:260 (2006). ε is 0.001 of the image's
-    /// mean, and the divisor at least a tenth of Aᵀ1.
+    /// "rl-tv": richardson_lucy with a penalty on the total variation (TV), which keeps edges and
+    /// suppresses noise:
+    ///
+    ///     x ← x / (Aᵀ1 + w ∂TV(x)) · Aᵀ(y / (A x + b))
+    ///     TV(x) = Σ √(|∇x|² + ε²)
+    ///
+    /// The gradient ∇ is made of forward differences, w is `tv_weight`, and ε is 0.001 of the
+    /// image's mean. The divisor is at least a tenth of Aᵀ1. Dey et al., Microsc. Res. Tech. 69:260
+    /// (2006).
     richardson_lucy_tv,
-    /// The iteration of richardson_lucy from a point ahead, the scaled heavy ball: p = xₖ + αₖ (xₖ
-    /// -
-    /// xₖ₋₁), αₖ = (k - 1) / (k + 2), xₖ₊₁ = p / (Aᵀ1) · Aᵀ(y / (A p + b)). Wang and Miller, IEEE
-    /// Trans. Image Process. 23:848 (2014), eq. 7 and 10. No step length is searched for: the
-    /// misfit of xₖ falls to its least as 1 / k², that of richardson_lucy as 1 / k. So that no
-    /// voxel goes dark for good, p is at least a tenth of xₖ.
+    /// "shb", the scaled heavy ball: steps of richardson_lucy from an extrapolated point p,
+    ///
+    ///     p = xₖ + αₖ (xₖ − xₖ₋₁),  αₖ = (k − 1) / (k + 2)
+    ///     xₖ₊₁ = p / (Aᵀ1) · Aᵀ(y / (A p + b))
+    ///
+    /// Wang and Miller, IEEE Trans. Image Process. 23:848 (2014), eq. 7 and 10. It needs no search
+    /// for a step length. The misfit of xₖ approaches its minimum as 1 / k², that of
+    /// richardson_lucy as 1 / k. The point p is at least a tenth of xₖ, so that no voxel becomes 0
+    /// for good.
     scaled_heavy_ball,
-    /// The first `unmatched` steps with another back projector, which is nearly an inverse of A, x
-    /// <-
-    /// x · max(1/10, 1 + B(y / (A x + b) - 1)); then steps of richardson_lucy. B is a Wiener filter
-    /// times a Butterworth filter that ends at the resolution limit, with `noise_to_signal` for the
-    /// Wiener filter. Guo et al., Nat. Biotechnol. 38:1337 (2020). Outside the image the quotient
-    /// is
-    /// taken for 1. Unmatched steps are fast and need not raise the likelihood: 1 to 3 are usual.
+    /// "wb": first `unmatched` steps with a back projector B that is nearly an inverse of A,
+    ///
+    ///     x ← x · max(1/10, 1 + B(y / (A x + b) − 1))
+    ///
+    /// then steps of richardson_lucy. B is a Wiener filter, with `noise_to_signal`, times a
+    /// Butterworth filter that ends at the resolution limit. Guo et al., Nat. Biotechnol. 38:1337
+    /// (2020). Outside the image the quotient is taken to be 1. Unmatched steps are fast, but may
+    /// lower the likelihood: 1 to 3 are usual.
     wiener_butterworth,
-    /// Richardson-Lucy gradient consensus: in each step the photons are divided at random into two
-    /// halves, each with a correction cᵢ of its own, and only voxels take the step where AᵀA((c₁ -
-    /// 1)(c₂ - 1)) is not negative: where the halves agree nearby. Manton and York, doi
-    /// 10.5281/zenodo.10278919 (2023). Ends where hardly more voxels agree than by
-    /// chance, see `consensus`.
+    /// "rlgc", Richardson–Lucy gradient consensus: each step divides the photons at random into two
+    /// halves, which give the corrections c₁ and c₂. A voxel takes the step only if the halves
+    /// agree in its neighborhood:
+    ///
+    ///     Aᵀ A((c₁ − 1)(c₂ − 1)) ≥ 0
+    ///
+    /// Manton and York, doi 10.5281/zenodo.10278919 (2023). Iterations end when hardly more voxels
+    /// agree than by chance, see `consensus`.
     gradient_consensus,
-    /// Least squares over x >= 0, for bright images with additive noise: x <- max(0, p - Aᵀ(A p + b
-    /// -
-    /// y) / Aᵀ1) from a point p ahead of x, by accelerated projected gradients with restarts. Beck
-    /// and Teboulle, SIAM J. Imaging Sci. 2:183 (2009).
+    /// "nnls": least squares over x ≥ 0, for bright images with additive noise. Accelerated
+    /// projected gradients with restarts step from an extrapolated point p:
+    ///
+    ///     x ← max(0, p − Aᵀ(A p + b − y) / Aᵀ1)
+    ///
+    /// Beck and Teboulle, SIAM J. Imaging Sci. 2:183 (2009).
     non_negative_least_squares,
-    /// Least squares with a penalty, linear: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients
-    /// (Hestenes
-    /// and Stiefel 1952). With a wrap boundary this is Wiener's filter for white noise.
+    /// "wiener": linear least squares with a penalty K, which is `noise_to_signal`. Conjugate
+    /// gradients (Hestenes and Stiefel, J. Res. Natl. Bur. Stand. 49:409, 1952) solve
+    ///
+    ///     (AᵀA + K) x = Aᵀ(y − b)
+    ///
+    /// With a wrap boundary this is Wiener's filter for white noise.
     wiener,
 };
 
+/// Acceleration of iterations by extrapolation.
 enum class Acceleration {
     none,
-    /// Extrapolation along the last two steps: Biggs and Andrews, Appl. Opt. 36:1766 (1997),
-    /// eq. 10; given up for one step where it would make the estimate less probable.
+    /// Extrapolation along the last two steps: Biggs and Andrews, Appl. Opt. 36:1766 (1997), eq.
+    /// 10. A step is not extrapolated if that would make the estimate less probable.
     biggs_andrews,
 };
 
-/// Photons that a pixel's value stands for: gain (value - offset).
+/// Scale from a pixel's value to photons:
+///
+///     photons = gain (value − offset)
 struct PhotonScale {
     double gain = 1;
     double offset = 0;
 };
 
+/// Options of Deconvolver and DeviceDeconvolver. Each comment names the methods that use the
+/// option, if not all do.
+/// @code{.cpp}
+/// DeconvolveOptions options;
+/// options.method = parse_deconvolve_method("rl-tv");
+/// options.iterations = 50;
+/// options.boundary = parse_edges("extend");
+/// options.background = std::nullopt;  // estimated from each image
+/// options.saturation = 65535;
+/// @endcode
 struct DeconvolveOptions {
     DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
     int iterations = 30;
-    Acceleration acceleration = Acceleration::biggs_andrews;  ///< not of shb, nnls and wiener
-    std::optional<Boundary> boundary;      ///< nothing: extend; `constant` is refused
-    KernelCenter center{};                 ///< the PSF's sample that stands for no shift
-    std::optional<double> background = 0;  ///< b; nothing: estimated from each image
-    /// Pixels of at least this value are saturated: what they hold is not compared with the model.
-    /// Not of nnls and wiener.
+    /// Acceleration, for all methods but shb, nnls and wiener.
+    Acceleration acceleration = Acceleration::biggs_andrews;
+    /// Continuation of the object outside the image. If not given, edges `extend`: the object
+    /// itself reaches beyond the image. BoundaryKind::constant is refused.
+    std::optional<Boundary> boundary;
+    KernelCenter center{};                 ///< index of the PSF's sample that shifts nothing
+    std::optional<double> background = 0;  ///< b; if not given, estimated from each image
+    /// Pixels of at least this value are saturated and are not compared with the model. For all
+    /// methods but nnls and wiener.
     std::optional<double> saturation;
-    double tv_weight = 0.002;       ///< w of richardson_lucy_tv
-    VoxelSize voxel{1, 1, 1};       ///< the gradient's spacing
-    double noise_to_signal = 0.01;  ///< K of wiener and wb, where the PSF sums to 1
-    /// Of rlgc: ends after five steps in a row that less than this share of the voxels took.
-    /// Chance makes half of them agree.
+    double tv_weight = 0.002;       ///< w of rl-tv
+    VoxelSize voxel{1, 1, 1};       ///< distances of voxels for the gradient of rl-tv
+    double noise_to_signal = 0.01;  ///< K of wiener and wb, for a PSF of sum 1
+    /// For rlgc: iterations end after five steps in a row that less than this share of the voxels
+    /// took. By chance half of the voxels agree.
     double consensus = 0.55;
-    int unmatched = 2;  ///< of wb: so many steps with its back projector
-    /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction; of
-    /// wiener, when the residual is at most this. Nothing: never; of wiener 0.001.
+    int unmatched = 2;  ///< for wb: number of steps with its back projector B
+    /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction. For
+    /// wiener, ends when the residual is at most this value. If not given, `iterations` are done;
+    /// for wiener it is then 0.001.
     std::optional<double> stop;
-    /// Lets held-out photons find the number of iterations; `iterations` is the most that are
-    /// tried. One photon in eight, drawn at random, is set apart. Iterations on the others end when
-    /// four in a row have not predicted those set apart better (in the sum of squared differences).
-    /// Then the image with all its photons takes as many iterations as were best. Not of nnls and
-    /// wiener, and not with `stop`.
+    /// Held-out photons find the number of iterations, which is at most `iterations`. One photon in
+    /// eight, drawn at random, is set apart. Iterations on the others end when four in a row have
+    /// not predicted the set-apart photons better, by the sum of squared differences. Then the
+    /// image with all its photons takes the number of iterations that was best. For all methods but
+    /// nnls and wiener, and not together with `stop`.
     bool hold_out = false;
-    /// For drawing photons (hold_out and rlgc): whole photons are drawn one by one, what is left of
-    /// a value is divided in proportion. Nothing: seen from each image's noise; 1 and 0 where it
-    /// does not grow with brightness.
+    /// Scale by which photons are drawn, for hold_out and rlgc. Whole photons are drawn one by one;
+    /// the remaining fraction of a value is divided in proportion. If not given, it is estimated
+    /// from each image's noise. It is {1, 0} if the noise does not grow with brightness.
     std::optional<PhotonScale> photons;
-    /// Above 0: begins with so many iterations on each of one or two coarser images, whose pixels
-    /// are sums of two along each axis that is long enough and that the PSF blurs enough (along z
-    /// in the coarsest only, unless neither y nor x is); their estimate, interpolated, is what the
-    /// `iterations` begin with. The same object is reached sooner. Of rl, rl-tv and shb; where an
-    /// estimate is given, it is taken and this does nothing.
+    /// Number of iterations on each of one or two coarser images, before the `iterations`; 0: none.
+    /// Pixels of a coarser image are sums of two along each axis that is long enough and that the
+    /// PSF blurs enough. Only the coarsest image sums along z, unless neither y nor x can be
+    /// summed. The interpolated estimate starts the `iterations`, which reach the same object
+    /// sooner. For rl, rl-tv and shb. It has no effect if DeconvolveRun::start is given.
     int coarse_start = 0;
-    std::optional<index_t> max_host_bytes;  ///< as Options::max_host_bytes, arrays included
-    /// The type that images will have, if it is known: uint8 and uint16 are then kept in 16 bits
-    /// where GPUs deconvolve (not with hold_out nor saturation), and images of types that do not
-    /// fit these are refused. Nothing: images of any type, kept as float32.
+    /// Limit as Options::max_host_bytes; it includes the arrays of the deconvolution.
+    std::optional<index_t> max_host_bytes;
+    /// Type of all images, if it is known. GPUs then keep images of uint8 and uint16 in 16 bits,
+    /// unless hold_out or saturation is used. Images of types that do not fit are refused. If not
+    /// given, images have any type and are kept as float32.
     std::optional<PixelType> image_type;
 };
 
-/// "rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"; "none", "biggs-andrews"; "extend" or a
-/// boundary. Parsers throw InvalidArgument that lists the choices.
+/// Returns the name on the command line: "rl", "rl-tv", "shb", "wb", "rlgc", "nnls" or "wiener".
 CONVOLUME_API const char* to_string(DeconvolveMethod);
+/// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
-/// Whether a method uses an option that some methods use and others do not: "acceleration",
+/// Returns whether a method uses one of the options that only some methods use: "acceleration",
 /// "tv_weight", "noise_to_signal", "unmatched", "consensus", or "start" (DeconvolveRun::start).
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
-/// Whether iterations tell a likelihood; else they tell a residual.
+/// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.
 CONVOLUME_API bool has_likelihood(DeconvolveMethod);
+/// Parses a name that to_string() returns. Throws InvalidArgument, which lists the names, for
+/// others.
 CONVOLUME_API DeconvolveMethod parse_deconvolve_method(std::string_view);
+/// Parses "none" or "biggs-andrews". Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API Acceleration parse_acceleration(std::string_view);
+/// Parses the value of DeconvolveOptions::boundary: "extend", which gives none, or the name of a
+/// BoundaryKind other than constant. Throws InvalidArgument, which lists these, for others.
 CONVOLUME_API std::optional<Boundary> parse_edges(std::string_view);
 
-/// What is known after an iteration.
+/// Figures about one iteration.
 struct Iteration {
-    int number = 0;  ///< from 1
-    int of = 0;
-    /// Logarithm of the Poisson likelihood of the estimate this iteration started from, relative to
-    /// a perfect fit: -Σ [m - y + y log(y / m)], m = A x + b; at most 0. Not of nnls and wiener.
+    int number = 0;  ///< number of the iteration, from 1
+    int of = 0;      ///< number of iterations that are planned
+    /// Logarithm of the Poisson likelihood of the estimate x from which this iteration started,
+    /// relative to a perfect fit. It is at most 0. For all methods but nnls and wiener.
+    ///
+    ///     −Σ [m − y + y log(y / m)],  m = A x + b
     double likelihood = 0;
-    /// Relative L2: of wiener that of its equation, of nnls that of the image at the point this
-    /// iteration started from.
+    /// Relative residual in the L2 norm. For wiener it is that of the equation, for nnls that of
+    /// the image at the starting point of this iteration.
     double residual = 0;
-    bool searching = false;  ///< with hold_out: this is one of those that find the number
-    double held_out = 0;     ///< then: root mean square of what is set apart minus its prediction
-    double consenting = 0;   ///< of rlgc: the share of voxels that took the step
+    bool searching = false;  ///< whether this iteration searches for the number (hold_out)
+    /// Root mean square of the set-apart photons minus their prediction, while `searching`.
+    double held_out = 0;
+    double consenting = 0;  ///< for rlgc: share of voxels that took the step
 };
 
-/// Stores the estimate as it is after an iteration in a view of the image's shape and any real
-/// type, or in one of the shape of DeconvolvePlan::object. Only while the callback runs.
+/// Stores the estimate after an iteration in a view of any real type, whose shape is the image's or
+/// DeconvolvePlan::object. It may be called only while the callback runs.
 using EstimateReader = std::function<void(const ImageView&)>;
 
-/// What goes along with one execution.
+/// Initial estimate and callback of one execution.
+/// @code{.cpp}
+/// Volume image({8, 32, 32}, PixelType::float32), psf({3, 3, 3}, PixelType::float32);
+/// std::fill_n(image.elements<float>(), element_count(image.shape()), 10.0F);
+/// std::fill_n(psf.elements<float>(), 27, 1.0F);
+/// Volume estimate(image.shape(), PixelType::float32);
+/// DeconvolveRun run;
+/// run.reads_every = 10;
+/// run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+///     if (iteration.number % 10 != 0) return;
+///     read(estimate.view());
+///     std::cout << iteration.number << ": " << iteration.likelihood << '\n';
+/// };
+/// Deconvolver(image.shape(), psf.view()).execute(image.view(), image.view(), run);
+/// @endcode
 struct DeconvolveRun {
-    /// The estimate to begin with, of any real type: of the image's shape (around it a constant),
-    /// or of DeconvolvePlan::object. Voxels not above 0 begin with a thousandth of the mean. No
-    /// data: a constant. Not of wiener. Momentum begins anew: a plain iteration goes on as if it
-    /// had not been interrupted, from an estimate of the object's shape.
+    /// Initial estimate, of any real type. It has the image's shape, with a constant around it, or
+    /// that of DeconvolvePlan::object. Voxels that are not above 0 start with a thousandth of the
+    /// mean. Without data, the initial estimate is a constant. For all methods but wiener.
+    /// An iteration without acceleration continues exactly from an estimate of the object's shape;
+    /// momentum starts anew.
     ConstImageView start{};
-    std::function<void(const Iteration&, const EstimateReader&)> on_iteration;  ///< may be empty
-    /// Of so many iterations, on_iteration reads the estimate after the last one at most; 0: never.
-    /// Those between may be computed together: they are then reported together, and may not read.
+    /// Is called after every iteration, unless empty.
+    std::function<void(const Iteration&, const EstimateReader&)> on_iteration;
+    /// Distance, in iterations, of the estimates that on_iteration may read; 0: it reads none. The
+    /// iterations between may be computed together. They are then reported together, and their
+    /// estimates cannot be read.
     int reads_every = 1;
 };
 
+/// Figures about one finished deconvolution.
 struct DeconvolveReport {
-    int iterations = 0;  ///< done
-    Iteration last;
-    int coarse_iterations = 0;     ///< done before on coarser images, all together
-    int restarts = 0;              ///< steps without extrapolation that acceleration had to take
-    double background = 0;         ///< used
-    int searched = 0;              ///< with hold_out: iterations that found the number
-    PhotonScale photons;           ///< with hold_out and of rlgc: used
-    index_t negative_pixels = 0;   ///< of the image, read as 0 (not by wiener)
-    index_t saturated_pixels = 0;  ///< of the image, left out
-    ExecutionReport executed;      ///< seconds; clamped results
+    int iterations = 0;            ///< number of iterations done
+    Iteration last;                ///< figures of the last iteration
+    int coarse_iterations = 0;     ///< number of iterations on all coarser images together
+    int restarts = 0;              ///< number of steps that acceleration took without extrapolation
+    double background = 0;         ///< background b, as given or estimated
+    int searched = 0;              ///< number of iterations that searched for the number (hold_out)
+    PhotonScale photons;           ///< scale in use, with hold_out and rlgc
+    index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
+    index_t saturated_pixels = 0;  ///< pixels of the image that were not compared with the model
+    ExecutionReport executed;      ///< seconds, and clamped results
 };
 
-/// How a Deconvolver works, and in how much memory.
+/// The decision where and how a Deconvolver works, with its memory.
 struct CONVOLUME_API DeconvolvePlan {
-    bool on_device = false;         ///< all arrays stay in the memory of GPUs
-    bool by_walks = false;          ///< arrays in host memory; an iteration is one walk of the GPUs
-                                    ///< along z
-    int iterations_a_walk = 1;      ///< or so many are, where none is looked at and none may end
-    int tiles = 1;                  ///< of planes, which a walk goes through one after another
-    std::string engines;            ///< "gpu:0 gpu:1"; of a host loop the engines that convolve
-    Shape3 object;                  ///< extents of the estimate
-    Shape3 grid;                    ///< of the transforms
-    index_t array_bytes = 0;        ///< of the loop's own arrays, where they are
-    index_t device_bytes = 0;       ///< arrays and transforms on the device, or those of each GPU
-    index_t host_bytes = 0;         ///< arrays and convolutions in host memory
-    std::string why_not_on_device;  ///< where a GPU was allowed and could not hold the arrays
-    int coarse_iterations = 0;      ///< as DeconvolveOptions::coarse_start
+    bool on_device = false;  ///< all arrays stay in the memory of GPUs
+    bool by_walks = false;   ///< arrays are in host memory, and GPUs walk along z in each iteration
+    /// Number of consecutive iterations that one walk computes, if no estimate between them is
+    /// read.
+    int iterations_a_walk = 1;
+    int tiles = 1;             ///< number of tiles of each plane that a walk goes through in turn
+    std::string engines;       ///< names such as "gpu:0 gpu:1"
+    Shape3 object;             ///< extents of the estimate
+    Shape3 grid;               ///< padded extents of the transforms
+    index_t array_bytes = 0;   ///< bytes of the arrays of the iteration, in host or GPU memory
+    index_t device_bytes = 0;  ///< bytes of arrays and transforms on each GPU
+    index_t host_bytes = 0;    ///< bytes of arrays and convolutions in host memory
+    /// Reason why an allowed GPU does not hold the arrays; empty if it does, or if none is allowed.
+    std::string why_not_on_device;
+    int coarse_iterations = 0;          ///< value of DeconvolveOptions::coarse_start
     std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
 
-    std::string to_string() const;  ///< some lines for people
+    std::string to_string() const;  ///< returns some lines for people
 };
 
-/// Deconvolves images of one shape with one PSF, in float32. Where everything fits, it stays in the
-/// memory of a GPU. Iterations of richardson_lucy and scaled_heavy_ball with edges extend or zero
-/// also go in slabs of planes on several GPUs (all that are named, else as many as are worth it),
-/// and where GPUs are too small in walks along z, for which each array crosses the bus once. The
-/// CPU alone takes the same iterations by passes over one spectrum, where direct sums are not
-/// faster. Else Convolver streams through CPU or GPUs as it plans.
+/// Deconvolves images of one shape with one PSF, in float32. All arrays stay in the memory of a GPU
+/// if they fit. Several GPUs share the planes in iterations of richardson_lucy and
+/// scaled_heavy_ball with edges extend or zero. These are all GPUs that are named, else as many as
+/// shorten the time. If GPUs are too small, they walk along z, and each array crosses the bus once
+/// in an iteration. On the CPU alone, these iterations are passes over one spectrum, unless direct
+/// sums are faster. In all other cases a Convolver blurs and projects back, on CPU or GPUs.
+/// @code{.cpp}
+/// PsfOptions microscope;
+/// microscope.size = {9, 9, 9};
+/// const Psf psf = make_psf(microscope);
+/// Volume image({16, 48, 48}, PixelType::uint16), restored(image.shape(), PixelType::float32);
+/// std::fill_n(image.elements<std::uint16_t>(), element_count(image.shape()), 100);
+/// DeconvolveOptions options;
+/// options.iterations = 10;
+/// const Deconvolver deconvolver(image.shape(), psf.values.view(), options);
+/// const DeconvolveReport report = deconvolver.execute(image.view(), restored.view());
+/// std::cout << report.iterations << " iterations\n";
+/// @endcode
 class CONVOLUME_API Deconvolver {
   public:
-    /// `psf` is copied, negative samples are set to 0, and its sum is made 1. Throws
-    /// InvalidArgument (options), BadData (PSF complex, zero or with NaN), OutOfMemory,
-    /// Unavailable.
+    /// Plans, and transforms the PSF. `image_shape` and the shape of `psf` are z, y, x. The PSF is
+    /// copied, its negative samples are set to 0, and its sum is made 1. Throws InvalidArgument
+    /// (options), BadData (the PSF is complex, zero or has a NaN), OutOfMemory, or Unavailable.
     Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                 const DeconvolveOptions& options = {}, const EngineChoice& engines = {});
     ~Deconvolver();
@@ -212,13 +296,14 @@ class CONVOLUME_API Deconvolver {
     Deconvolver& operator=(Deconvolver&&) noexcept;
 
     DeconvolvePlan plan() const;
-    double psf_sum() const;  ///< as given
-    index_t negative_psf_samples() const;
+    double psf_sum() const;                ///< returns the sum of the PSF as it was given
+    index_t negative_psf_samples() const;  ///< returns the number of negative samples of the PSF
 
-    /// Image: any real type, finite. Result: the same shape, any real type; integers are rounded
-    /// and clamped. They may be the same memory. `run`: an estimate to begin with, and a look at
-    /// each iteration. Blocks. May be called from several threads; executions follow one another.
-    /// Throws BadData (NaN, complex), Cancelled between iterations, and as Convolver does.
+    /// Deconvolves one image. `image` has any real type and finite samples. `result` has the same
+    /// shape and any real type; integers are rounded and clamped. They may be the same memory.
+    /// `run` has an initial estimate, and a callback for each iteration. Returns when the result is
+    /// written. Several threads may call this; executions follow one another. Throws BadData (NaN,
+    /// complex), Cancelled between iterations, and as Convolver does.
     DeconvolveReport execute(const ConstImageView& image, const ImageView& result,
                              const DeconvolveRun& run = {},
                              const ExecutionContext& context = {}) const;

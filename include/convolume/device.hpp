@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Convolution and deconvolution of images, and filtering of signals, that are in a GPU's memory
-// already: for work that stays on the device. Of convolution and filtering nothing waits for the
-// device after construction.
+// Convolution and deconvolution of images, and filtering of signals, that are already in the memory
+// of a GPU. After construction, convolution and filtering never wait for the device.
 
 #include <memory>
 #include <utility>
@@ -14,11 +13,18 @@
 #include "convolume/image_view.hpp"
 #include "convolume/options.hpp"
 
-struct CUstream_st;  // CUDA's: a cudaStream_t points to one
+struct CUstream_st;  // declared by CUDA; a cudaStream_t is a pointer to it
 
 namespace convolume {
 
-/// A CUDA stream, which a cudaStream_t converts to; by default the default stream.
+/// A CUDA stream. A cudaStream_t converts to it; without one it is CUDA's default stream.
+/// @code{.cpp}
+/// cudaStream_t stream = nullptr;
+/// cudaStreamCreate(&stream);
+/// const DeviceStream own(stream), by_default;
+/// assert(own.get() == stream && by_default.get() == nullptr);
+/// cudaStreamDestroy(stream);
+/// @endcode
 class CONVOLUME_API DeviceStream {
   public:
     constexpr DeviceStream() = default;
@@ -31,22 +37,31 @@ class CONVOLUME_API DeviceStream {
 
 class DeviceConvolver;
 class DeviceDeconvolver;
-class DeviceWorkspace;  // memory that executions overwrite
+class DeviceWorkspace;  // device memory that executions overwrite
 
-/// Whose workspace a convolver or deconvolver shares: that of another convolver or deconvolver on
-/// the same device; nothing: it gets one of its own. A workspace, which takes most of a convolver's
-/// memory, is as large as the largest of those that share it needs. Made after smaller ones, that
-/// one makes it grow, for which old and new are there at once if there is room.
+/// The workspace that a convolver or deconvolver shares with another one on the same device.
+/// Without one, it gets a workspace of its own. A workspace takes most of a convolver's memory. Its
+/// size is the largest that a sharer needs. If the largest sharer is made after others, the
+/// workspace grows; old and new memory then exist at once if there is room.
 ///
-/// Those that share one are used as others are, from any stream and thread and in callbacks of a
-/// deconvolution, and may be destroyed in any order. On the device their executions follow one
-/// another. Iterations of a deconvolution let others in between, and then make anew what these have
-/// overwritten.
+/// Sharers may be used from any CUDA stream and thread, also in callbacks of a deconvolution, and
+/// may be destroyed in any order. On the device their executions follow one another. Other
+/// executions may run between the iterations of a deconvolution, which then computes again the data
+/// that they overwrote.
+/// @code{.cpp}
+/// Volume psf({5, 5, 5}, PixelType::float32);
+/// std::fill_n(psf.elements<float>(), 125, 1.0F);
+/// const DeviceDeconvolver deconvolver({16, 64, 64}, psf.view());
+/// DeviceOptions options;
+/// options.workspace_of = &deconvolver;
+/// const DeviceConvolver blur({16, 64, 64}, psf.view(), {}, options);
+/// assert(blur.device_bytes() < deconvolver.plan().device_bytes);
+/// @endcode
 class CONVOLUME_API WorkspaceOf {
   public:
     WorkspaceOf() = default;
-    WorkspaceOf(const DeviceConvolver* convolver);      ///< null: nothing
-    WorkspaceOf(const DeviceDeconvolver* deconvolver);  ///< null: nothing
+    WorkspaceOf(const DeviceConvolver* convolver);      ///< null: a workspace of its own
+    WorkspaceOf(const DeviceDeconvolver* deconvolver);  ///< null: a workspace of its own
     explicit WorkspaceOf(std::shared_ptr<DeviceWorkspace> workspace)
         : workspace_(std::move(workspace)) {}
     const std::shared_ptr<DeviceWorkspace>& get() const { return workspace_; }
@@ -55,49 +70,66 @@ class CONVOLUME_API WorkspaceOf {
     std::shared_ptr<DeviceWorkspace> workspace_;
 };
 
+/// Options of DeviceConvolver beside those of the convolution.
 struct DeviceOptions {
-    int device = 0;
+    int device = 0;  ///< CUDA's device number
     PixelType image_type = PixelType::float32;
-    /// Nothing: the natural type of the computation.
+    /// Type of results. If not given, the natural type, see Convolver::natural_output_type().
     std::optional<PixelType> output_type;
-    /// The kernel's whole spectrum is kept: fastest. Without it (or when memory is short) only the
-    /// spectra of the kernel's own planes are, and every execution takes a little longer.
+    /// Keeps the whole spectrum of the kernel, which is fastest. If false, or if memory is short,
+    /// only the spectra of the kernel's own planes are kept, and executions take a little longer.
     bool keep_kernel_spectrum = true;
-    /// Of what the convolver holds beside the caller's images; nothing: most of what is free.
+    /// Bytes of device memory that the convolver may take, beside the caller's images. If not
+    /// given, most of the free memory.
     std::optional<index_t> max_gpu_bytes;
     WorkspaceOf workspace_of{};
 };
 
-/// Convolves images of one shape with one kernel on one GPU. For the adjoint in the same loop make
-/// a second one with Operation::adjoint: both may share a stream, and a workspace
+/// Convolves images of one shape with one kernel on one GPU. If a loop also needs the adjoint, make
+/// a second convolver with Operation::adjoint. Both may use one CUDA stream, and share a workspace
 /// (DeviceOptions::workspace_of).
+/// @code{.cpp}
+/// const Shape3 shape{16, 64, 64};
+/// Volume kernel({3, 3, 3}, PixelType::float32);
+/// std::fill_n(kernel.elements<float>(), 27, 1 / 27.0F);
+/// const DeviceConvolver blur(shape, kernel.view());
+/// float* image = nullptr;
+/// cudaMalloc(&image, element_count(shape) * sizeof(float));
+/// cudaMemset(image, 0, element_count(shape) * sizeof(float));
+/// blur.execute(image, image);
+/// blur.execute(image, image);  // follows the first one on the device
+/// cudaDeviceSynchronize();
+/// cudaFree(image);
+/// @endcode
 class CONVOLUME_API DeviceConvolver {
   public:
-    /// `image_shape` is the image's (z, y, x), whatever the operation; `kernel` is in host memory
-    /// and is copied. Everything that waits for the device happens here. Options::method is not
-    /// used, and under NanPolicy::error images are not searched for NaN: they propagate.
-    /// Throws as Convolver does, InvalidArgument when the workspace is another device's, and
-    /// Unavailable when there is no such device.
+    /// Plans, allocates, and transforms the kernel. `image_shape` is the shape (z, y, x) of the
+    /// image that Operation::convolve takes, for all operations. `kernel` is in host memory and is
+    /// copied. Only the constructor waits for the device. Options::method is not used. Under
+    /// NanPolicy::error images are not searched for NaN, which propagate. Throws as Convolver does,
+    /// InvalidArgument if the workspace is on another device, and Unavailable if there is no such
+    /// device.
     DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
                     const Options& options = {}, const DeviceOptions& device = {});
     ~DeviceConvolver();
     DeviceConvolver(DeviceConvolver&&) noexcept;
     DeviceConvolver& operator=(DeviceConvolver&&) noexcept;
 
-    const Shape3& input_shape() const;
-    const Shape3& output_shape() const;
+    const Shape3& input_shape() const;   ///< returns the shape that execute() takes
+    const Shape3& output_shape() const;  ///< returns the shape that execute() gives
     PixelType output_type() const;
-    /// Device memory held, beside the caller's images; of a shared workspace, what it has grown by
-    /// for this convolver.
+    /// Returns the bytes of device memory that the convolver holds, beside the caller's images.
+    /// They include the bytes by which a shared workspace has grown for this convolver.
     index_t device_bytes() const;
-    /// Padded size of the transforms.
+    /// Returns the padded size of the transforms.
     const Shape3& grid() const;
 
-    /// Enqueues one convolution on `stream` and returns: no synchronization, no allocation. Images
-    /// are contiguous, in C order, of input_shape() and the image type, output_shape() and
-    /// output_type(); where they have the same bytes they may be the same memory. Executions
-    /// follow one another on the device, whatever streams and threads they come from. Integer
-    /// outputs are rounded and clamped. Throws DeviceFailure.
+    /// Enqueues one convolution on the CUDA stream `stream` and returns: no synchronization, no
+    /// allocation. Both images are in the device's memory, contiguous and in C order. `input` has
+    /// input_shape() and the image type, `output` has output_shape() and output_type(). They may be
+    /// the same memory if their sizes in bytes are equal. Executions follow one another on the
+    /// device, also those from other CUDA streams and threads. Integer outputs are rounded and
+    /// clamped. Throws DeviceFailure.
     void execute(const void* input, void* output, DeviceStream stream = {}) const;
 
   private:
@@ -106,20 +138,35 @@ class CONVOLUME_API DeviceConvolver {
     std::unique_ptr<Impl> impl_;
 };
 
+/// Options of DeviceFilterBank beside those of the filters.
 struct DeviceFilterOptions {
-    int device = 0;
-    /// As for FilterBank: with complex signals, or a complex filter, everything is complex.
+    int device = 0;  ///< CUDA's device number
+    /// Type of the signals, as for FilterBank. Results are complex if it or a filter is.
     PixelType signal_type = PixelType::float32;
 };
 
 /// Filters signals of one shape with a bank of filters on one GPU.
+/// @code{.cpp}
+/// const index_t samples = 1 << 20;
+/// const std::vector<float> mean(64, 1 / 64.0F);
+/// const DeviceFilterBank bank({1, samples}, {view_of(mean.data(), {1, 1, 64})});
+/// float *signal = nullptr, *results = nullptr;
+/// cudaMalloc(&signal, samples * sizeof(float));
+/// cudaMalloc(&results, bank.result_samples() * sizeof(float));
+/// cudaMemset(signal, 0, samples * sizeof(float));
+/// bank.execute(signal, results);
+/// cudaDeviceSynchronize();
+/// cudaFree(results);
+/// cudaFree(signal);
+/// @endcode
 class CONVOLUME_API DeviceFilterBank {
   public:
-    /// `filters` are in host memory, as FilterBank takes them, and are copied. Everything that
-    /// waits for the device happens here. Of the options, max_host_bytes is not used; under
-    /// NanPolicy::error signals are not searched for NaN: they propagate; NanPolicy::zero is
-    /// refused. A function must be one that device_sample_function() made. Throws as FilterBank
-    /// does, and Unavailable when there is no such device or it has no such method.
+    /// Plans, allocates, and transforms the filters. `filters` are in host memory, of shapes that
+    /// FilterBank takes, and are copied. Only the constructor waits for the device.
+    /// FilterOptions::max_host_bytes is not used. Under NanPolicy::error signals are not searched
+    /// for NaN, which propagate; NanPolicy::zero is refused. FilterOptions::function must come from
+    /// device_sample_function(). Throws as FilterBank does, and Unavailable if there is no such
+    /// device or if it does not have the method.
     DeviceFilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                      const FilterOptions& options = {}, const DeviceFilterOptions& device = {});
     ~DeviceFilterBank();
@@ -127,25 +174,28 @@ class CONVOLUME_API DeviceFilterBank {
     DeviceFilterBank& operator=(DeviceFilterBank&&) noexcept;
 
     const SignalShape& signal_shape() const;
-    index_t filters() const;
-    index_t taps() const;            ///< as FilterBank::taps()
-    index_t origin() const;          ///< as FilterBank::origin()
-    SampleRange range() const;       ///< of the full result, before windows
-    index_t result_samples() const;  ///< stored for each filter of each signal
-    PixelType sample_type() const;   ///< that signals are in: float or complex, of the precision
+    index_t filters() const;    ///< returns the number of filters
+    index_t taps() const;       ///< returns M, as FilterBank::taps()
+    index_t origin() const;     ///< returns the filters' origin, as FilterBank::origin()
+    SampleRange range() const;  ///< returns the range of results, as FilterBank::range()
+    /// Returns the number of stored samples, as FilterBank::result_samples().
+    index_t result_samples() const;
+    /// Returns the type of the signals that execute() takes: real or complex, of the precision.
+    PixelType sample_type() const;
     PixelType result_type() const;
-    /// Device memory held, beside the caller's signals and results.
+    /// Returns the bytes of device memory that the bank holds, beside the caller's arrays.
     index_t device_bytes() const;
-    /// The way chosen; its seconds are those of one execution on the device.
+    /// Returns the plan. Its seconds are those of one execution on the device.
     FilterPlan plan() const;
 
-    /// Enqueues the filtering on `stream` and returns: no synchronization, no allocation (but for
-    /// plans of cuFFT in a first execution, where filters are too long for shared memory). Arrays
-    /// are in the device's memory, contiguous and apart from each other: `signals` is signals ×
-    /// samples of sample_type(), `results` signals × filters × result_samples() of result_type(),
-    /// `peak_positions` as many indices in the full result, or null. Executions follow one
-    /// another on the device, whatever streams and threads they come from. Throws InvalidArgument
-    /// (positions of what are no peaks), DeviceFailure.
+    /// Enqueues the filtering on the CUDA stream `stream` and returns: no synchronization, no
+    /// allocation. Only the first execution with filters too long for shared memory makes cuFFT
+    /// plans. Arrays are in the device's memory, contiguous, and do not overlap. `signals` has the
+    /// shape (signals, samples) and the type sample_type(). `results` has the shape (signals,
+    /// filters, result_samples()) and the type result_type(). `peak_positions` gets the position of
+    /// each result in the full result, or is null. Executions follow one another on the device,
+    /// also those from other CUDA streams and threads. Throws InvalidArgument (positions without
+    /// peaks) or DeviceFailure.
     void execute(const void* signals, void* results, index_t* peak_positions = nullptr,
                  DeviceStream stream = {}) const;
 
@@ -154,22 +204,38 @@ class CONVOLUME_API DeviceFilterBank {
     std::unique_ptr<Impl> impl_;
 };
 
+/// Options of DeviceDeconvolver beside those of the deconvolution.
 struct DeviceDeconvolveOptions {
-    int device = 0;
+    int device = 0;                              ///< CUDA's device number
     PixelType image_type = PixelType::float32;   ///< any real type
     PixelType output_type = PixelType::float32;  ///< any real type
-    /// Of what the deconvolver holds beside the caller's images; nothing: most of what is free.
+    /// Bytes of device memory that the deconvolver may take, beside the caller's images. If not
+    /// given, most of the free memory.
     std::optional<index_t> max_gpu_bytes;
-    /// Arrays and the PSF's spectra stay its own.
+    /// Workspace to share. Arrays of the deconvolution and spectra of the PSF are never shared.
     WorkspaceOf workspace_of{};
 };
 
-/// Deconvolver for images in the memory of one GPU, where all its arrays stay.
+/// Deconvolves images in the memory of one GPU, in which all its arrays stay.
+/// @code{.cpp}
+/// const Shape3 shape{16, 64, 64};
+/// Volume psf({5, 5, 5}, PixelType::float32);
+/// std::fill_n(psf.elements<float>(), 125, 1.0F);
+/// const std::vector<float> recorded(element_count(shape), 100.0F);
+/// float* image = nullptr;
+/// cudaMalloc(&image, recorded.size() * sizeof(float));
+/// cudaMemcpy(image, recorded.data(), recorded.size() * sizeof(float), cudaMemcpyDefault);
+/// const DeviceDeconvolver deconvolver(shape, psf.view());
+/// const DeconvolveReport report = deconvolver.execute(image, image);
+/// std::cout << report.iterations << " iterations\n";
+/// cudaFree(image);
+/// @endcode
 class CONVOLUME_API DeviceDeconvolver {
   public:
-    /// `psf` is in host memory and is copied. Throws as Deconvolver does, OutOfMemory where the
-    /// arrays do not fit, InvalidArgument when the workspace is another device's, and Unavailable
-    /// when there is no such device.
+    /// Plans, allocates, and transforms the PSF. `image_shape` and the shape of `psf` are z, y, x.
+    /// `psf` is in host memory and is copied. Throws as Deconvolver does, and OutOfMemory if the
+    /// arrays do not fit. Throws InvalidArgument if the workspace is on another device, and
+    /// Unavailable if there is no such device.
     DeviceDeconvolver(const Shape3& image_shape, const ConstImageView& psf,
                       const DeconvolveOptions& options = {},
                       const DeviceDeconvolveOptions& device = {});
@@ -178,15 +244,17 @@ class CONVOLUME_API DeviceDeconvolver {
     DeviceDeconvolver& operator=(DeviceDeconvolver&&) noexcept;
 
     const Shape3& image_shape() const;
-    /// Its device_bytes are, of a shared workspace, what it has grown by for this deconvolver.
+    /// Returns the plan. Its device_bytes include the bytes by which a shared workspace has grown
+    /// for this deconvolver.
     DeconvolvePlan plan() const;
 
-    /// Follows what was enqueued on `stream`, and returns when the result is there: the loop looks
-    /// at sums as it goes. Image and result are contiguous, in C order, of image_shape() and the
-    /// types of the options; where these are as large they may be the same memory. `run` is as for
-    /// Deconvolver: an estimate to begin with is in host memory, and so is where estimates are
-    /// read. With a background or photon scale that is to be estimated the image is copied to the
-    /// host once. Executions follow one another. Throws BadData (NaN), Cancelled, DeviceFailure.
+    /// Deconvolves one image after the work that was enqueued on the CUDA stream `stream`. Returns
+    /// when the result is written, since iterations read sums from the device. `image` and `result`
+    /// are in the device's memory, contiguous and in C order, of image_shape() and the types of the
+    /// options. They may be the same memory if their types have equal size. `run` is as for
+    /// Deconvolver; its initial estimate, and views into which estimates are read, are in host
+    /// memory. To estimate a background or photon scale, the image is copied to the host once.
+    /// Executions follow one another. Throws BadData (NaN), Cancelled, or DeviceFailure.
     DeconvolveReport execute(const void* image, void* result, DeviceStream stream = {},
                              const DeconvolveRun& run = {},
                              const ExecutionContext& context = {}) const;

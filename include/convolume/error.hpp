@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The errors convolume throws. Every message is one sentence: what was asked, what was found, the
-// cure. The command maps each type to its documented exit code (docs/commands/common.md).
+// The errors that convolume throws. Every message is one sentence: what was requested, what was
+// found, and the cure. The command maps each type to an exit code (docs/commands/common.md).
 
 #include <functional>
 #include <memory>
@@ -17,14 +17,20 @@
 
 namespace convolume {
 
-/// Text in the making. Where memory is refused it throws bad_alloc: other streams leave out what
-/// comes.
+/// A text to which values are appended with operator<<. If memory is refused it throws
+/// std::bad_alloc, while other streams drop the rest of the text.
+/// @code{.cpp}
+/// TextStream text;
+/// text << "axis " << 2 << " is empty";
+/// assert(text.str() == "axis 2 is empty");
+/// @endcode
 class TextStream : public std::ostringstream {
   public:
     TextStream() { exceptions(std::ios_base::badbit); }
 };
 
-/// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`.
+/// Joins its arguments, in order, with operator<<: `message("axis ", axis, " is empty")`. Throws
+/// std::bad_alloc.
 template <class... Parts>
 std::string message(const Parts&... parts) {
     TextStream text;
@@ -32,29 +38,35 @@ std::string message(const Parts&... parts) {
     return text.str();
 }
 
-/// An option of the library that a sentence names, such as OptionName{"max_host_bytes"}.
+/// Name of an option of the library in a sentence, such as OptionName{"max_host_bytes"}.
 struct OptionName {
-    std::string_view name;  ///< a literal
+    std::string_view name;  ///< a view of a string literal
 };
 
 /// The text of an error, and the places where it names options of the library. A program in which
-/// these options have other names can put its own in their place.
+/// these options have other names can replace them.
+/// @code{.cpp}
+/// const Sentence cure = sentence("raise it (", OptionName{"max_host_bytes"}, ")");
+/// assert(cure.text() == "raise it (max_host_bytes)");
+/// assert(cure.with_names([](auto) { return "--max-host-mem"; }) == "raise it (--max-host-mem)");
+/// @endcode
 class Sentence {
   public:
     Sentence(const char* text) : text_(text) {}
     Sentence(std::string text) : text_(std::move(text)) {}
 
     const std::string& text() const { return text_; }
+    /// Returns whether the text names an option of the library.
     bool names_options() const { return !options_.empty(); }
 
-    /// Appends an option; the text gets its name.
+    /// Appends the name of an option to the text, and remembers its place.
     void append(const OptionName& option) {
         options_.push_back({text_.size(), option.name});
         text_ += option.name;
     }
     void append(std::string_view text) { text_ += text; }
 
-    /// The text with `name_of(option)` in place of every option that it names.
+    /// Returns the text with `name_of(option)` in place of every option that it names.
     std::string with_names(
         const std::function<std::string_view(std::string_view option)>& name_of) const {
         std::string renamed;
@@ -68,7 +80,7 @@ class Sentence {
 
   private:
     struct NamedOption {
-        std::size_t at;  ///< in the text
+        std::size_t at;  ///< position in the text
         std::string_view name;
     };
 
@@ -76,8 +88,8 @@ class Sentence {
     std::vector<NamedOption> options_;
 };
 
-/// Joins its arguments as message() does and keeps which of them are options:
-/// `sentence("raise it (", OptionName{"max_host_bytes"}, ")")`.
+/// Joins its arguments as message() does, and remembers which of them are options. Throws
+/// std::bad_alloc.
 template <class... Parts>
 Sentence sentence(const Parts&... parts) {
     Sentence whole("");
@@ -91,12 +103,21 @@ Sentence sentence(const Parts&... parts) {
     return whole;
 }
 
-/// Base of all errors thrown by the library.
+/// Base class of all errors that the library throws.
+/// @code{.cpp}
+/// try {
+///     const Volume nothing({-1, 4, 4}, PixelType::float32);
+/// } catch (const InvalidArgument& error) {
+///     std::cerr << "the shape is wrong: " << error.what() << '\n';
+/// } catch (const Error& error) {
+///     std::cerr << error.what() << '\n';
+/// }
+/// @endcode
 class CONVOLUME_API Error : public std::runtime_error {
   public:
     explicit Error(const Sentence& sentence) : Error(std::make_shared<const Sentence>(sentence)) {}
 
-    /// what(), with the options that it names.
+    /// Returns the text of what(), with the options that it names.
     const Sentence& sentence() const noexcept { return *sentence_; }
 
   private:
@@ -130,11 +151,11 @@ class CONVOLUME_API OutputExists : public Error {
 class CONVOLUME_API IoError : public Error {
     using Error::Error;
 };
-/// Nobody reads any more what is written to a pipe.
+/// The reader of a pipe closed it while the library wrote to it.
 class CONVOLUME_API PipeClosed : public IoError {
     using IoError::IoError;
 };
-/// Which memory there is too little of.
+/// The memory that is too small for the work.
 enum class MemoryKind { host, gpu, host_and_gpu };
 
 /// No plan fits the memory limits, or the system refused memory.
@@ -143,20 +164,21 @@ class CONVOLUME_API OutOfMemory : public Error {
     explicit OutOfMemory(const Sentence& sentence, MemoryKind memory = MemoryKind::host)
         : Error(sentence), memory_(memory) {}
 
+    /// Returns which memory is too small.
     MemoryKind memory() const noexcept { return memory_; }
 
   private:
     MemoryKind memory_;
 };
-/// The demanded device, backend or format is not part of this machine or build.
+/// The requested device or format is not part of this machine or build.
 class CONVOLUME_API Unavailable : public Error {
     using Error::Error;
 };
-/// The demanded work cannot be done on a GPU here. The CPU may do it.
+/// The requested work cannot be done on a GPU of this machine. The CPU may be able to do it.
 class CONVOLUME_API GpuUnavailable : public Unavailable {
     using Unavailable::Unavailable;
 };
-/// A device failed while it worked: lost, reset, or out of order. Other engines may go on.
+/// A device failed during the work: it was lost, reset, or broke. Other engines still work.
 class CONVOLUME_API DeviceFailure : public Unavailable {
     using Unavailable::Unavailable;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a caller may pass along with an execution (progress, cancellation, a timeline), and what it
-// learns from it.
+// Companions of an execution: progress callback, cancellation and timeline, which a caller passes
+// in, and the report that it gets back.
 
 #include <chrono>
 #include <functional>
@@ -17,63 +17,80 @@
 
 namespace convolume {
 
+/// Phase of an execution that a Timeline records.
 enum class Phase {
-    start,  ///< of the program, before its timeline
-    open,   ///< inputs are opened, outputs created
-    plan,
-    prepare,  ///< kernels are transformed, FFTs planned
-    read,     ///< from files; samples are looked through for NaN
-    pad,
-    decompose,
-    allocate,
-    host_to_device,
-    convolve,
-    device_to_host,
-    compose,
-    write,
-    commit  ///< outputs are brought to disk and named
+    start,           ///< the program starts, before it makes its timeline
+    open,            ///< inputs are opened, outputs created
+    plan,            ///< plans are compared
+    prepare,         ///< kernels are transformed, FFTs planned
+    read,            ///< samples are read from files and searched for NaN
+    pad,             ///< images are continued beyond their edges
+    decompose,       ///< an image is split into the parts of Method::dif
+    allocate,        ///< memory is allocated
+    host_to_device,  ///< data are copied to a GPU
+    convolve,        ///< an engine computes
+    device_to_host,  ///< data are copied from a GPU
+    compose,         ///< parts of Method::dif are merged
+    write,           ///< samples are written to files
+    commit           ///< outputs are flushed to disk and get their final names
 };
+/// All phases, in the order of their enumeration.
 inline constexpr Phase all_phases[] = {
     Phase::start,          Phase::open,     Phase::plan,           Phase::prepare,
     Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
     Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
     Phase::write,          Phase::commit};
+/// Returns the phase's name, such as "convolve" or "host_to_device".
 CONVOLUME_API const char* to_string(Phase);
 
-/// Thread-safe recorder. Times are seconds since the timeline's construction, or since what came
-/// before it.
+/// Thread-safe recorder of the phases of an execution. Times are seconds since the timeline's
+/// construction, or since the start that its constructor was given.
+/// @code{.cpp}
+/// Timeline timeline;
+/// ExecutionContext context;
+/// context.timeline = &timeline;
+/// Volume image({16, 32, 32}, PixelType::float32), blurred(image.shape(), PixelType::float32);
+/// Volume kernel({3, 3, 3}, PixelType::float32);
+/// kernel.elements<float>()[13] = 1;
+/// Convolver(image.shape(), kernel.view()).execute(image.view(), blurred.view(), context);
+/// std::cout << timeline.total_s(Phase::convolve) << " s\n" << timeline.to_json();
+/// @endcode
 class CONVOLUME_API Timeline {
   public:
+    /// One phase of one engine, from its begin to its end.
     struct Event {
         Phase phase;
         int engine;  ///< index of the engine; -1 is the host
-        int task;    ///< index of the part or tile; -1 where there is none
+        int task;    ///< index of the part or tile; -1 if there is none
         double begin_s;
         double end_s;
-        index_t bytes;  ///< bytes moved, 0 where it is no transfer
+        index_t bytes;  ///< bytes moved; 0 if it is not a transfer
     };
 
     Timeline() = default;
-    /// Begins with a phase `start` of that length, which is over; 0: without.
+    /// Records a phase `start` that took `started_s` seconds before now, if that is not 0. Times
+    /// then count from the begin of that phase.
     explicit Timeline(double started_s);
 
+    /// Returns the seconds since the start.
     double now_s() const;
     void record(const Event& event);
-    /// What rows of that engine are called, such as "gpu:0".
+    /// Sets the name of an engine's rows in to_json(), such as "gpu:0".
     void name_engine(int engine, const std::string& name);
-    std::vector<Event> events() const;  ///< ordered by begin
-    /// Seconds spent in `phase`, summed over engines.
+    std::vector<Event> events() const;  ///< all events, ordered by begin
+    /// Returns the seconds spent in `phase`, summed over engines.
     double total_s(Phase phase) const;
-    /// Seconds in which anything was recorded. The totals of all phases are more where phases ran
-    /// side by side.
+    /// Returns the seconds in which at least one phase was recorded. The totals of all phases add
+    /// up to more if phases ran side by side.
     double covered_s() const;
-    /// Records `phase` for what nothing else was recorded of the time from `begin_s` to now.
+    /// Records `phase` for every stretch from `begin_s` to now in which nothing else is recorded.
     void record_rest(Phase phase, double begin_s);
-    /// Chrome trace format ("traceEvents"): opens in Perfetto and chrome://tracing.
+    /// Returns the events in Chrome's trace format ("traceEvents"), which Perfetto and
+    /// chrome://tracing open.
     std::string to_json() const;
 
   private:
-    /// Calls `visit(begin, end)` for every stretch in which something was recorded.
+    /// Calls `visit(begin, end)` for every stretch of time in which an event was recorded.
     template <class Visit>
     void for_each_covered(const Visit& visit) const;
 
@@ -83,7 +100,15 @@ class CONVOLUME_API Timeline {
     std::map<int, std::string> engine_names_;
 };
 
-/// Records the span of its own life. `timeline` may be null.
+/// Records a phase that lasts from its construction to its destruction. `timeline` may be null.
+/// @code{.cpp}
+/// Timeline timeline;
+/// {
+///     const PhaseTimer timer(&timeline, Phase::read);
+///     // read something
+/// }
+/// assert(timeline.events().size() == 1);
+/// @endcode
 class CONVOLUME_API PhaseTimer {
   public:
     PhaseTimer(Timeline* timeline, Phase phase, int engine = -1, int task = -1, index_t bytes = 0)
@@ -95,7 +120,7 @@ class CONVOLUME_API PhaseTimer {
         try {
             timeline_->record(event_);
         } catch (const std::bad_alloc&) {
-            // An event less; what failed for the same reason is on its way to the caller.
+            // The event is dropped. The error with the same cause reaches the caller.
         }
     }
     PhaseTimer(const PhaseTimer&) = delete;
@@ -106,22 +131,42 @@ class CONVOLUME_API PhaseTimer {
     Timeline::Event event_;
 };
 
-/// Passed by reference to every stage of one execution.
+/// Progress callback, cancellation and timeline of one execution.
+/// @code{.cpp}
+/// std::stop_source stop;
+/// ExecutionContext context;
+/// context.progress = [](double done) { std::cout << 100 * done << " %\n"; };
+/// context.stop = stop.get_token();  // stop.request_stop() ends the execution
+/// PsfOptions options;
+/// options.size = {9, 9, 9};
+/// const Psf psf = make_psf(options, context);
+/// @endcode
 struct ExecutionContext {
-    Timeline* timeline = nullptr;
-    /// Called with the fraction done, from any thread, one call at a time.
+    Timeline* timeline = nullptr;  ///< records phases, if not null
+    /// Is called with the fraction done, from any thread, one call at a time.
     std::function<void(double)> progress;
-    /// When a stop is requested the execution throws Cancelled soon after; outputs are then
+    /// When a stop is requested, the execution throws Cancelled soon after. Its outputs are then
     /// undefined.
     std::stop_token stop;
 };
 
-/// Throws Cancelled when a stop was requested.
+/// Throws Cancelled if a stop was requested.
 CONVOLUME_API void throw_if_stopped(const ExecutionContext& context);
 
-/// Stops what is given no ExecutionContext, such as the constructors of Convolver, FilterBank and
-/// Deconvolver: while it lives, whatever this thread asks of the library throws Cancelled soon
-/// after a stop was requested. Scopes may be nested: each of them stops.
+/// Cancels calls that take no ExecutionContext, such as the constructors of Convolver, FilterBank
+/// and Deconvolver. While the scope exists, calls of this thread into the library throw Cancelled
+/// soon after a stop was requested. Scopes may be nested: a request to any of them cancels.
+/// @code{.cpp}
+/// Volume kernel({3, 3, 3}, PixelType::float32);
+/// kernel.elements<float>()[13] = 1;
+/// std::stop_source stop;
+/// stop.request_stop();
+/// try {
+///     const StopScope scope(stop.get_token());
+///     const Convolver blur({64, 256, 256}, kernel.view());
+/// } catch (const Cancelled&) {
+/// }
+/// @endcode
 class CONVOLUME_API StopScope {
   public:
     explicit StopScope(std::stop_token stop);
@@ -129,7 +174,7 @@ class CONVOLUME_API StopScope {
     StopScope(const StopScope&) = delete;
     StopScope& operator=(const StopScope&) = delete;
 
-    /// Whether a stop was requested in it or in those around it.
+    /// Returns whether a stop was requested of this scope or of one around it.
     bool stop_requested() const noexcept;
 
   private:
@@ -138,12 +183,12 @@ class CONVOLUME_API StopScope {
     const StopScope* outer_;
 };
 
-/// Facts about one finished execution.
+/// Figures about one finished execution.
 struct ExecutionReport {
     double seconds = 0;
-    index_t clamped_low = 0;       ///< outputs below the integer type's range (NaN counts here)
-    index_t clamped_high = 0;      ///< outputs above it
-    index_t nonfinite_inputs = 0;  ///< NaN and infinities read as 0 (NanPolicy::zero)
+    index_t clamped_low = 0;       ///< outputs below the integer type's range; NaN counts here
+    index_t clamped_high = 0;      ///< outputs above the integer type's range
+    index_t nonfinite_inputs = 0;  ///< inputs that are NaN or infinite, read as 0 (NanPolicy::zero)
 };
 
 }  // namespace convolume

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Banks of filters over long 1D signals: plan once for the signals' shape and the filters, execute
-// any number of times.
+// any number of times. filter_options.hpp defines what is computed.
 
 #include <memory>
 #include <string>
@@ -15,66 +15,108 @@
 
 namespace convolume {
 
-/// Signals to filter, and what is stored of them.
+/// Extents of the signals to filter.
 struct SignalShape {
-    index_t signals = 1;  ///< filtered alike
-    index_t samples = 0;  ///< of each; unknown_samples: of the one signal, until its source ends
+    index_t signals = 1;  ///< number of signals, which are filtered by the same filters
+    /// Number of samples of each signal. unknown_samples: one signal, until its source ends.
+    index_t samples = 0;
 };
 
-/// Signals that are read in chunks, from a file for example.
+/// Signals that are read in chunks, for example from a file. Derive from it to filter signals that
+/// are not in memory.
+/// @code{.cpp}
+/// class Sawtooth : public SignalSource {
+///   public:
+///     PixelType type() const override { return PixelType::float32; }
+///     void read(index_t, index_t begin, index_t count, void* to) override {
+///         for (index_t i = 0; i < count; ++i) static_cast<float*>(to)[i] = (begin + i) % 100;
+///     }
+/// };
+/// Sawtooth signal;
+/// std::vector<float> samples(10);
+/// signal.read(0, 95, 10, samples.data());
+/// assert(samples[4] == 99 && samples[5] == 0);
+/// @endcode
 class CONVOLUME_API SignalSource {
   public:
     virtual ~SignalSource() = default;
+    /// Returns the type of the samples.
     virtual PixelType type() const = 0;
-    /// Samples begin … begin+count-1 of one signal to `to`, contiguous, of type().
+    /// Reads samples begin … begin+count-1 of one signal into `to`, contiguous, of type().
     virtual void read(index_t signal, index_t begin, index_t count, void* to) = 0;
-    /// For unknown_samples: the same, but fewer than `count` where the signal ends. Returns how
-    /// many there were, or, where it ended before `begin`, minus the samples from its end to there.
-    /// `begin` never goes back.
+    /// Reads as read() does, for a signal of unknown_samples: fewer than `count` samples if the
+    /// signal ends before. Returns the number of samples read. If the signal ended before `begin`,
+    /// returns minus the number of samples from its end to `begin`. `begin` never decreases from
+    /// call to call.
     virtual index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) {
         read(signal, begin, count, to);
         return count;
     }
-    /// Called from another thread when nothing more is needed, since someone stopped or failed: a
-    /// call that waits for samples may throw.
+    /// Is called from another thread when no more samples are needed, after a stop or an error. A
+    /// read that waits for samples may then throw.
     virtual void cancel() {}
 };
 
-/// Takes results in chunks, any order.
+/// Takes results in chunks, in any order. Derive from it to use results without holding them.
+/// @code{.cpp}
+/// class Sum : public ResultSink {
+///   public:
+///     void write(index_t, index_t, index_t, index_t count, const void* from) override {
+///         for (index_t i = 0; i < count; ++i) sum += static_cast<const float*>(from)[i];
+///     }
+///     double sum = 0;
+/// };
+/// Sum results;
+/// const std::vector<float> chunk = {1, 2, 3};
+/// results.write(0, 0, 0, 3, chunk.data());
+/// assert(results.sum == 6);
+/// @endcode
 class CONVOLUME_API ResultSink {
   public:
     virtual ~ResultSink() = default;
-    /// Stored samples begin … begin+count-1 of one filter of one signal, of FilterBank's
-    /// result_type().
+    /// Takes stored samples begin … begin+count-1 of one filter and one signal, of the type
+    /// FilterBank::result_type().
     virtual void write(index_t signal, index_t filter, index_t begin, index_t count,
                        const void* from) = 0;
-    /// Positions of the same samples, for peaks: indices in the full result.
+    /// Takes the positions of peaks begin … begin+count-1: indices in the full result.
     virtual void write_positions(index_t signal, index_t filter, index_t begin, index_t count,
                                  const index_t* from);
-    /// Called from another thread, as SignalSource::cancel().
+    /// Is called from another thread, as SignalSource::cancel().
     virtual void cancel() {}
 };
 
-/// How the work will be done.
+/// The decision how signals are filtered, with its predicted time.
 struct CONVOLUME_API FilterPlan {
     FilterMethod method = FilterMethod::overlap_save;
-    index_t segment = 0;
-    std::string engine;             ///< "gpu:0"
-    double seconds = 0;             ///< predicted, from host memory to host memory; of
-                                    ///< unknown_samples: of a chunk
-    index_t chunk = 0;              ///< results computed at a time when streaming
-    index_t stream_bytes = 0;       ///< of host memory when streaming
-    std::string to_string() const;  ///< a few lines for people
+    index_t segment = 0;  ///< transform length of the overlap methods
+    std::string engine;   ///< name of the engine, such as "gpu:0"
+    /// Predicted seconds from host memory to host memory; for unknown_samples those of one chunk.
+    double seconds = 0;
+    index_t chunk = 0;         ///< results of a signal that are computed at once when streaming
+    index_t stream_bytes = 0;  ///< bytes of host memory for buffers when streaming
+    std::string to_string() const;  ///< returns a few lines for people
 };
 
 /// Filters signals with a bank of filters. Immutable after construction: execute() may be called
 /// from several threads.
+/// @code{.cpp}
+/// const index_t samples = 100000;
+/// const std::vector<float> signal(samples, 1.0F), mean(64, 1 / 64.0F), slope = {1, 0, -1};
+/// FilterOptions options;
+/// options.mode = Mode::valid;
+/// const FilterBank bank({1, samples},
+///                       {view_of(mean.data(), {1, 1, 64}), view_of(slope.data(), {1, 1, 3})},
+///                       options);
+/// Volume results({1, bank.filters(), bank.result_samples()}, bank.result_type());
+/// bank.execute(view_of(signal.data(), {1, 1, samples}), results.view());
+/// assert(std::abs(results.elements<float>()[100] - 1) < 1e-4);
+/// @endcode
 class CONVOLUME_API FilterBank {
   public:
-    /// `filters`: any lengths, any number types, one row each (shape 1 × 1 × M; a view of shape
-    /// 1 × F × M is F filters). Data are complex when `signal_type` or a filter is. Throws
-    /// InvalidArgument (options, empty signal or bank), BadData (NaN in a filter), Unavailable (no
-    /// engine has the method), OutOfMemory.
+    /// Plans, and transforms the filters. `filters` have any lengths and types. A view of shape (1,
+    /// 1, M) is one filter, a view of shape (1, F, M) is F filters. Results are complex if
+    /// `signal_type` or a filter is. Throws InvalidArgument (options, empty signal or bank),
+    /// BadData (NaN in a filter), Unavailable (no engine has the method), or OutOfMemory.
     FilterBank(const SignalShape& shape, const std::vector<ConstImageView>& filters,
                const FilterOptions& options = {}, const EngineChoice& engines = {},
                PixelType signal_type = PixelType::float32);
@@ -83,26 +125,33 @@ class CONVOLUME_API FilterBank {
     FilterBank& operator=(FilterBank&&) noexcept;
 
     const SignalShape& signal_shape() const;
-    index_t filters() const;
-    index_t taps() const;    ///< M: from the first tap of any filter to the last, origins aligned
-    index_t origin() const;  ///< of these taps: sample i of the signal is full[i + origin]
-    SampleRange range() const;       ///< of the full result, before windows
-    index_t result_samples() const;  ///< stored for each filter of each signal
+    index_t filters() const;  ///< returns the number of filters
+    /// Returns M, the number of taps from the first tap of any filter to the last, with their
+    /// origins aligned.
+    index_t taps() const;
+    /// Returns the common origin among these taps: sample i of Mode::same is full[i + origin].
+    index_t origin() const;
+    /// Returns the samples of the full result that are computed, before windows.
+    SampleRange range() const;
+    /// Returns the number of samples that are stored for each filter of each signal.
+    index_t result_samples() const;
     PixelType result_type() const;
     FilterPlan plan() const;
 
-    /// `signals`: shape (1, signals, samples), any type that is not complex where the plan is real.
-    /// `results`: shape (signals, filters, result_samples()), of result_type(), x contiguous.
-    /// `peak_positions`: as many as results, contiguous; may be null. Throws InvalidArgument,
-    /// BadData (NaN under NanPolicy::error), OutOfMemory, Cancelled.
+    /// Filters signals in memory. `signals` has the shape (1, signals, samples), and any type, but
+    /// no complex one if the plan is real. `results` has the shape (signals, filters,
+    /// result_samples()), the type result_type() and contiguous x. `peak_positions`, contiguous,
+    /// gets the position of each result in the full result; it may be null. Throws InvalidArgument,
+    /// BadData (NaN under NanPolicy::error), OutOfMemory, or Cancelled.
     ExecutionReport execute(const ConstImageView& signals, const ImageView& results,
                             index_t* peak_positions = nullptr,
                             const ExecutionContext& context = {}) const;
 
-    /// The same from source to sink in chunks that fit the memory limit: reading, filtering and
-    /// writing overlap. Source and sink are called from one thread each. Signals of
-    /// unknown_samples are only filtered this way; a range that they end before is InvalidArgument,
-    /// no samples at all are BadData.
+    /// Filters signals from `source` to `sink`, in chunks that fit the memory limit. Reading,
+    /// filtering and writing overlap. Source and sink are called from one thread each. Signals of
+    /// unknown_samples need this overload. Throws as execute() for signals in memory does, and the
+    /// errors of source and sink. Throws InvalidArgument if a signal ends before
+    /// FilterOptions::range, and BadData if it has no samples.
     ExecutionReport execute(SignalSource& source, ResultSink& sink,
                             const ExecutionContext& context = {}) const;
 
@@ -113,7 +162,15 @@ class CONVOLUME_API FilterBank {
     std::unique_ptr<Impl> impl_;
 };
 
-/// One call for signals in memory: plans, executes, returns signals × filters × samples.
+/// Filters signals in memory in one call: plans, executes, and returns results of shape (signals,
+/// filters, samples). Shapes of `signals` and `filters` are (1, signals, samples) and (1, F, M).
+/// Throws as FilterBank does.
+/// @code{.cpp}
+/// const std::vector<float> signal = {0, 0, 1, 0, 0}, filter = {1, 2, 3};
+/// const Volume result =
+///     filter_signals(view_of(signal.data(), {1, 1, 5}), view_of(filter.data(), {1, 1, 3}));
+/// assert(std::abs(result.elements<float>()[2] - 2) < 1e-5);
+/// @endcode
 CONVOLUME_API Volume filter_signals(const ConstImageView& signals, const ConstImageView& filters,
                                     const FilterOptions& options = {},
                                     const EngineChoice& engines = {});

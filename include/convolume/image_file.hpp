@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Image files: TIFF (plain, ImageJ, OME), HDF5, NPY. One reader and one writer interface for all.
-// In this interface axes are always t, c, z, y, x.
+// Image files: TIFF (plain, ImageJ, OME), HDF5, NPY. One reader and one writer interface serve all
+// formats. In this interface axes are always t, c, z, y, x.
 
 #include <array>
 #include <cstdint>
@@ -18,176 +18,256 @@
 
 namespace convolume::io {
 
-/// What stored samples stand for: value = stored * scale + offset.
+/// Scale from stored samples to values:
+///
+///     value = stored · scale + offset
 struct ValueScaling {
     double scale = 1;
     double offset = 0;
 };
 
-/// What a file says about the microscope that recorded it (OME-XML); nothing where it does not say.
+/// Metadata of the microscope that recorded an image, from OME-XML. Values that the file does not
+/// give are not set.
 struct MicroscopeMetadata {
+    /// Metadata of one channel.
     struct Channel {
-        std::optional<double> emission_um;    ///< wavelength in vacuum
-        std::optional<double> excitation_um;  ///< the same
+        std::optional<double> emission_um;    ///< wavelength of emission in vacuum
+        std::optional<double> excitation_um;  ///< wavelength of excitation in vacuum
         std::optional<double> pinhole_um;     ///< diameter in the plane of the pinhole
-        std::string acquisition_mode;         ///< OME's word: "WideField", …; may be empty
+        std::string acquisition_mode;         ///< OME's word, such as "WideField"; may be empty
     };
 
-    std::optional<double> na;
-    std::optional<double> refractive_index;  ///< of the immersion medium
-    std::optional<double> magnification;
-    std::string immersion;  ///< OME's word: "Oil", "Water", "WaterDipping", "Air", …; may be empty
-    std::optional<int> significant_bits;  ///< of the camera
-    std::vector<Channel> channels;        ///< empty or one per channel
+    std::optional<double> na;                ///< numerical aperture of the objective
+    std::optional<double> refractive_index;  ///< refractive index of the immersion medium
+    std::optional<double> magnification;     ///< magnification of the objective
+    std::string immersion;                   ///< OME's word, such as "Oil", "Water"; may be empty
+    std::optional<int> significant_bits;     ///< significant bits of the camera's samples
+    std::vector<Channel> channels;           ///< empty, or one for each channel
 };
 
-/// What a file says about its pixels.
+/// Metadata of an image: extents, type, voxel size, and metadata of its format.
+/// @code{.cpp}
+/// io::ImageMetadata metadata;
+/// metadata.shape = {40, 512, 512};
+/// metadata.channels = 2;
+/// metadata.type = PixelType::uint16;
+/// metadata.voxel_size_um = {0.2, 0.065, 0.065};
+/// metadata.channel_names = {"DAPI", "GFP"};
+/// assert(metadata.bytes() == index_t{2} * 2 * 40 * 512 * 512);
+/// std::cout << io::to_string(metadata);
+/// @endcode
 struct CONVOLUME_API ImageMetadata {
-    std::string format;    ///< "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5", "NPY", …
-    index_t frames = 1;    ///< t
-    index_t channels = 1;  ///< c
-    Shape3 shape;          ///< z, y, x of one channel at one time
+    std::string format;    ///< name such as "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5" or "NPY"
+    index_t frames = 1;    ///< extent along t
+    index_t channels = 1;  ///< extent along c
+    Shape3 shape;          ///< extents along z, y, x of one channel at one time
     PixelType type = PixelType::float32;
-    std::string axes = "ZYX";  ///< axes the file names or implies, slowest first
+    std::string axes = "ZYX";  ///< axes that the file names or implies, slowest first
 
-    /// z, y, x in µm; nothing where the file does not say.
+    /// Voxel size z, y, x in µm. Values that the file does not give are not set.
     std::array<std::optional<double>, 3> voxel_size_um;
-    std::string unit;  ///< the file's own word for it: "um", "nm", "pixel", …; may be empty
-    std::optional<double> frame_interval_s;
-    index_t images = 1;                      ///< that the file holds
-    index_t image = 0;                       ///< number of this one among them, from 0
+    std::string unit;  ///< unit of the voxel size in the file, such as "nm"; may be empty
+    std::optional<double> frame_interval_s;  ///< seconds from one time to the next
+    index_t images = 1;                      ///< number of images in the file
+    index_t image = 0;                       ///< number of this image in the file, from 0
     std::string image_name;                  ///< the file's name for this image; may be empty
-    std::vector<std::string> channel_names;  ///< empty or one per channel
-    /// Colors that channels are shown in, 0xRRGGBB: those of OME, ImageJ and Imaris. Empty or one
-    /// per channel.
+    std::vector<std::string> channel_names;  ///< empty, or one for each channel
+    /// Display colors of the channels, 0xRRGGBB, from OME, ImageJ or Imaris. Empty, or one for each
+    /// channel.
     std::vector<std::optional<std::uint32_t>> channel_colors;
-    /// Nothing where samples are the values themselves. Readers give samples as they are stored.
+    /// Scale from samples to values; not set if samples are the values. Readers give stored
+    /// samples.
     std::optional<ValueScaling> scaling;
 
     MicroscopeMetadata microscope;
 
-    /// Assumptions and omissions of reading, one sentence each, for the user: axes that the file
-    /// does not name, a unit, a resolution that is not taken for a voxel size.
+    /// Notes for the user about assumptions and omissions of reading, one sentence each. Examples
+    /// are axes that the file does not name, or a resolution that is not used as a voxel size.
     std::vector<std::string> notes;
 
-    // Carried from input to output as they are, where the formats allow.
-    std::string ome_xml;
-    std::string imagej_description;
+    // Metadata of the format, which writers copy unchanged if the output's format can hold them.
+    std::string ome_xml;                        ///< OME-XML document
+    std::string imagej_description;             ///< ImageJ's text in ImageDescription
     std::vector<std::uint8_t> imagej_metadata;  ///< TIFF tag 50839, in this machine's byte order
     std::vector<std::uint32_t> imagej_metadata_counts;  ///< TIFF tag 50838
     std::map<std::string, std::string> text;            ///< other text attributes by name
 
-    /// Bytes of all pixels; throws InvalidArgument beyond 64 bits.
+    /// Returns the bytes of all pixels. Throws InvalidArgument beyond 64 bits.
     index_t bytes() const;
 };
 
-/// For images of fewer planes: of ImageJ's metadata (tag 50839) keeps the lookup tables of
-/// `channels`, in that order, and drops all else (labels and regions of planes, display ranges,
-/// notes).
+/// Reduces ImageJ's metadata (tag 50839), for an output that has only some planes of an image.
+/// Keeps the lookup tables of `channels`, in that order. Drops the rest: labels and regions of
+/// planes, display ranges, notes.
 CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
                                       const std::vector<index_t>& channels);
 
-/// What people want to know of a file, one "name: value" a line: format, type, shape, voxel size, …
+/// Returns the metadata for people, with one "name: value" in a line: format, type, shape, voxel
+/// size and others.
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);
 
+/// Options of open_image().
 struct OpenOptions {
-    /// Overrides what the axes of a stack mean, one letter of T, C, Z, Y, X for each dimension,
-    /// slowest first, e.g. "TYX" or "CZYX". Empty: what the file says; where it says nothing, z for
-    /// the pages of a TIFF, and X, YX, ZYX, CZYX, TCZYX for arrays of 1 … 5 dimensions.
+    /// Meaning of the axes of a stack: one letter of T, C, Z, Y, X for each dimension, slowest
+    /// first, such as "TYX" or "CZYX". If empty, the axes that the file names. If it names none,
+    /// the pages of a TIFF are z, and arrays of 1 … 5 dimensions are X, YX, ZYX, CZYX, TCZYX.
     std::string axes{};
-    /// Which image to read of a file that holds several: its number, from 0, or its name. Empty:
-    /// the first one whose planes are in the file.
+    /// Image to read of a file that has several: its number, from 0, or its name. If empty, the
+    /// first one whose planes are in the file.
     std::string image{};
 };
 
-/// An image of a file as a source of boxes. read_box() and what calls it may be called by several
-/// threads at once; they throw BadData for what the file holds, IoError where it cannot be read.
+/// An image of a file as a source of boxes. Several threads may call read_box(), read_planes() and
+/// read() at once. They throw BadData for damaged content, and IoError if the file cannot be read.
+/// @code{.cpp}
+/// io::ImageMetadata metadata;
+/// metadata.shape = {8, 64, 64};
+/// const auto writer = io::create_image("zeros.npy", metadata, {.overwrite = true});
+/// writer->write(0, 0, Volume(metadata.shape, metadata.type).view());
+/// writer->commit();
+/// const std::unique_ptr<io::ImageReader> reader = io::open_image("zeros.npy");
+/// Volume image(reader->metadata().shape, reader->metadata().type);
+/// reader->read(0, 0, image.view());  // t = 0, c = 0
+/// reader->check_unchanged();
+/// @endcode
 class CONVOLUME_API ImageReader : public ImageSource {
   public:
+    /// Returns the metadata of the image.
     virtual const ImageMetadata& metadata() const = 0;
     /// Reads planes z_begin … z_begin + target.shape.z - 1 of channel c at time t; `target` has the
     /// image's type, y and x, and any strides.
     void read_planes(index_t t, index_t c, index_t z_begin, const ImageView& target);
     /// Reads channel c at time t into `target` (same shape and type, any strides).
     void read(index_t t, index_t c, const ImageView& target);
-    /// Throws IoError when the file was changed since it was opened: what was read may be of both
-    /// states. For whoever has read the last box.
+    /// Throws IoError if the file was changed since it was opened: samples may then be of both
+    /// states. Call it after the last box was read.
     virtual void check_unchanged() const = 0;
 };
 
-/// Opens `path` by its content ("file.h5:/dataset" for HDF5; BigDataViewer's XML opens the HDF5
-/// file that it names). Throws InputNotFound, BadData (corrupt or unsupported; sizes are checked
-/// against the file's size before anything is allocated), or Unavailable (format not built in).
-/// Without a dataset, HDF5 files give stacks of BigDataViewer, Imaris or Fiji's plug-in whole, else
-/// /data, /t0/channel0, /Data, /exported_data, or their only array of pixels.
+/// Opens an image file. The content of the file at `path` decides about its format. For HDF5,
+/// `path` may name a dataset: "file.h5:/dataset". BigDataViewer's XML opens the HDF5 file that it
+/// names. If `path` names no dataset, HDF5 files give the whole stack of BigDataViewer, Imaris or
+/// Fiji's plug-in. Other HDF5 files give /data, /t0/channel0, /Data, /exported_data, or their only
+/// array of pixels.
+///
+/// Throws InputNotFound, BadData (damaged or not supported), or Unavailable (this build lacks the
+/// format). Sizes are compared with the file's size before memory is allocated.
+/// @code{.cpp}
+/// io::ImageMetadata metadata;
+/// metadata.shape = {8, 64, 64};
+/// metadata.type = PixelType::uint16;
+/// const auto recorded = io::create_image("cells.ome.tif", metadata, {.overwrite = true});
+/// recorded->write(0, 0, Volume(metadata.shape, metadata.type).view());
+/// recorded->commit();
+/// const auto cells = io::open_image("cells.ome.tif");
+/// Volume kernel({3, 3, 3}, PixelType::float32);
+/// kernel.elements<float>()[13] = 1;
+/// metadata.type = PixelType::float32;
+/// const auto blurred = io::create_image("blurred.ome.tif", metadata, {.overwrite = true});
+/// Convolver(metadata.shape, kernel.view()).execute(*cells, *blurred);
+/// blurred->commit();
+/// @endcode
 CONVOLUME_API std::unique_ptr<ImageReader> open_image(const std::string& path,
                                                       const OpenOptions& options = {});
 
+/// Compression of the pixels in a file.
 enum class Compression { none, deflate, lzw, zstd, packbits };
+/// Returns the name that parse_compression() takes.
 CONVOLUME_API const char* to_string(Compression);
-/// "none", "deflate", "lzw", "zstd", "packbits"; throws InvalidArgument that lists them.
+/// Parses "none", "deflate", "lzw", "zstd" or "packbits". Throws InvalidArgument, which lists
+/// these, for others.
 CONVOLUME_API Compression parse_compression(std::string_view);
 
+/// Options of create_image().
 struct CreateOptions {
-    bool overwrite = false;
+    bool overwrite = false;  ///< whether a file of that name may be replaced
     Compression compression = Compression::none;
-    /// Text stored as the file's provenance (TIFF Software tag, HDF5 attribute).
+    /// Name of the program that makes the file, for the TIFF Software tag or an HDF5 attribute.
     std::string software;
 };
 
-/// An image of a file as a sink of boxes. write_box() and what calls it may be called by several
-/// threads at once, in any order; every sample is written once. Boxes of whole pieces
-/// (StackFormat::piece) are written fastest; in formats that have pieces, those that are not whole
-/// yet wait in memory, and beyond 1 GiB in a file beside the output. What it throws (IoError: no
-/// space) leaves a file that cannot be committed.
+/// An image of a file as a sink of boxes. Several threads may call write_box(), write_planes() and
+/// write() at once, in any order. Every sample is written once. Boxes of whole pieces
+/// (StackFormat::piece) are written fastest. Incomplete pieces wait in memory, and beyond 1 GiB in
+/// a file beside the output. After an error (IoError: no space) the file cannot be committed.
+/// @code{.cpp}
+/// io::ImageMetadata metadata;
+/// metadata.shape = {8, 64, 64};
+/// const Volume image(metadata.shape, PixelType::float32);
+/// const std::unique_ptr<io::ImageWriter> writer =
+///     io::create_image("written.npy", metadata, {.overwrite = true});
+/// for (index_t z = 0; z < 8; z += 2)
+///     writer->write_planes(0, 0, z, subview(image.view(), {{z, 0, 0}, {z + 2, 64, 64}}));
+/// writer->commit();
+/// @endcode
 class CONVOLUME_API ImageWriter : public ImageSink {
   public:
-    // Without commit(), the destructor removes whatever was written.
+    // Without commit(), the destructor removes the file.
 
     /// Writes planes z_begin … z_begin + source.shape.z - 1 of channel c at time t; `source` has
     /// the type, y and x given at creation.
     void write_planes(index_t t, index_t c, index_t z_begin, const ConstImageView& source);
-    /// Writes channel c at time t, all of it.
+    /// Writes all planes of channel c at time t.
     void write(index_t t, index_t c, const ConstImageView& source);
     /// Completes the file and gives it its final name, once all boxes are written. Throws IoError,
-    /// OutputExists, or InvalidArgument when samples are missing.
+    /// OutputExists, or InvalidArgument if samples are missing.
     virtual void commit() = 0;
 
   protected:
     virtual const ImageMetadata& metadata() const = 0;
 };
 
-/// Creates `path` under a temporary name beside it. The extension decides: .ome.tif, .ome.tiff,
-/// .ome.tf2, .ome.tf8, .ome.btf write OME-TIFF; .tif, .tiff, .btf, .tf8 write ImageJ's TIFF where
-/// that holds the pixels (uint8, uint16, float32, uncompressed) and OME-XML where not, both as
-/// BigTIFF from 4 GiB on; .h5, .hdf5[:/dataset] HDF5 (dataset /data); .npy NPY. Throws
-/// OutputExists, CannotCreate, IoError (no space), InvalidArgument (unknown extension, compression
-/// or scaling of values that the format lacks), Unavailable.
+/// Creates an image file under a temporary name beside `path`. The extension decides about the
+/// format:
+///
+///     .ome.tif, .ome.tiff, .ome.tf2, .ome.tf8, .ome.btf   OME-TIFF
+///     .tif, .tiff, .btf, .tf8                             ImageJ's TIFF, or TIFF with OME-XML
+///     .h5, .hdf5, .h5:/dataset, .hdf5:/dataset            HDF5 (by default dataset /data)
+///     .npy                                                NPY
+///
+/// ImageJ's TIFF holds uint8, uint16 and float32 without compression; other pixels are written with
+/// OME-XML. TIFF files from 4 GiB on are BigTIFF. Throws OutputExists, CannotCreate, IoError (no
+/// space) or Unavailable. Throws InvalidArgument for an unknown extension, and for a compression or
+/// value scaling that the format does not have.
+/// @code{.cpp}
+/// io::ImageMetadata metadata;
+/// metadata.shape = {1, 64, 64};
+/// metadata.voxel_size_um = {0.2, 0.1, 0.1};
+/// io::CreateOptions options;
+/// options.overwrite = true;
+/// const auto writer = io::create_image("plane.tif", metadata, options);
+/// writer->write(0, 0, Volume(metadata.shape, metadata.type).view());
+/// writer->commit();
+/// @endcode
 CONVOLUME_API std::unique_ptr<ImageWriter> create_image(const std::string& path,
                                                         const ImageMetadata& metadata,
                                                         const CreateOptions& options = {});
 
-/// "file.h5:/a/b" → {"file.h5", "/a/b"}; the second is empty where there is none.
+/// A path that may name a dataset of an HDF5 file.
 struct PathSpec {
-    std::string file;
-    std::string dataset;
+    std::string file;     ///< path of the file
+    std::string dataset;  ///< path of the dataset in the file; empty if none is named
 };
+/// Splits a path: "file.h5:/a/b" gives {"file.h5", "/a/b"}.
 CONVOLUME_API PathSpec parse_path(const std::string& path);
 
-/// Whether HDF5 files are opened in a forked copy of the process first, within limits of time and
-/// memory. The HDF5 library can crash or hang on damaged files; then open_image() and open_signal()
-/// throw BadData instead. It holds for the process, from the next file on. Without it, the
-/// default, such a file can end the process. The convolume command asks for it. Programs may that
-/// may fork at any time; other threads may run, but should not use HDF5 on their own meanwhile.
-/// Reads go through copies, too, where HDF5 itself decodes or converts the samples; filters of
-/// HDF5's plug-ins run in the process.
+/// Sets whether HDF5 files are first opened in a forked copy of the process, within limits of time
+/// and memory. The HDF5 library can crash or hang on damaged files. With `on`, open_image() and
+/// open_signal() throw BadData for such a file; without it, which is the default, the file can end
+/// the process. The setting holds for the whole process, from the next file on. The convolume
+/// command sets it.
+///
+/// Only programs that may fork at any time may set it. Other threads may run, but should not use
+/// HDF5 meanwhile. Reads also go through copies of the process if HDF5 itself decodes or converts
+/// the samples. Filters of HDF5's plug-ins run in the process itself.
 CONVOLUME_API void contain_damage(bool on);
 
-/// Writes a file of these bytes, or replaces one. It gets its name when all of it is on disk; the
-/// file that was there stays until then. Throws CannotCreate, IoError (no space).
+/// Writes a file of `bytes`, or replaces one. The file gets its name when it is completely on disk;
+/// until then an older file of that name stays. Throws CannotCreate or IoError (no space).
 CONVOLUME_API void write_whole_file(const std::string& path, std::span<const char> bytes);
 
-/// Removes all outputs of the process that are not committed; async-signal-safe (for Ctrl-C).
+/// Removes all outputs of the process that are not committed. It is async-signal-safe, so that a
+/// handler of Ctrl-C may call it.
 CONVOLUME_API void remove_uncommitted_outputs() noexcept;
 
 }  // namespace convolume::io

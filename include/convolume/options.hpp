@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a caller chooses. Definitions, with the image f (extent Kf) continued outside by the
-// boundary in every mode and the kernel h (extent Kg), on each axis:
-//   full[n] = sum_j h[j] f(n - j),  n = 0 … Kf+Kg-2
-//   same[i] = full[i + c],          i = 0 … Kf-1,  c the kernel's center
-//   valid   = full[Kg-1 … Kf-1],    for Kf >= Kg
+// The options of a convolution. On each axis, the image f has Kf samples and is continued outside
+// by the boundary, in every mode. The kernel h has Kg samples, and c is the index of its center:
+//
+//     full[n] = Σ_j h[j] f(n − j),    n = 0 … Kf+Kg−2
+//     same[i] = full[i + c],          i = 0 … Kf−1
+//     valid   = full[Kg−1 … Kf−1],    for Kf ≥ Kg
 
 #include <cstdint>
 #include <optional>
@@ -17,9 +18,10 @@
 
 namespace convolume {
 
+/// Part of the convolution that is computed. The head of options.hpp defines the three.
 enum class Mode { full, same, valid };
 
-/// How the image continues outside its edges (a b c d), in the words of scipy.ndimage.
+/// Continuation of an image a b c d outside its edges. The names are those of scipy.ndimage.
 enum class BoundaryKind {
     zero,      ///< 0 0 | a b c d | 0 0
     constant,  ///< v v | a b c d | v v
@@ -28,62 +30,79 @@ enum class BoundaryKind {
     mirror,    ///< c b | a b c d | c b   (numpy.pad "reflect")
     wrap,      ///< c d | a b c d | a b   (periodic)
 };
+/// The continuation of an image, with its value if it is `constant`.
 struct Boundary {
     BoundaryKind kind = BoundaryKind::zero;
-    double value = 0;  ///< of `constant`
+    double value = 0;  ///< value outside the image, used by `constant` alone
     friend bool operator==(const Boundary&, const Boundary&) = default;
 };
 
+/// The linear operation that is applied to the image.
 enum class Operation {
+    /// Convolution, as the head of options.hpp defines it.
     convolve,
-    /// conj(h) flipped, center k-1-c: same[i] = sum_j conj(h[j]) f(i + j - c).
+    /// Correlation, a convolution with conj(h) flipped, whose center is k−1−c:
+    ///
+    ///     same[i] = Σ_j conj(h[j]) f(i + j − c)
     correlate,
-    /// The exact adjoint of `convolve` with the same options, for every mode and boundary: takes an
-    /// image of convolve's output shape and returns one of its input shape. A constant boundary
-    /// makes convolve affine; its linear part is what is transposed.
+    /// The exact adjoint of `convolve` with the same options, for every mode and boundary. It takes
+    /// an image of convolve's output shape and returns one of convolve's input shape. A constant
+    /// boundary makes convolve affine; the adjoint is that of its linear part.
     adjoint,
 };
 
+/// The method by which an image is convolved. Each gives the same result, up to rounding.
 enum class Method {
-    automatic,  ///< least predicted time among those that fit
+    automatic,  ///< the method of least predicted time among those that fit
     in_core,    ///< one padded transform
-    dif,        ///< decimation in frequency into parts along z
+    dif,        ///< decimation in frequency (DIF) into parts along z
     tiled,      ///< overlap-save tiles
-    direct,     ///< sums in space: three 1D passes when the kernel has rank 1
+    direct,     ///< sums in space: three 1D passes if the kernel has rank 1
 };
 
-/// What an engine does with each block.
+/// The algorithm by which an engine convolves each block.
 enum class Algorithm {
     fft,        ///< circular convolution on the grid
     direct,     ///< sums in space
     separable,  ///< three 1D sums in space, for kernels of rank 1
 };
 
+/// The floating-point type in which results are computed.
 enum class Precision { float32, float64 };
 
-/// What to do with NaN and infinities in the image.
+/// Treatment of NaN and infinities in the image.
 enum class NanPolicy {
     error,      ///< throw BadData naming the first one
     zero,       ///< read them as 0
     propagate,  ///< compute with them (a Fourier method spreads one over the whole result)
 };
 
+/// Divisor of the kernel: 1, the sum of its samples, or its sample of largest magnitude.
 enum class KernelNormalization { none, sum, peak };
 
-/// Index of the kernel's center, used by Mode::same.
+/// Index of the kernel's center, used by Mode::same. An axis of the kernel has k samples.
 struct KernelCenter {
+    /// The rule that gives the index.
     enum class Kind {
         middle,    ///< k/2: ITK, scipy.ndimage, MATLAB
-        scipy,     ///< (k-1)/2: scipy.signal, numpy
+        scipy,     ///< (k−1)/2: scipy.signal, numpy
         peak,      ///< the sample of largest magnitude: kernel_peak() of convolver.hpp
-        centroid,  ///< the center of mass, rounded to a sample
-        corner,    ///< 0, of a kernel in FFT order: unwrapped_kernel() of convolver.hpp is used
+        centroid,  ///< the center of mass, rounded to a sample: kernel_centroid()
+        corner,    ///< 0, for a kernel in FFT order: unwrapped_kernel() of convolver.hpp is used
         explicit_  ///< `index`
     };
     Kind kind = Kind::middle;
-    Index3 index{};
+    Index3 index{};  ///< z, y, x, used by `explicit_` alone
 };
 
+/// Options of Convolver, convolve() and DeviceConvolver.
+/// @code{.cpp}
+/// Options options;
+/// options.mode = Mode::valid;
+/// options.boundary = parse_boundary("reflect");
+/// options.normalization = KernelNormalization::sum;
+/// options.max_host_bytes = parse_byte_size("8GiB");
+/// @endcode
 struct Options {
     Mode mode = Mode::same;
     Boundary boundary{};
@@ -94,21 +113,23 @@ struct Options {
     NanPolicy nan = NanPolicy::error;
 
     Method method = Method::automatic;
-    int parts = 0;  ///< of Method::dif: 1, 2, 4, 8, 16; 0 lets the planner choose
-    /// Bytes that the image, the output, scratch volumes and CPU engines may take together;
-    /// nothing: three quarters of the memory that is free when the plan is made.
+    int parts = 0;  ///< number of parts of Method::dif: 1, 2, 4, 8, 16; 0 lets the planner choose
+    /// Bytes that the image, the output, scratch volumes and CPU engines may take together. If not
+    /// given, three quarters of the memory that is free when the plan is made.
     std::optional<index_t> max_host_bytes;
-    /// The image comes from an ImageSource and the result goes to an ImageSink: neither is held in
-    /// memory as a whole, unless the plan says so.
+    /// The image comes from an ImageSource and the result goes to an ImageSink. Neither is held in
+    /// memory as a whole, unless the plan says otherwise.
     bool streamed = false;
-    /// Folder of the scratch files of streamed images; empty: the system's for temporary files.
+    /// Folder of the scratch files of streamed images. If empty, the system's temporary folder.
     std::string scratch_directory;
-    /// Images (channels × times × calls) that will be convolved; nothing: so many that preparing
-    /// the kernel does not count.
+    /// Number of images (channels × times × calls) that will be convolved. If not given, there are
+    /// enough of them that the time to prepare the kernel does not count.
     std::optional<index_t> expected_executions;
 };
 
-/// Names as on the command line; parsers throw InvalidArgument that lists the choices.
+/// Returns the name on the command line. The parsers below take these names, and throw
+/// InvalidArgument, which lists the choices, for all others.
+/// @{
 CONVOLUME_API const char* to_string(Mode);
 CONVOLUME_API const char* to_string(BoundaryKind);
 CONVOLUME_API const char* to_string(Operation);
@@ -119,18 +140,32 @@ CONVOLUME_API const char* to_string(NanPolicy);
 CONVOLUME_API const char* to_string(KernelNormalization);
 CONVOLUME_API std::string to_string(const Boundary&);
 CONVOLUME_API std::string to_string(const KernelCenter&);
+/// @}
+/// Parses "full", "same" or "valid".
 CONVOLUME_API Mode parse_mode(std::string_view);
-CONVOLUME_API Boundary
-    parse_boundary(std::string_view);  ///< also "constant:V", "symmetric", "periodic", …
+/// Parses the name of a BoundaryKind, "constant:V" with a value V, or a synonym such as
+/// "symmetric" or "periodic".
+CONVOLUME_API Boundary parse_boundary(std::string_view);
+/// Parses "convolve", "correlate" or "adjoint".
 CONVOLUME_API Operation parse_operation(std::string_view);
+/// Parses "auto", "in-core", "dif", "tiled" or "direct".
 CONVOLUME_API Method parse_method(std::string_view);
+/// Parses "float32" or "float64".
 CONVOLUME_API Precision parse_precision(std::string_view);
+/// Parses "error", "zero" or "propagate".
 CONVOLUME_API NanPolicy parse_nan_policy(std::string_view);
+/// Parses "none", "sum" or "peak".
 CONVOLUME_API KernelNormalization parse_kernel_normalization(std::string_view);
-CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);  ///< names as above, or "Z,Y,X"
-/// "512M", "8GiB", "1.5GB", "4096": bytes. K, M, G, T and KiB… are powers of 1024, KB… of 1000.
+/// Parses the name of a KernelCenter::Kind, or an index "Z,Y,X".
+CONVOLUME_API KernelCenter parse_kernel_center(std::string_view);
+/// Parses a number of bytes, such as "512M", "8GiB", "1.5GB" or "4096". K, M, G, T and KiB … are
+/// powers of 1024; KB … are powers of 1000. Throws InvalidArgument for other texts.
+/// @code{.cpp}
+/// assert(parse_byte_size("1.5GB") == 1'500'000'000);
+/// assert(format_bytes(parse_byte_size("1.5G")) == "1.50 GiB");
+/// @endcode
 CONVOLUME_API index_t parse_byte_size(std::string_view);
-/// "1.5 GiB"
+/// Returns a text for people, such as "1.50 GiB".
 CONVOLUME_API std::string format_bytes(index_t bytes);
 
 }  // namespace convolume

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Point spread functions of microscope objectives. Lengths are in µm, wavelengths are those in
-// vacuum, axes z, y, x.
-// Also: properties that are known without computing the PSF, and resampling of kernels to other
-// voxel sizes.
+// Point spread functions (PSFs) of microscope objectives, properties that are known without
+// computing a PSF, and resampling of kernels to other voxel sizes. Lengths are in µm, wavelengths
+// are those in vacuum, and axes are z, y, x.
 
 #include <optional>
 #include <string_view>
@@ -16,191 +15,291 @@
 
 namespace convolume {
 
-/// An objective, the layers it looks through, and what it was designed for.
+/// An objective, and the layers between it and the source: actual values and those of its design.
+/// @code{.cpp}
+/// Objective water;
+/// water.na = 1.2;
+/// water.ni = water.ni0 = 1.33;
+/// PsfOptions options;
+/// options.objective = water;
+/// @endcode
 struct Objective {
-    double na = 1.4;
-    double ni = 1.515;    ///< index of the immersion medium
-    double ni0 = 1.515;   ///< … the design expects
-    double ng = 1.515;    ///< index of the cover glass
-    double ng0 = 1.515;   ///< … the design expects
-    double ns = 1.33;     ///< index of the sample; NA may exceed it
-    double ti0_um = 150;  ///< thickness of the immersion layer by design
-    double tg_um = 170;   ///< thickness of the cover glass
-    double tg0_um = 170;  ///< … the design expects
+    double na = 1.4;      ///< numerical aperture NA
+    double ni = 1.515;    ///< refractive index nᵢ of the immersion medium
+    double ni0 = 1.515;   ///< refractive index nᵢ₀ of the immersion medium by design
+    double ng = 1.515;    ///< refractive index n_g of the cover glass
+    double ng0 = 1.515;   ///< refractive index n_g₀ of the cover glass by design
+    double ns = 1.33;     ///< refractive index nₛ of the sample; NA may exceed it
+    double ti0_um = 150;  ///< thickness tᵢ₀ of the immersion layer by design
+    double tg_um = 170;   ///< thickness t_g of the cover glass
+    double tg0_um = 170;  ///< thickness t_g₀ of the cover glass by design
 };
 
-/// Below, k = 2π/λ, ρ in [0, 1] is the radius in the pupil, q(n) = √(n² − NA²ρ²), r the distance
-/// from the axis, z how much thicker than designed the immersion layer is (the objective is
-/// further away), and p the depth of the point source below the cover glass.
+/// Model of the intensity h(r, z) at the distance r from the axis. The thickness of the immersion
+/// layer beyond that of the design is z, so that z > 0 if the objective is farther away. The depth
+/// of the point source below the cover glass is p. The radius in the pupil is ρ in [0, 1]. In the
+/// formulas,
+///
+///     k = 2π/λ,  q(n) = √(n² − NA²ρ²)
 enum class PsfModel {
-    /// h = exp(−r²/2σᵣ² − d²/2σ_z²) with σᵣ = √2/(k NA), σ_z = 2√6 nᵢ/(k NA²) and d = z: the
-    /// paraxial fit of Zhang, Zerubia and Olivo-Marin, Appl. Opt. 46:1819 (2007).
+    /// A Gaussian in r and z, the paraxial fit of Zhang, Zerubia and Olivo-Marin, Appl. Opt.
+    /// 46:1819 (2007):
+    ///
+    ///     h  = exp(−r²/2σᵣ² − z²/2σ_z²)
+    ///     σᵣ = √2/(k NA),  σ_z = 2√6 nᵢ/(k NA²)
     gaussian,
-    /// h = |2 ∫ J₀(k NA r ρ) exp(i k z q(nᵢ)) ρ dρ|²: one medium, of index nᵢ. Born and Wolf,
-    /// Principles of Optics, §8.8, with the exact defocus in place of its paraxial expansion
-    /// q ≈ nᵢ − NA²ρ²/2nᵢ.
+    /// Scalar diffraction in one medium of index nᵢ:
+    ///
+    ///     h = |2 ∫₀¹ J₀(k NA r ρ) exp(i k z q(nᵢ)) ρ dρ|²
+    ///
+    /// Born and Wolf, Principles of Optics, §8.8. The defocus is exact, in place of the paraxial
+    /// expansion q ≈ nᵢ − NA²ρ²/2nᵢ of the book.
     born_wolf,
-    /// h = |2 ∫₀ᵃ J₀(k NA r ρ) exp(i k OPD(ρ)) ρ dρ|² with a = min(1, nₛ/NA) and OPD = p q(nₛ) +
-    /// (tᵢ₀ + z) q(nᵢ) − tᵢ₀ q(nᵢ₀) + t_g q(n_g) − t_g₀ q(n_g₀). Gibson and Lanni, J. Opt. Soc.
-    /// Am. A 8:1601 (1991).
+    /// Scalar diffraction through the layers of Objective, whose optical path difference is OPD:
+    ///
+    ///     h   = |2 ∫₀ᵃ J₀(k NA r ρ) exp(i k OPD(ρ)) ρ dρ|²,  a = min(1, n/NA)
+    ///     OPD = p q(nₛ) + (tᵢ₀ + z) q(nᵢ) − tᵢ₀ q(nᵢ₀) + t_g q(n_g) − t_g₀ q(n_g₀)
+    ///
+    /// n is the lowest of nₛ, n_g and nᵢ. Gibson and Lanni, J. Opt. Soc. Am. A 8:1601 (1991).
     gibson_lanni,
-    /// A freely rotating dipole, h = |I₀|² + 2|I₁|² + |I₂|²: integrals over the pupil of
-    /// √cosθᵢ exp(i k OPD) times (tₛ + t_p cosθₛ) J₀, t_p sinθₛ J₁ and (tₛ − t_p cosθₛ) J₂, where
-    /// tₛ and t_p are Fresnel's coefficients from immersion through glass to sample. Waves that
-    /// are evanescent in the sample (NAρ > nₛ) count: a near source sends light there. Richards
-    /// and Wolf, Proc. R. Soc. A 253:358 (1959); Török and Varga, Appl. Opt. 36:2305 (1997).
+    /// Vectorial diffraction of the light of a freely rotating dipole through the layers:
+    ///
+    ///     h  = |I₀|² + 2|I₁|² + |I₂|²
+    ///     I₀ = ∫ (tₛ + t_p cosθₛ) J₀(k NA r ρ) dW
+    ///     I₁ = ∫ t_p sinθₛ J₁(k NA r ρ) dW
+    ///     I₂ = ∫ (tₛ − t_p cosθₛ) J₂(k NA r ρ) dW
+    ///     dW = √cosθᵢ exp(i k OPD(ρ)) sinθᵢ dθᵢ
+    ///
+    /// The integrals are over the pupil, where NAρ = nᵢ sinθᵢ = nₛ sinθₛ. tₛ and t_p are Fresnel's
+    /// coefficients from immersion through glass to sample. Waves that are evanescent in the sample
+    /// (NAρ > nₛ) count, since a source near the glass emits into them. Richards and Wolf, Proc. R.
+    /// Soc. A 253:358 (1959); Török and Varga, Appl. Opt. 36:2305 (1997).
     vectorial,
 };
 
-/// Whether the model looks through the layers of Objective: sample, cover glass and design matter.
+/// Returns whether the model has the layers of Objective: sample, cover glass and immersion.
 CONVOLUME_API bool has_layers(PsfModel);
 
-/// How light gets to the source and on to the detector. With h(λ) the model's intensities at
-/// wavelength λ, all of them functions of r and z:
+/// Modality of the microscope: how light gets to the source and to the detector. It gives the PSF
+/// as a function of r and z. In the formulas, h(λ) are the intensities of the PsfModel at
+/// wavelength λ. The wavelength of emission is em, and that of excitation is ex.
 enum class Modality {
-    /// h(wavelength): the whole sample is lit.
+    /// The whole sample is lit:
+    ///
+    ///     PSF = h(em)
     widefield,
-    /// h(excitation) times the mean of h(wavelength) over the pinhole: a disc about the point, of
-    /// pinhole_au Airy units across in the sample, 1 AU = 1.22 λ/NA at the wavelength of emission.
+    /// A laser scans the sample, and a pinhole lets light to the detector:
+    ///
+    ///     PSF = h(ex) · mean of h(em) over the pinhole
+    ///
+    /// The pinhole is a disc around the point, whose diameter in the sample is pinhole_au Airy
+    /// units of 1.22 em/NA.
     confocal,
-    /// exp(−4 ln2 (z − f)²/w²) h(wavelength): a sheet with a Gaussian profile along z of full width
-    /// w at half maximum, its middle at f, where h(wavelength) is brightest on the axis.
+    /// A sheet of light with a Gaussian profile along z, of full width w at half maximum:
+    ///
+    ///     PSF = exp(−4 ln2 (z − f)²/w²) h(em)
+    ///
+    /// Its middle f is at the brightest point of h(em) on the axis.
     light_sheet,
-    /// h(excitation)²: two photons are absorbed at once, and all light that is emitted counts,
-    /// wherever it comes out (no pinhole). Denk, Strickler and Webb, Science 248:73 (1990);
-    /// Sheppard
-    /// and Gu, Optik 86:104 (1990). The wavelength of emission plays no part.
+    /// A molecule absorbs two photons at once, and all emitted light counts (no pinhole):
+    ///
+    ///     PSF = h(ex)²
+    ///
+    /// The wavelength of emission has no influence. Denk, Strickler and Webb, Science 248:73
+    /// (1990); Sheppard and Gu, Optik 86:104 (1990).
     two_photon,
-    /// h(wavelength) · Σ_M (h(excitation) ⊗ d ⊗ d)(r − M): a camera behind a spinning disc with
-    /// pinholes d (discs of sum 1) on a square lattice of vectors M. Light reaches a point of the
-    /// sample through the pinhole that goes by, and the camera through the same one: the
-    /// autocorrelation of the pinhole, d ⊗ d (Conchello and Lichtman, Appl. Opt. 33:585, 1994).
-    /// M ≠ 0 is light that comes through one pinhole and leaves by another, which makes the
-    /// background of thick samples (Shimozawa et al., PNAS 110:3399, 2013): far from focus,
-    /// h(wavelength) times ∫ h(excitation) over the area of a pinhole's cell. Pinholes are lit
-    /// evenly and not coherently, and the lattice's directions are averaged.
+    /// A camera behind a spinning disc with pinholes d (discs of sum 1), on a square lattice of
+    /// vectors M:
+    ///
+    ///     PSF = h(em) · Σ_M (h(ex) ⊗ d ⊗ d)(r − M)
+    ///
+    /// Light passes the same pinhole on its way to the sample and to the camera, which gives the
+    /// autocorrelation of the pinhole, d ⊗ d: Conchello and Lichtman, Appl. Opt. 33:585 (1994). The
+    /// terms M ≠ 0 are light that returns through another pinhole, the background of thick samples:
+    /// Shimozawa et al., PNAS 110:3399 (2013). Far from focus, the PSF is h(em) times ∫ h(ex) over
+    /// the area of a pinhole's cell. Pinholes are lit evenly and incoherently, and the PSF is
+    /// averaged over the lattice's directions.
     spinning_disc,
 };
 
-/// "gaussian", "born-wolf", "gibson-lanni", "vectorial"; "widefield", "confocal", "light-sheet",
-/// "two-photon", "spinning-disc".
-/// Parsers throw InvalidArgument that lists the choices.
+/// Returns "gaussian", "born-wolf", "gibson-lanni" or "vectorial".
 CONVOLUME_API const char* to_string(PsfModel);
+/// Returns "widefield", "confocal", "light-sheet", "two-photon" or "spinning-disc".
 CONVOLUME_API const char* to_string(Modality);
+/// Parses a name of a PsfModel. Throws InvalidArgument, which lists the names, for others.
 CONVOLUME_API PsfModel parse_psf_model(std::string_view);
+/// Parses a name of a Modality. Throws InvalidArgument, which lists the names, for others.
 CONVOLUME_API Modality parse_modality(std::string_view);
 
+/// Options of make_psf() and the other functions below.
+/// @code{.cpp}
+/// PsfOptions options;
+/// options.modality = Modality::confocal;
+/// options.excitation_um = 0.488;
+/// options.pinhole_au = 1;
+/// options.voxel = {0.2, 0.065, 0.065};
+/// options.size = {33, 65, 65};
+/// @endcode
 struct PsfOptions {
     PsfModel model = PsfModel::vectorial;
     Modality modality = Modality::widefield;
     Objective objective;
-    double wavelength_um = 0.52;  ///< of emission
-    /// Wavelength; confocal, two_photon and spinning_disc demand it.
+    double wavelength_um = 0.52;  ///< wavelength of emission
+    /// Wavelength of excitation. confocal, two_photon and spinning_disc require it.
     std::optional<double> excitation_um;
-    std::optional<double> pinhole_au;     ///< confocal only, 1 where not given
-    std::optional<double> sheet_fwhm_um;  ///< w; light_sheet demands it
-    /// Diameter of the pinholes and distance of their centers, on the disc: spinning_disc demands
-    /// them. In the sample they are divided by disc_magnification.
+    std::optional<double> pinhole_au;     ///< pinhole of confocal in Airy units; 1 if not given
+    std::optional<double> sheet_fwhm_um;  ///< width w of the sheet; light_sheet requires it
+    /// Diameter of the pinholes on the disc. spinning_disc requires it. In the sample, it is
+    /// divided by disc_magnification.
     std::optional<double> disc_pinhole_um;
+    /// Distance between centers of pinholes on the disc. spinning_disc requires it.
     std::optional<double> disc_spacing_um;
-    std::optional<double> disc_magnification;  ///< between sample and disc; 1 where not given
-    double depth_um = 0;                       ///< p; ignored by gaussian and born_wolf
-    VoxelSize voxel;
-    Shape3 size{65, 65, 65};  ///< odd on every axis
-    /// Gauss–Legendre points per voxel and axis: values are means over the voxel. 1 takes the
-    /// value at its center.
+    std::optional<double> disc_magnification;  ///< from sample to disc; 1 if not given
+    double depth_um = 0;      ///< depth p of the source; ignored by gaussian and born_wolf
+    VoxelSize voxel;          ///< voxel of the PSF
+    Shape3 size{65, 65, 65};  ///< extents of the PSF in voxels, odd on every axis
+    /// Number of Gauss–Legendre points per voxel and axis. Values are means over the voxel; with 1
+    /// they are those at its center.
     int oversampling = 3;
-    /// z of the middle plane; brightest_focus_um() where not given.
+    /// z of the middle plane. If not given, brightest_focus_um().
     std::optional<double> center_z_um;
-    int threads = 0;  ///< as in EngineChoice
+    int threads = 0;  ///< number of threads, as EngineChoice::threads
 };
 
-/// Intensities at `z_um` and the given distances from the axis, not normalized: 1 in the scalar
-/// models is the peak of a perfect lens. Quadrature on ρ = (nₛ/NA) sin t takes the
-/// square-root end point at the critical angle away, where the Bessel series of Li, Xue and Blu,
-/// J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy. Throws InvalidArgument or Cancelled.
+/// Returns the intensities at `z_um` and the given distances from the axis. They are not
+/// normalized: in the scalar models, 1 is the peak of a perfect lens. Throws InvalidArgument or
+/// Cancelled.
+///
+/// The quadrature is over t in ρ = (n/NA) sin t, with the lowest index n of the layers. This
+/// removes the square-root singularity at the critical angle. There, the Bessel series of Li, Xue
+/// and Blu, J. Opt. Soc. Am. A 34:1029 (2017), lose accuracy.
+/// @code{.cpp}
+/// PsfOptions options;
+/// options.model = PsfModel::born_wolf;
+/// const std::vector<double> airy = psf_intensity(options, 0, {0, 0.1, 0.2});
+/// assert(std::abs(airy[0] - 1) < 1e-6 && airy[1] < airy[0]);
+/// @endcode
 CONVOLUME_API std::vector<double> psf_intensity(const PsfOptions& options, double z_um,
                                                 const std::vector<double>& radii_um,
                                                 const ExecutionContext& context = {});
 
-/// The z where paraxial rays of the source meet: where terms in ρ² of the OPD cancel.
+/// Returns the z at which paraxial rays of the source meet: terms in ρ² of the OPD cancel there.
 CONVOLUME_API double paraxial_focus_um(const PsfOptions& options);
 
-/// The z of the brightest point on the axis, far from the paraxial focus for deep sources. Throws
-/// InvalidArgument or Cancelled.
+/// Returns the z of the brightest point on the axis. For deep sources it is far from the paraxial
+/// focus. Throws InvalidArgument or Cancelled.
 CONVOLUME_API double brightest_focus_um(const PsfOptions& options,
                                         const ExecutionContext& context = {});
 
+/// A computed PSF.
 struct Psf {
     Volume values;       ///< float32, sum 1, source in the middle voxel
     double center_z_um;  ///< z of the middle plane
-    /// How much of each plane's light, of which some is infinitely far from the axis, is in the
-    /// volume: a share of 1, at the z of the voxels' middles.
+    /// Share of each plane's light that is inside the volume, at the z of the voxels' centers. The
+    /// rest is farther from the axis.
     std::vector<double> captured;
 };
 
-/// Planes of higher index look deeper into the sample: z falls by a voxel from plane to plane. The
-/// result is the same, to the last bit, for any number of threads. Throws InvalidArgument,
-/// OutOfMemory or Cancelled.
+/// Computes a PSF. Planes of higher index look deeper into the sample: z decreases by a voxel from
+/// plane to plane. The result is the same to the last bit for any number of threads. Throws
+/// InvalidArgument, OutOfMemory or Cancelled.
+/// @code{.cpp}
+/// PsfOptions options;
+/// options.model = PsfModel::gibson_lanni;
+/// options.size = {17, 33, 33};
+/// options.depth_um = 5;
+/// const Psf psf = make_psf(options);
+/// assert(psf.values.shape() == options.size);
+/// @endcode
 CONVOLUME_API Psf make_psf(const PsfOptions& options, const ExecutionContext& context = {});
 
+/// Properties of a PSF. λ is the wavelength of emission; for two_photon it is that of excitation.
 struct PsfFacts {
-    /// Of two_photon λ is the wavelength of excitation here, and Σ 1/λ below is 2/λ.
     double rayleigh_lateral_um;  ///< 0.61 λ/NA
     double rayleigh_axial_um;  ///< 2 nᵢ λ/NA², the first dark point on the axis of small apertures
-    /// Full widths at half maximum of the model itself, with its modality, across the axis and
-    /// along it, through the brightest point.
+    /// Full width at half maximum across the axis, through the brightest point, of the model with
+    /// its modality.
     double fwhm_lateral_um;
+    /// Full width at half maximum along the axis.
     double fwhm_axial_um;
-    /// The largest voxels that lose nothing: 1/(4 NA Σ 1/λ) and 1/(2 (nᵢ − √(nᵢ² − NA²)) Σ 1/λ),
-    /// summed over emission and, for confocal and spinning_disc, excitation. A light sheet adds its
-    /// own frequencies along z, of which 1 % of the strongest is taken as the end.
+    /// Largest voxel across the axis that loses no frequencies:
+    ///
+    ///     1/(4 NA Σ 1/λ)
+    ///
+    /// The sum is over emission and, for confocal and spinning_disc, excitation. For two_photon it
+    /// is 2/λ.
     double nyquist_lateral_um;
+    /// Largest voxel along the axis that loses no frequencies, with the same sum:
+    ///
+    ///     1/(2 (nᵢ − √(nᵢ² − NA²)) Σ 1/λ)
+    ///
+    /// A light sheet adds its own frequencies along z, up to that with 1 % of the strongest.
     double nyquist_axial_um;
-    double paraxial_focus_um;   ///< paraxial_focus_um()
-    double brightest_focus_um;  ///< brightest_focus_um()
-    double effective_na;        ///< min(NA, nₛ) where the model has a sample
-    bool total_reflection;  ///< NA exceeds nₛ: steeper rays of far sources never leave the sample
-    double pinhole_um;      ///< diameter in the sample of one; 0 where there is none
+    double paraxial_focus_um;   ///< result of paraxial_focus_um()
+    double brightest_focus_um;  ///< result of brightest_focus_um()
+    double effective_na;        ///< min(NA, nₛ) if the model has a sample, else NA
+    /// Whether NA exceeds nₛ. Steeper rays of sources far from the glass then never leave the
+    /// sample.
+    bool total_reflection;
+    double pinhole_um;  ///< diameter of a pinhole in the sample; 0 if there is none
 };
 
-/// Throws InvalidArgument or Cancelled.
+/// Computes properties of a PSF without its volume. Throws InvalidArgument or Cancelled.
+/// @code{.cpp}
+/// const PsfFacts facts = psf_facts(PsfOptions{});
+/// std::cout << "voxels up to " << facts.nyquist_lateral_um << " um across the axis\n";
+/// @endcode
 CONVOLUME_API PsfFacts psf_facts(const PsfOptions& options, const ExecutionContext& context = {});
 
-/// The least odd size (of options.voxel, with the middle plane of make_psf() in its middle) that
-/// holds `share`, between 0 and 1, of the light on the axis, ∫ h(0, z) dz, and in y and x, within a
-/// disc, that share of each such plane's light. Throws Cancelled, and InvalidArgument, also for
-/// what would take more than 4 GiB.
+/// Returns the least odd size, in voxels options.voxel, that holds `share` (between 0 and 1) of the
+/// light. Along z it holds that share of the light on the axis, ∫ h(0, z) dz. In y and x it holds
+/// that share of the light of each of these planes, within a disc. The middle plane is that of
+/// make_psf(). Throws InvalidArgument, also if the PSF would take more than 4 GiB, or Cancelled.
+/// @code{.cpp}
+/// PsfOptions options;
+/// options.size = psf_size_for(options, 0.9);
+/// assert(options.size.z % 2 == 1);
+/// @endcode
 CONVOLUME_API Shape3 psf_size_for(const PsfOptions& options, double share,
                                   const ExecutionContext& context = {});
 
-/// The size for restoring an image of z, y, x pixels with voxels options.voxel. A plane of the
-/// image holds light of others as far away as the PSF's planes hold light: the result has the
-/// planes with more than 5 % of the light of the middle one, at most 2 Z − 1, which is what
-/// widefield PSFs get. y and x hold `share` of the light of each such plane, and are at most 2 Y −
-/// 1 and 2 X − 1, as farther samples meet no pixel. Throws Cancelled, and InvalidArgument, also for
-/// what would take more than 4 GiB.
+/// Returns the size of a PSF for the deconvolution of an image of shape `image` (Z, Y, X), in
+/// voxels options.voxel. Along z it has the planes with more than 5 % of the light of the middle
+/// plane, at most 2Z − 1. Widefield PSFs reach that limit. In y and x it holds `share` of the light
+/// of each of these planes. It is at most 2Y − 1 and 2X − 1, since farther samples meet no pixel.
+/// Throws InvalidArgument, also if the PSF would take more than 4 GiB, or Cancelled.
 CONVOLUME_API Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image,
                                         double share, const ExecutionContext& context = {});
 
+/// A kernel on another grid.
 struct ResampledKernel {
-    Volume values;  ///< float64 where the kernel was, else float32
-    Index3 center;  ///< the voxel whose middle is where the middle of the kernel's center was
+    Volume values;  ///< float64 if the kernel was float64, else float32
+    Index3 center;  ///< index of the center, whose position in space is unchanged
 };
 
-/// Extents of what resample_kernel() makes. Throws InvalidArgument.
+/// Returns the extents of the result of resample_kernel(). Throws InvalidArgument.
 CONVOLUME_API Shape3 resampled_shape(const Shape3& kernel, const Index3& center,
                                      const VoxelSize& from, const VoxelSize& to);
 
-/// Bytes that resample_kernel() takes at the most, its result included. Throws InvalidArgument.
+/// Returns the most bytes that resample_kernel() takes, its result included. Throws
+/// InvalidArgument.
 CONVOLUME_API index_t resampling_bytes(const Shape3& kernel, PixelType type, const Index3& center,
                                        const VoxelSize& from, const VoxelSize& to);
 
-/// What `kernel`, whose voxels are `from`, would be on voxels `to`, for real kernels. A sample is
-/// what falls into its voxel: the result covers the kernel whole, and its sum is the same. Between
-/// the edges of voxels the running sum is interpolated by a cubic spline (de Boor, A Practical
-/// Guide to Splines, ch. IV), axis by axis; where the kernel has no negative sample, neither has
-/// the result. `center` is an index of the kernel. Throws InvalidArgument or OutOfMemory.
+/// Resamples a real kernel (z, y, x) from voxels `from` to voxels `to`. `center` is the index of
+/// the kernel's center. A sample is the integral over its voxel, so that the result covers the
+/// whole kernel and has the same sum. Axis by axis, a cubic spline interpolates the running sum
+/// between the edges of voxels: de Boor, A Practical Guide to Splines, ch. IV. If the kernel has no
+/// negative sample, the result has none. Throws InvalidArgument or OutOfMemory.
+/// @code{.cpp}
+/// PsfOptions options;
+/// options.size = {9, 9, 9};
+/// const Psf psf = make_psf(options);
+/// const VoxelSize coarse{0.4, 0.13, 0.13};
+/// const ResampledKernel half =
+///     resample_kernel(psf.values.view(), {4, 4, 4}, options.voxel, coarse);
+/// assert(half.values.shape() == resampled_shape({9, 9, 9}, {4, 4, 4}, options.voxel, coarse));
+/// @endcode
 CONVOLUME_API ResampledKernel resample_kernel(const ConstImageView& kernel, const Index3& center,
                                               const VoxelSize& from, const VoxelSize& to);
 

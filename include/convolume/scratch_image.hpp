@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An image between two steps: written once, then read.
+// An image between two steps of a program: one writes it, the next one reads it.
 
 #include <memory>
 #include <string>
@@ -12,16 +12,26 @@ namespace convolume {
 
 class ScratchFile;
 
-/// Holds an image until the object goes, in memory or in a file that nobody else sees. The system
-/// frees the file's space however the process ends. The whole size is taken at the beginning, so
-/// that neither memory nor disk runs out later. Boxes may be read and written by several threads at
-/// once.
+/// Holds an image until the object is destroyed, in memory or in a file without a name. The system
+/// frees the file's space however the process ends. The constructor takes the whole size, so that
+/// neither memory nor disk runs out later. Several threads may read and write boxes at once.
+/// @code{.cpp}
+/// ScratchImage between({{32, 64, 64}, PixelType::float32}, ScratchImage::Place::file);
+/// Volume image({32, 64, 64}, PixelType::float32), kernel({3, 3, 3}, PixelType::float32);
+/// kernel.elements<float>()[13] = 1;
+/// const Convolver blur(image.shape(), kernel.view());
+/// ViewSource source(image.view());
+/// ViewSink sink(image.view());
+/// blur.execute(source, between);
+/// blur.execute(between, sink);
+/// @endcode
 class CONVOLUME_API ScratchImage : public ImageSource, public ImageSink {
   public:
+    /// Storage that holds the samples.
     enum class Place { memory, file };
 
-    /// The file lies in `directory`; empty: the system's directory for temporary files. Throws
-    /// OutOfMemory, IoError (no space) or CannotCreate.
+    /// Takes the memory, or the space of a file in `directory`. If that is empty, the file is in
+    /// the system's temporary folder. Throws OutOfMemory, IoError (no space) or CannotCreate.
     ScratchImage(const StackFormat& format, Place place, const std::string& directory = {});
     ~ScratchImage() override;
 
@@ -31,7 +41,7 @@ class CONVOLUME_API ScratchImage : public ImageSource, public ImageSink {
 
   private:
     index_t volume_bytes() const;
-    /// Where the volume's first sample is, in memory or in the file.
+    /// Returns the offset in bytes of a volume's first sample, in memory or in the file.
     index_t offset(index_t t, index_t c) const;
     ImageView in_memory(index_t t, index_t c, const Box3& box) const;
 

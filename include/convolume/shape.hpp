@@ -10,25 +10,31 @@
 
 namespace convolume {
 
-/// Every size, offset and count: 64 bits, signed.
+/// The integer type of every size, offset and count: 64 bits, signed.
 using index_t = std::int64_t;
 
-/// a * b; throws InvalidArgument when the product does not fit 64 bits or a factor is negative.
+/// Returns a * b. Throws InvalidArgument if the product does not fit 64 bits or a factor is
+/// negative.
 CONVOLUME_API index_t checked_multiply(index_t a, index_t b);
-/// a + b; throws InvalidArgument when the sum does not fit 64 bits.
+/// Returns a + b. Throws InvalidArgument if the sum does not fit 64 bits.
 CONVOLUME_API index_t checked_add(index_t a, index_t b);
 
-/// Stands for the samples of a signal that comes through a pipe, whose length is known only when it
-/// ends. More than any signal has, and small enough to be computed with.
+/// Number of samples of a signal from a pipe, whose length is known only when the pipe ends. It is
+/// larger than any real length, and small enough that sums with it do not overflow.
 inline constexpr index_t unknown_samples = index_t{1} << 52;
 
-/// One value per axis: a position, an offset, a stride.
+/// One integer for each axis: a position, an offset, or strides.
+/// @code{.cpp}
+/// Index3 position{2, 10, 20};  // z, y, x
+/// position[1] += 5;            // axis 1 is y
+/// assert(position == (Index3{2, 15, 20}));
+/// @endcode
 struct Index3 {
     index_t z = 0;
     index_t y = 0;
     index_t x = 0;
 
-    /// axis 0, 1, 2 = z, y, x.
+    /// Returns the value of axis 0, 1 or 2, which are z, y and x.
     constexpr index_t& operator[](int axis) { return axis == 0 ? z : axis == 1 ? y : x; }
     constexpr index_t operator[](int axis) const { return axis == 0 ? z : axis == 1 ? y : x; }
     friend constexpr bool operator==(const Index3&, const Index3&) = default;
@@ -37,16 +43,27 @@ struct Index3 {
 /// The extents of a 3D array; a 2D image has z = 1.
 using Shape3 = Index3;
 
-/// Number of elements; throws InvalidArgument for negative extents or a product beyond 64 bits.
+/// Returns the number of elements. Throws InvalidArgument for negative extents or a product beyond
+/// 64 bits.
 CONVOLUME_API index_t element_count(const Shape3& shape);
 
-/// Strides (in elements) of a contiguous array in C order.
+/// Returns the strides, in elements, of a contiguous array in C order.
+/// @code{.cpp}
+/// const Shape3 shape{64, 256, 512};  // z, y, x
+/// assert(element_count(shape) == 64 * 256 * 512);
+/// assert(contiguous_strides(shape) == (Index3{256 * 512, 512, 1}));
+/// @endcode
 CONVOLUME_API Index3 contiguous_strides(const Shape3& shape);
 
-/// "240×480×480", or with `separator`.
+/// Returns a text such as "240×480×480", with `separator` between the extents.
 CONVOLUME_API std::string to_string(const Shape3& shape, const char* separator = "×");
 
-/// Half-open box [begin, end) on every axis.
+/// A box of positions: half-open, [begin, end), on every axis.
+/// @code{.cpp}
+/// const Box3 whole{{0, 0, 0}, {64, 256, 256}}, tile{{32, 128, 0}, {96, 384, 256}};
+/// const Box3 common = intersection(whole, tile);
+/// assert(!common.empty() && common.shape() == (Shape3{32, 128, 256}));
+/// @endcode
 struct Box3 {
     Index3 begin;
     Index3 end;
@@ -56,29 +73,34 @@ struct Box3 {
     friend constexpr bool operator==(const Box3&, const Box3&) = default;
 };
 
-/// The box common to both; empty() when they do not meet.
+/// Returns the box common to `a` and `b`. It is empty() if they do not meet.
 CONVOLUME_API Box3 intersection(const Box3& a, const Box3& b);
 
+/// Returns "z", "y" or "x" for axis 0, 1 or 2.
 constexpr const char* axis_name(int axis) {
     return axis == 0 ? "z" : axis == 1 ? "y" : "x";
 }
 
-/// ceil(a / b) for a >= 0, b > 0.
+/// Returns a / b, rounded up, for a >= 0 and b > 0.
 constexpr index_t ceil_div(index_t a, index_t b) {
     return a / b + (a % b != 0);
 }
-/// The smallest multiple of `step` that is at least `a`, for a >= 0, step > 0.
+/// Returns the smallest multiple of `step` that is at least `a`, for a >= 0 and step > 0.
 constexpr index_t round_up(index_t a, index_t step) {
     return ceil_div(a, step) * step;
 }
 
-/// Edge lengths of a voxel.
+/// Edge lengths of a voxel in µm.
+/// @code{.cpp}
+/// const VoxelSize voxel{0.2, 0.065, 0.065};  // z, y, x
+/// assert(voxel[0] == voxel.z_um);
+/// @endcode
 struct VoxelSize {
     double z_um = 0.2;
     double y_um = 0.065;
     double x_um = 0.065;
 
-    /// axis 0, 1, 2 = z, y, x.
+    /// Returns the length along axis 0, 1 or 2, which are z, y and x.
     constexpr double operator[](int axis) const {
         return axis == 0 ? z_um : axis == 1 ? y_um : x_um;
     }

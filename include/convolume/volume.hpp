@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Owning memory: aligned buffers whose bytes are counted, and volumes made of them.
+// Memory that an object owns: aligned buffers whose bytes are counted, and volumes made of them.
 
 #include <cstddef>
 
@@ -9,29 +9,43 @@
 
 namespace convolume {
 
-/// Bytes held by all Buffers of the process: how the tests hold plans to their memory limits.
+/// Bytes held by all Buffers of the process. With these figures a test can compare a plan's
+/// predicted memory with its actual use.
 struct MemoryUse {
-    index_t current_bytes;
-    index_t peak_bytes;  ///< highest `current_bytes` since the last reset_memory_peak()
+    index_t current_bytes;  ///< bytes held now
+    index_t peak_bytes;     ///< highest `current_bytes` since the last reset_memory_peak()
 };
+/// Returns the bytes held by all Buffers of the process.
+/// @code{.cpp}
+/// reset_memory_peak();
+/// const index_t before = memory_use().current_bytes;
+/// { const Buffer buffer(1 << 20); }
+/// assert(memory_use().peak_bytes >= before + (1 << 20));
+/// @endcode
 CONVOLUME_API MemoryUse memory_use();
+/// Sets the peak to the bytes held now.
 CONVOLUME_API void reset_memory_peak();
 
-/// What host memory is for. Page-locked memory is read and written by devices without staging;
-/// where no back end can lock pages, or the system refuses, it is ordinary memory.
+/// Kind of host memory. GPUs read and write page-locked memory directly, without a copy to a
+/// staging buffer. If no GPU is usable, or the system refuses to lock pages, page_locked means
+/// ordinary memory.
 enum class HostMemory { ordinary, page_locked };
 
-/// Uninitialized memory aligned to 64 bytes at least; large buffers ask for huge pages, since the
-/// first touch of small ones costs more than a transform. Move-only.
+/// Uninitialized memory, aligned to at least 64 bytes. Large buffers ask for huge pages, since the
+/// first touch of many small pages takes longer than a transform. Move-only.
+/// @code{.cpp}
+/// Buffer buffer(1000 * sizeof(float), "the table of gains");
+/// std::fill_n(buffer.as<float>(), 1000, 1.0F);
+/// @endcode
 class CONVOLUME_API Buffer {
   public:
-    static constexpr std::size_t alignment = 64;
+    static constexpr std::size_t alignment = 64;  ///< least alignment in bytes
 
-    /// What a buffer of `bytes` really takes, and counts.
+    /// Returns the bytes that a buffer of `bytes` takes from the system, which memory_use() counts.
     static index_t rounded_bytes(index_t bytes);
 
     Buffer() = default;
-    /// Throws OutOfMemory, naming `purpose`, when the system refuses.
+    /// Allocates `bytes`. Throws OutOfMemory, which names `purpose`, if the system refuses.
     explicit Buffer(index_t bytes, const char* purpose = "a buffer");
     ~Buffer();
     Buffer(Buffer&& other) noexcept;
@@ -39,14 +53,16 @@ class CONVOLUME_API Buffer {
 
     void* data() const { return data_; }
     index_t bytes() const { return bytes_; }
+    /// Returns the address of the first byte as that of a T.
     template <class T>
     T* as() const {
         return static_cast<T*>(data_);
     }
 
-    /// Writes zeros from `threads` threads, so that pages land near who uses them.
+    /// Writes zeros from `threads` threads, so that pages are placed on the NUMA node of the thread
+    /// that uses them.
     void touch(int threads);
-    /// Locks the pages, best after they are touched. Whether they are locked now.
+    /// Locks the pages in memory, which is fastest after touch(). Returns whether they are locked.
     bool lock_pages();
 
   private:
@@ -57,22 +73,31 @@ class CONVOLUME_API Buffer {
     void (*unlock_)(void*) = nullptr;
 };
 
-/// A contiguous 3D array in C order that owns its memory. Move-only.
+/// A contiguous 3D array in C order, with axes z, y, x, that owns its memory. Move-only.
+/// @code{.cpp}
+/// Volume image({32, 64, 64}, PixelType::float32);
+/// image.elements<float>()[(16 * 64 + 32) * 64 + 32] = 1;  // z = 16, y = 32, x = 32
+/// const Volume smoothed = convolve(image.view(), image.view());
+/// assert(smoothed.shape() == image.shape());
+/// @endcode
 class CONVOLUME_API Volume {
   public:
     Volume() = default;
-    /// Elements start as zero. Throws OutOfMemory or InvalidArgument.
+    /// Allocates elements that are zero. Throws OutOfMemory, or InvalidArgument for a negative
+    /// shape.
     Volume(const Shape3& shape, PixelType type, HostMemory memory = HostMemory::ordinary);
 
     const Shape3& shape() const { return shape_; }
     PixelType type() const { return type_; }
     index_t bytes() const { return element_count(shape_) * static_cast<index_t>(size_of(type_)); }
+    /// Returns a view of all elements. It is valid while the volume exists.
     ImageView view() { return {buffer_.data(), type_, shape_, contiguous_strides(shape_)}; }
     ConstImageView view() const {
         return {buffer_.data(), type_, shape_, contiguous_strides(shape_)};
     }
 
-    /// The elements as T; throws InvalidArgument when T is not the volume's type.
+    /// Returns the address of the first element. Throws InvalidArgument if T is not the volume's
+    /// type.
     template <class T>
     T* elements() {
         check_type(pixel_type_of_v<T>);

@@ -1,17 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Post-processing of the caller's own inside the kernels that filter, compiled by nvcc:
-//
-//     struct Slope {
-//         template <class Sample>
-//         __host__ __device__ Sample operator()(const Sample* y) const {
-//             return 0.5f * (y[1] - y[-1]);
-//         }
-//     };
-//     options.function = convolume::device_sample_function<float>(Slope{}, 1, 1);
-//
-// The function object runs on CPU and GPU alike. Complex data come as gpu::Complex<Real>, which is
-// laid out like std::complex<Real>.
+// A caller's function inside the CUDA kernels that filter signals, compiled by nvcc. The function
+// object runs on CPU and GPU. Its complex samples are of type gpu::Complex<Real>, which has the
+// memory layout of std::complex<Real>.
 
 #include <cuda_runtime.h>
 
@@ -27,6 +18,7 @@ namespace convolume {
 
 namespace gpu {
 
+/// The caller's function object, as the CUDA kernels of segments take it (compare NoFunction).
 template <class Function>
 struct CallersFunction {
     static constexpr bool present = true;
@@ -38,6 +30,7 @@ struct CallersFunction {
     }
 };
 
+/// CUDA kernel that applies a function to `count` samples: to[i] = function(from + i).
 template <class Sample, class Result, class Function>
 __global__ void apply_function(const Sample* from, Result* to, index_t count, Function function) {
     for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
@@ -47,9 +40,10 @@ __global__ void apply_function(const Sample* from, Result* to, index_t count, Fu
 
 }  // namespace gpu
 
-/// Sample: float, double, gpu::Complex<float> or gpu::Complex<double>. Kernels for segments of each
-/// of `Lengths` are compiled with the function inside; fewer compile faster, longer ones serve
-/// longer filters.
+/// The SampleFunction that device_sample_function() makes: it computes a function object on CPU and
+/// GPU. Sample is float, double, gpu::Complex<float> or gpu::Complex<double>. CUDA kernels with the
+/// function are compiled for segments of each of `Lengths`. Fewer lengths compile faster, and
+/// larger ones serve longer filters.
 template <class Sample, class Function, int... Lengths>
 class DeviceSampleFunction : public SampleFunction {
   public:
@@ -71,14 +65,14 @@ class DeviceSampleFunction : public SampleFunction {
             gpu::compile_segment_kernels<Real, complex_data, gpu::CallersFunction<Function>,
                                          Lengths...>();
         kernels_.function = &function_;
-        kernels_.apply = [](const gpu::FunctionKernels& self, const void* from, void* to,
+        kernels_.apply = [](const gpu::FunctionCudaKernels& self, const void* from, void* to,
                             index_t count, cudaStream_t stream) {
-            using Own = gpu::CallersFunction<Function>;
+            using WrappedFunction = gpu::CallersFunction<Function>;
             const auto blocks =
                 static_cast<unsigned>(count < (1 << 24) ? ceil_div(count, 256) : index_t{1} << 16);
-            gpu::apply_function<Sample, Result, Own><<<blocks, 256, 0, stream>>>(
+            gpu::apply_function<Sample, Result, WrappedFunction><<<blocks, 256, 0, stream>>>(
                 static_cast<const Sample*>(from), static_cast<Result*>(to), count,
-                *static_cast<const Own*>(self.function));
+                *static_cast<const WrappedFunction*>(self.function));
             return cudaGetLastError();
         };
     }
@@ -97,11 +91,21 @@ class DeviceSampleFunction : public SampleFunction {
     }
 
     gpu::CallersFunction<Function> function_;
-    gpu::FunctionKernels kernels_;
+    gpu::FunctionCudaKernels kernels_;
 };
 
-/// `function(y)` returns what takes the place of the filtered sample *y, and may look at
-/// y[-before] … y[after].
+/// Makes a SampleFunction that also runs on GPUs. `function(y)` returns the result for the filtered
+/// sample *y, of type Sample or its real type, and may read y[-before] … y[after]. Throws
+/// InvalidArgument for negative `before` or `after`.
+/// @code{.cpp}
+/// struct Slope {
+///     __host__ __device__ float operator()(const float* y) const { return (y[1] - y[-1]) / 2; }
+/// };
+/// FilterOptions options;
+/// options.function = device_sample_function<float>(Slope{}, 1, 1);  // reads 1 before and 1 after
+/// const std::vector<float> mean(64, 1 / 64.0F);
+/// const DeviceFilterBank bank({1, 1 << 20}, {view_of(mean.data(), {1, 1, 64})}, options);
+/// @endcode
 template <class Sample, class Function>
 std::shared_ptr<const SampleFunction> device_sample_function(Function function, index_t before = 0,
                                                              index_t after = 0) {

@@ -179,7 +179,7 @@ class SegmentsCheck {
         }
         c.window = {WindowPost::Kind::decimate, 2 * N};
         run(c);
-        if constexpr (Shape::whole || !complex_data) {
+        if constexpr (Shape::exchanges_whole || !complex_data) {
             c.power = false;
             c.window = {};
             c.slope = true;

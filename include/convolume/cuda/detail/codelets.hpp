@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Discrete Fourier transforms of a few samples in registers, composed at compile time, and the
-// roots of unity that they are made of.
+// Discrete Fourier transforms (DFTs) of a few samples in registers, composed at compile time, and
+// the roots of unity that they multiply by.
 
 #include <utility>
 
@@ -11,8 +11,10 @@ namespace convolume::gpu {
 
 namespace roots_detail {
 
-/// Σ (-1)^j x^2j / (first … (first + 2j - 1)), j >= 1, for |x| <= π/4, small terms first: a Taylor
-/// series, less its first term and divided by that.
+/// Returns the Taylor series of sin x or 1 - cos x without its first term, divided by that term,
+/// for |x| <= π/4. Small terms are added first.
+///
+///     Σ_{j >= 1} (-1)^j x^2j / (first · (first + 1) · … · (first + 2j - 1))
 CONVOLUME_CONSTEXPR double tail(double x, int first) {
     double sum = 0;
     for (int n = first + 18; n >= first; n -= 2) {
@@ -21,14 +23,15 @@ CONVOLUME_CONSTEXPR double tail(double x, int first) {
     return sum;
 }
 
-/// cos and sin of π/4 · a/n, 0 <= a <= n < 2^26. The angle is x + rest, x exact.
+/// Returns cos and sin of the angle π/4 · a/n, 0 <= a <= n < 2^26. The angle is the sum of x, which
+/// has no rounding error, and a small `rest`.
 CONVOLUME_CONSTEXPR Complex<double> octant_point(long a, long n) {
-    constexpr double high = 52707178.0 / 67108864, low = 7.946627386764098e-09;  // of π/4
+    constexpr double high = 52707178.0 / 67108864, low = 7.946627386764098e-09;  // π/4
     const double step = static_cast<double>((a << 26) / n) / 67108864;
     const double step_rest = static_cast<double>((a << 26) % n) / static_cast<double>(n) / 67108864;
     const double x = high * step, rest = high * step_rest + low * (step + step_rest);
-    // cos x = 1 - h (1 + t) = top + what top lost, sin x = x (1 + s), and the Taylor series of
-    // rest.
+    // cos x = 1 - h (1 + t) and sin x = x (1 + s). `top` is 1 - h, whose rounding error is added
+    // back below. Terms with `rest` are its Taylor series.
     const double s = tail(x, 2), t = tail(x, 3), h = x * x / 2, top = 1 - h;
     const double cos_x = top - h * t, sin_x = x + x * s;
     return {top + (((1 - top) - h) - h * t - rest * (sin_x + rest / 2 * cos_x)),
@@ -37,7 +40,7 @@ CONVOLUME_CONSTEXPR Complex<double> octant_point(long a, long n) {
 
 }  // namespace roots_detail
 
-/// e^{-2πi k/n}: exact on the axes, within an ulp elsewhere, for n < 2^26.
+/// Returns e^{-2πi k/n} for n < 2^26: exact on the axes, within an ulp elsewhere.
 CONVOLUME_CONSTEXPR Complex<double> root(long k, long n) {
     k = ((k % n) + n) % n;
     const long octant = (8 * k) / n;          // angle = (octant + rest) · π/4, 0 <= rest < 1
@@ -72,17 +75,18 @@ struct Constant {
     CONVOLUME_DEVICE constexpr operator int() const { return Value; }
 };
 
+/// Calls f(Constant<I>{}) for every I of a sequence.
 template <class F, int... I>
 CONVOLUME_DEVICE void unroll_over(const F& f, std::integer_sequence<int, I...>) {
     (f(Constant<I>{}), ...);
 }
-/// f(Constant<0>{}), …, f(Constant<Count - 1>{})
+/// Calls f(Constant<0>{}), …, f(Constant<Count - 1>{}).
 template <int Count, class F>
 CONVOLUME_DEVICE void unroll(const F& f) {
     unroll_over(f, std::make_integer_sequence<int, Count>{});
 }
 
-/// v · e^{-2πi K/N}
+/// Returns v · e^{-2πi K/N}.
 template <int K, int N, class Real>
 CONVOLUME_DEVICE Complex<Real> rotate(Complex<Real> v) {
     constexpr int eighths = (8 * K) % N == 0 ? (8 * K) / N % 8 : -1;
@@ -98,7 +102,7 @@ CONVOLUME_DEVICE Complex<Real> rotate(Complex<Real> v) {
         constexpr Real h = static_cast<Real>(0.70710678118654752440);
         constexpr Real re = eighths == 1 || eighths == 7 ? h : -h;
         constexpr Real im = eighths == 1 || eighths == 3 ? -h : h;
-        // (re, im) is (±h, ±h): two additions and two products.
+        // (re, im) is (±h, ±h), so that two additions and two products are enough.
         constexpr bool same = (re > 0) == (im > 0);
         if constexpr (same) return {re * (v.re - v.im), re * (v.re + v.im)};
         return {re * (v.re + v.im), re * (v.im - v.re)};
@@ -114,12 +118,14 @@ namespace codelet_detail {
 CONVOLUME_CONSTEXPR int gcd(int a, int b) {
     return b == 0 ? a : gcd(b, a % b);
 }
+/// Returns the least prime factor of n.
 CONVOLUME_CONSTEXPR int least_factor(int n) {
     for (int p = 2; p * p <= n; ++p)
         if (n % p == 0) return p;
     return n;
 }
-/// The factor A of n = A·B to split by: coprime to B where n is no power of a prime.
+/// Returns the factor A by which a DFT of n = A·B samples is split. A is coprime to B unless n is a
+/// power of a prime.
 CONVOLUME_CONSTEXPR int split_factor(int n) {
     const int p = least_factor(n);
     int power = p;
@@ -128,13 +134,14 @@ CONVOLUME_CONSTEXPR int split_factor(int n) {
     if (n == 16 || n == 32) return 4;
     return p;
 }
-/// a^{-1} mod m
+/// Returns a^{-1} mod m.
 CONVOLUME_CONSTEXPR int inverse_mod(int a, int m) {
     for (int x = 1; x < m; ++x)
         if (a * x % m == 1) return x;
     return 0;
 }
 
+/// Transforms P samples in place, for an odd prime P, by sums and differences of v[j] and v[P - j].
 template <int P, class Real>
 CONVOLUME_DEVICE void prime_dft(Complex<Real>* v) {
     constexpr int half = (P - 1) / 2;
@@ -161,7 +168,7 @@ CONVOLUME_DEVICE void prime_dft(Complex<Real>* v) {
 
 }  // namespace codelet_detail
 
-/// v[k] becomes Σ_n v[n] e^{-2πi nk/N}.
+/// Transforms N samples in place: v[k] becomes Σ_n v[n] e^{-2πi nk/N}.
 template <int N, class Real>
 CONVOLUME_DEVICE void dft(Complex<Real>* v) {
     using namespace codelet_detail;
@@ -180,7 +187,8 @@ CONVOLUME_DEVICE void dft(Complex<Real>* v) {
     } else if constexpr (least_factor(N) == N) {
         prime_dft<N>(v);
     } else {
-        // A × B, with twiddle factors only where A and B share a factor.
+        // B transforms of A samples, then A of B, with twiddle factors only if A and B share a
+        // factor.
         constexpr int A = split_factor(N), B = N / A;
         constexpr bool coprime = gcd(A, B) == 1;
         Samples<Real, A> columns[static_cast<unsigned>(B)];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Complex numbers that kernels and the host share, laid out like std::complex, and the words that
-// make a function compile for both.
+// Complex numbers for CUDA kernels and host code, laid out like std::complex, and macros that make
+// a function compile for both.
 
 #ifdef __CUDACC__
 #define CONVOLUME_DEVICE __host__ __device__ __forceinline__
@@ -21,6 +21,7 @@
 
 namespace convolume::gpu {
 
+/// A complex number re + i im.
 template <class Real>
 struct alignas(2 * sizeof(Real)) Complex {
     Real re, im;
@@ -42,11 +43,12 @@ template <class Real>
 CONVOLUME_DEVICE constexpr Complex<Real> operator*(Real a, Complex<Real> b) {
     return {a * b.re, a * b.im};
 }
+/// Returns a with its imaginary part negated.
 template <class Real>
 CONVOLUME_DEVICE constexpr Complex<Real> conjugate(Complex<Real> a) {
     return {a.re, -a.im};
 }
-/// a·i
+/// Returns a·i.
 template <class Real>
 CONVOLUME_DEVICE constexpr Complex<Real> times_i(Complex<Real> a) {
     return {-a.im, a.re};
@@ -65,7 +67,7 @@ CONVOLUME_DEVICE void multiply_add(Complex<Real>& sum, Complex<Real> a, Complex<
     sum.im += a.im * b.re;
 }
 
-/// N complex numbers, in registers where every index is known at compile time.
+/// N complex numbers. They are in registers if every index is known at compile time.
 template <class Real, int N>
 struct Samples {
     Complex<Real> values[static_cast<unsigned>(N)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The thread block that a device gives a kernel.
+// The thread block of a CUDA kernel, as device code sees it.
 
 #include <type_traits>
 
@@ -9,7 +9,8 @@
 
 namespace convolume::gpu {
 
-/// A thread block on a device.
+/// The thread block that runs the calling code on a device. The tests have a counterpart on the
+/// host.
 struct DeviceBlock {
     __device__ __forceinline__ int thread() const { return static_cast<int>(threadIdx.x); }
     __device__ __forceinline__ index_t block() const { return blockIdx.x; }
@@ -20,13 +21,13 @@ struct DeviceBlock {
     }
     __device__ __forceinline__ void sync() const { __syncthreads(); }
 
-    /// `value`, of which the compiler knows nothing any more.
+    /// Returns `value` so that the compiler can assume nothing about it.
     __device__ __forceinline__ int forget(int value) const {
         asm volatile("" : "+r"(value));
         return value;
     }
 
-    /// Reads what no thread writes during the kernel.
+    /// Reads data that no thread writes while the CUDA kernel runs.
     template <class T>
     __device__ __forceinline__ T load(const T* p) const {
         if constexpr (sizeof(T) == 16) {
@@ -39,15 +40,15 @@ struct DeviceBlock {
             return __ldg(p);
         }
     }
-    /// Copies 16 bytes to shared memory, for use after wait_copies(), by others after a barrier
-    /// too.
+    /// Starts to copy 16 bytes to shared memory. This thread may read them after wait_copies(), and
+    /// other threads after a further barrier.
     __device__ __forceinline__ void copy_async(void* to, const void* from) const {
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(
                          static_cast<unsigned>(__cvta_generic_to_shared(to))),
                      "l"(from)
                      : "memory");
     }
-    /// The same where there is something to read; zeros elsewhere, without a branch.
+    /// Starts to copy 16 bytes if `there`, and writes zeros otherwise, without a branch.
     __device__ __forceinline__ void copy_or_zeros_async(void* to, const void* from,
                                                         bool there) const {
         asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(
@@ -55,7 +56,7 @@ struct DeviceBlock {
                      "l"(from), "r"(there ? 16 : 0)
                      : "memory");
     }
-    /// Copies 4 or 8 bytes.
+    /// Starts to copy 4 or 8 bytes, as copy_async().
     template <int Bytes>
     __device__ __forceinline__ void copy_few_async(void* to, const void* from) const {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
@@ -63,6 +64,7 @@ struct DeviceBlock {
                      "l"(from), "n"(Bytes)
                      : "memory");
     }
+    /// Starts to copy 4 or 8 bytes if `there`, and writes zeros otherwise.
     template <int Bytes>
     __device__ __forceinline__ void copy_few_or_zeros_async(void* to, const void* from,
                                                             bool there) const {
@@ -74,7 +76,8 @@ struct DeviceBlock {
     __device__ __forceinline__ void wait_copies() const {
         asm volatile("cp.async.wait_all;" ::: "memory");
     }
-    /// Copies since the last call are a group; the wait is for all groups but the last one.
+    /// Makes the copies since the last call a group. wait_copies_but_last_group() waits for all
+    /// groups but the last one.
     __device__ __forceinline__ void end_copy_group() const {
         asm volatile("cp.async.commit_group;" ::: "memory");
     }
@@ -87,8 +90,8 @@ struct DeviceBlock {
     }
 };
 
-// Devices before compute capability 8 cannot copy to shared memory ahead: for them the kernels are
-// empty, and are not used.
+// Devices before compute capability 8 have no asynchronous copies to shared memory. For them these
+// CUDA kernels are compiled empty, and are never launched.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define CONVOLUME_PASS(call)
 #else

@@ -9,13 +9,15 @@
 
 namespace convolume::gpu {
 
+/// Two consecutive samples.
 template <class Real>
 struct SamplePair {
     Complex<Real> first, second;
 };
 
+/// The thread block of CUDA kernels over segments.
 struct SegmentBlock : DeviceBlock {
-    /// A barrier for `threads` threads that follow each other.
+    /// A barrier for `threads` consecutive threads.
     template <int threads>
     __device__ __forceinline__ void sync_some() const {
         if constexpr (threads <= 32) {
@@ -42,7 +44,7 @@ struct SegmentBlock : DeviceBlock {
     __device__ __forceinline__ SamplePair<double> load_pair(const Complex<double>* p) const {
         return {load(p), load(p + 1)};
     }
-    /// Writes data that are not read soon.
+    /// Writes data that are not read again soon, so that they need not stay in caches.
     template <class T>
     __device__ __forceinline__ void store(T* p, T value) const {
         if constexpr (std::is_same_v<T, Complex<float>>) {
@@ -55,6 +57,7 @@ struct SegmentBlock : DeviceBlock {
     }
 };
 
+/// CUDA kernel of filter_segments().
 template <class Real, int N, bool complex_data, class Function>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
                                   SegmentShape<Real, N, complex_data>::blocks_per_unit)
@@ -63,13 +66,14 @@ __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
         (filter_segments<Real, N, complex_data, Function>(SegmentBlock{}, job, function)));
 }
 
+/// CUDA kernel of transform_filters().
 template <class Real, int N, bool complex_data>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
     spectra_kernel(const __grid_constant__ SpectraJob<Real> job) {
     CONVOLUME_PASS((transform_filters<Real, N, complex_data>(SegmentBlock{}, job)));
 }
 
-static inline cudaError_t set_up_segments(const SegmentKernel& self) {
+static inline cudaError_t set_up_segments(const SegmentCudaKernels& self) {
     for (const void* kernel : {self.filter, self.spectra}) {
         const cudaError_t status =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -78,17 +82,19 @@ static inline cudaError_t set_up_segments(const SegmentKernel& self) {
     }
     return cudaSuccess;
 }
-static inline cudaError_t launch_segments(const SegmentKernel& self, const void* kernel,
+static inline cudaError_t launch_segments(const SegmentCudaKernels& self, const void* kernel,
                                           unsigned blocks, void** arguments, cudaStream_t stream) {
     return cudaLaunchKernel(kernel, dim3(blocks), dim3(static_cast<unsigned>(self.threads)),
                             arguments, static_cast<std::size_t>(self.shared_bytes), stream);
 }
 
 template <class Real, int N, bool complex_data, class Function>
-void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
+void add_segment_kernel(std::vector<SegmentCudaKernels>& kernels) {
     using Shape = SegmentShape<Real, N, complex_data>;
-    // A function looks at whole samples in shared memory.
-    constexpr bool fits = Shape::fits && !(Function::present && complex_data && !Shape::whole);
+    // A function reads complex samples from shared memory, which holds only real or imaginary
+    // parts if samples are not exchanged whole.
+    constexpr bool fits =
+        Shape::fits && !(Function::present && complex_data && !Shape::exchanges_whole);
     if constexpr (fits) {
         kernels.push_back(
             {N, Shape::threads, Shape::segments, Shape::blocks_per_unit, Shape::shared_bytes,
@@ -99,14 +105,14 @@ void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
 }
 
 template <class Real, bool complex_data, class Function, int... N>
-std::vector<SegmentKernel> compile_segment_kernels() {
-    std::vector<SegmentKernel> kernels;
+std::vector<SegmentCudaKernels> compile_segment_kernels() {
+    std::vector<SegmentCudaKernels> kernels;
     (add_segment_kernel<Real, N, complex_data, Function>(kernels), ...);
     return kernels;
 }
 
 template <class Real, bool complex_data>
-const std::vector<SegmentKernel>& plain_segment_kernels() {
+const std::vector<SegmentCudaKernels>& plain_segment_kernels() {
     static const auto kernels = compile_segment_kernels<Real, complex_data, NoFunction, 256, 512,
                                                         1024, 2048, 4096, 8192, 16384>();
     return kernels;

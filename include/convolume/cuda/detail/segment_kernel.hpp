@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernel of overlap-save in shared memory: a segment is read and transformed once; for every
-// filter it is multiplied by the filter's spectrum, transformed back, stripped of aliased samples,
-// post-processed and stored (Adámek et al., ACM TACO 17(3):18, 2020). A complex transform carries
-// two real segments: the filters are real, so that real and imaginary parts stay apart.
+// The body of the CUDA kernel for overlap-save in shared memory. A segment is read and transformed
+// once. For every filter it is multiplied by the filter's spectrum and transformed back; aliased
+// samples are dropped, and the others are post-processed and stored. Adámek et al., ACM TACO
+// 17(3):18, 2020. A complex transform holds two real segments: since filters are real, the results
+// are its real and imaginary parts.
 
 #include "convolume/cuda/detail/segment_post.hpp"
 
 namespace convolume::gpu {
 
-/// Calls f(i, sample) for the samples of a thread; zero outside the signal. Sample is Real or
-/// Complex<Real>.
+/// Calls f(i, sample) for the samples that a thread holds, which are zero outside the signal.
+/// Sample is Real or Complex<Real>.
 template <class Sample, class Real, class Transform, class Context, class F>
 CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real>& job,
                                    const SegmentPlace& place, int thread, const F& f) {
@@ -28,16 +29,16 @@ CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real
     });
 }
 
-/// The spectrum of a segment, or of two real ones: in registers, or in places of shared memory that
-/// are each thread's alone.
+/// The spectrum of a segment, or of two real segments. It is in registers, or in shared memory at
+/// addresses that only one thread uses.
 template <class Real, class Shape>
-class HeldSpectrum {
+class SegmentSpectrum {
   public:
     using Transform = SegmentTransform<Real, Shape>;
-    using Held = typename Transform::Held;
+    using ThreadSamples = typename Transform::ThreadSamples;
     static constexpr int elements = Transform::elements, threads = Transform::threads;
 
-    CONVOLUME_DEVICE HeldSpectrum(char* memory, int thread, const Held& v)
+    CONVOLUME_DEVICE SegmentSpectrum(char* memory, int thread, const ThreadSamples& v)
         : kept_(reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes -
                                                  Shape::spectrum_bytes) +
                 thread) {
@@ -50,10 +51,11 @@ class HeldSpectrum {
         });
     }
 
-    /// Makes `v` the product with a filter's spectrum, conjugated for the way back.
+    /// Sets `v` to the conjugated product with a filter's spectrum. The transform of conjugates
+    /// gives the conjugates of the inverse transform.
     template <class Context>
     CONVOLUME_DEVICE void multiply(const Context& context, const Complex<Real>* spectrum,
-                                   int thread, Held& v) const {
+                                   int thread, ThreadSamples& v) const {
         unroll<elements / 2>([&](auto pair) {
             constexpr int i = 2 * decltype(pair)::value;
             const auto h = context.load_pair(spectrum + i * threads + 2 * thread);
@@ -83,7 +85,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     using Shape = SegmentShape<Real, N, complex_data>;
     using Transform = SegmentTransform<Real, Shape>;
     using Memory = SegmentMemory<Real, Shape, Context>;
-    using Held = typename Transform::Held;
+    using ThreadSamples = typename Transform::ThreadSamples;
     constexpr int threads = Transform::threads;
 
     const int lane = context.thread() / threads;
@@ -91,7 +93,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     char* const memory = context.shared() + lane * Shape::segment_bytes;
     const Memory exchange{context, memory};
 
-    // Thread blocks that follow each other share filters, and so the caches.
+    // Consecutive thread blocks use the same filters, whose spectra are then in the caches.
     constexpr int together = complex_data ? 1 : 2, per_block = Shape::segments * together;
     const index_t blocks_per_filters = (job.segments + per_block - 1) / per_block;
     const index_t filters_block = context.block() / blocks_per_filters;
@@ -102,9 +104,9 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
                                : job.filters;
     const index_t segment = (segments_block * Shape::segments + lane) * together;
 
-    Held v;
+    ThreadSamples v;
     SegmentTarget targets[static_cast<unsigned>(together)];
-    unroll<together>([&](auto part) { targets[part] = segment_target(job, segment + part); });
+    unroll<together>([&](auto which) { targets[which] = segment_target(job, segment + which); });
     if constexpr (complex_data) {
         read_segment<Complex<Real>, Real, Transform>(context, job, segment_place(job, segment),
                                                      thread,
@@ -118,7 +120,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     typename Transform::Twiddles twiddles(context, thread, job.twiddles);
     Transform::forward(exchange, thread, v, twiddles);
 
-    const HeldSpectrum<Real, Shape> held(memory, thread, v);
+    const SegmentSpectrum<Real, Shape> held(memory, thread, v);
     int exchange_number = 0;
     for (int filter = first_filter; filter < end_filter; ++filter) {
         const Complex<Real>* const spectrum = job.spectra + static_cast<index_t>(filter) * N;
@@ -128,11 +130,11 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
         char* const exchange_memory = memory + exchange_number * Shape::exchange_bytes;
         Transform::back(Memory{context, exchange_memory}, thread, v, twiddles);
         const SegmentStore<Real, Shape, Context> storing(context, exchange_memory, job, thread);
-        const auto store = [&](int part, const auto& value) {
-            storing.store(targets[part], filter, function, value);
+        const auto store = [&](int which, const auto& value) {
+            storing.store(targets[which], filter, function, value);
         };
 
-        // A function comes instead of the power.
+        // A function replaces the power.
         const bool power = !Function::present && job.power;
         if constexpr (complex_data) {
             if constexpr (!Function::present) {
@@ -149,8 +151,8 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     }
 }
 
-/// The body of the kernel that makes spectra: scaled by 1/N, in the order that filter_segments
-/// reads them.
+/// The body of the CUDA kernel that computes the spectra of filters. They are scaled by 1/N, and in
+/// the order in which filter_segments() reads them.
 template <class Real, int N, bool complex_data, class Context>
 CONVOLUME_DEVICE void transform_filters(const Context& context, const SpectraJob<Real>& job) {
     using Shape = SegmentShape<Real, N, complex_data>;
@@ -164,7 +166,7 @@ CONVOLUME_DEVICE void transform_filters(const Context& context, const SpectraJob
     const index_t filter = context.block() * Shape::segments + lane;
     const bool inside = filter < job.filters;
     const auto* const taps = static_cast<const Sample*>(job.taps) + filter * job.taps_each;
-    typename Transform::Held v;
+    typename Transform::ThreadSamples v;
     unroll<Transform::elements>([&](auto i) {
         const int position = thread + i * threads;
         Sample tap{};

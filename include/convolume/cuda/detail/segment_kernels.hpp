@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The compiled kernels over segments, without their types.
+// The compiled CUDA kernels over segments, as untyped pointers.
 
 #include <cuda_runtime_api.h>
 
@@ -10,34 +10,37 @@
 
 namespace convolume::gpu {
 
-/// The kernels of one segment length. `filter` takes a SegmentJob<Real> and the function object,
-/// `spectra` a SpectraJob<Real>; the thread blocks of both are alike. They are set up and launched
-/// where they were compiled: a caller's program may have another copy of the CUDA runtime.
-struct SegmentKernel {
-    int n = 0;
-    int threads = 0;   ///< of a thread block
-    int segments = 0;  ///< side by side in a thread block, or pairs of real ones
-    int blocks_per_unit = 0;
-    index_t shared_bytes = 0;
+/// The CUDA kernels of one segment length. `filter` takes a SegmentJob<Real> and the function
+/// object, `spectra` takes a SpectraJob<Real>; both have equal thread blocks. `set_up` and `launch`
+/// are compiled together with the CUDA kernels, since a caller's program may have another copy of
+/// the CUDA runtime.
+struct SegmentCudaKernels {
+    int n = 0;                 ///< samples of a segment
+    int threads = 0;           ///< threads of a thread block
+    int segments = 0;          ///< segments, or pairs of real ones, in a thread block
+    int blocks_per_unit = 0;   ///< thread blocks that a multiprocessor holds
+    index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* filter = nullptr;
     const void* spectra = nullptr;
-    cudaError_t (*set_up)(const SegmentKernel& self) = nullptr;  ///< on the current device
-    cudaError_t (*launch)(const SegmentKernel& self, const void* kernel, unsigned blocks,
+    /// Prepares the CUDA kernels on the current device.
+    cudaError_t (*set_up)(const SegmentCudaKernels& self) = nullptr;
+    cudaError_t (*launch)(const SegmentCudaKernels& self, const void* kernel, unsigned blocks,
                           void** arguments, cudaStream_t stream) = nullptr;
 };
 
 /// The CUDA kernels of a caller's function: SampleFunction::device_kernels() points to one.
-struct FunctionKernels {
-    std::vector<SegmentKernel> segments;
-    const void* function = nullptr;  ///< the object itself
-    /// Applied to `count` samples from `from` on that are in device memory, for filters too long
-    /// for segments.
-    cudaError_t (*apply)(const FunctionKernels& self, const void* from, void* to, index_t count,
+struct FunctionCudaKernels {
+    std::vector<SegmentCudaKernels> segments;
+    const void* function = nullptr;  ///< the function object
+    /// Enqueues the function over `count` samples at `from` in device memory, for filters that are
+    /// too long for segments.
+    cudaError_t (*apply)(const FunctionCudaKernels& self, const void* from, void* to, index_t count,
                          cudaStream_t stream) = nullptr;
 };
 
-/// Those without a function, by rising length. Each is compiled in a file of its own.
+/// Returns the CUDA kernels without a function, ordered by segment length. Each type of data is
+/// compiled in a file of its own.
 template <class Real, bool complex_data>
-const std::vector<SegmentKernel>& plain_segment_kernels();
+const std::vector<SegmentCudaKernels>& plain_segment_kernels();
 
 }  // namespace convolume::gpu

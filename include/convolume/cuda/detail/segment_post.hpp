@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a CUDA kernel over segments is given, and the way of its results from the transform to
-// device memory.
+// The arguments of a CUDA kernel over segments, and the post-processing and storing of its results
+// in device memory.
 
 #include <type_traits>
 
@@ -11,32 +11,38 @@
 
 namespace convolume::gpu {
 
-/// Results n of [begin, end) of signal s are computed in segments: segment k gives the `useful`
-/// results from begin + k·useful on, from the samples that start `skip` before the first. The first
-/// taps-1 results of a segment are aliased, and a function looks at some before and after its own:
-/// skip >= taps-1 + before, and n >= skip + useful + after. Complex segments are transformed alone,
-/// real ones in pairs that follow each other, as real and imaginary part.
+/// Arguments of a CUDA kernel that filters. The results [begin, end) of each signal are computed in
+/// segments of n samples. Segment k gives `useful` results from begin + k·useful on, and its
+/// samples start `skip` before these. The first taps-1 results of a segment are aliased, and a
+/// function reads results before and after its own:
+///
+///     skip >= taps-1 + before
+///     n >= skip + useful + after
+///
+/// Complex segments are transformed alone. Two consecutive real segments are the real and imaginary
+/// parts of one transform.
 template <class Real>
 struct SegmentJob {
     const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
-    index_t source_stride = 0;                ///< from signal to signal
-    index_t first = 0, count = 0;             ///< samples there are of each signal; zero elsewhere
-    const Complex<Real>* twiddles = nullptr;  ///< see Plan::first_twiddle()
-    const Complex<Real>* spectra = nullptr;   ///< of filters, over n, in forward()'s order
-    void* target = nullptr;                   ///< of stored samples, see FilterResult
-    index_t* positions = nullptr;             ///< of peaks; may be null
-    index_t signal_stride = 0, filter_stride = 0;
-    index_t begin = 0, end = 0;
-    index_t segments = 0;  ///< of all signals together
+    index_t source_stride = 0;                ///< elements from one signal to the next
+    index_t first = 0, count = 0;             ///< samples given of each signal; others are zero
+    const Complex<Real>* twiddles = nullptr;  ///< see TransformPlan::first_twiddle()
+    const Complex<Real>* spectra =
+        nullptr;                   ///< spectra of filters, divided by n, in forward()'s order
+    void* target = nullptr;        ///< stored samples: signals × filters × samples
+    index_t* positions = nullptr;  ///< positions of peaks; may be null
+    index_t signal_stride = 0, filter_stride = 0;  ///< elements of `target`
+    index_t begin = 0, end = 0;                    ///< range of the full result
+    index_t segments = 0;                          ///< number of segments of all signals
     index_t segments_per_signal = 0;
     int useful = 0, skip = 0;
     int filters = 0, filters_per_block = 0;
     bool power = false;
     WindowPost::Kind window = WindowPost::Kind::none;
-    index_t window_length = 1;  ///< `useful` is a multiple of it for peaks
+    index_t window_length = 1;  ///< results of a window; for peaks, a divisor of `useful`
 };
 
-/// Arguments of a CUDA kernel that makes spectra.
+/// Arguments of a CUDA kernel that computes spectra of filters.
 template <class Real>
 struct SpectraJob {
     const void* taps = nullptr;  ///< filters × taps, contiguous, Real or Complex<Real>
@@ -45,12 +51,14 @@ struct SpectraJob {
     Complex<Real>* spectra = nullptr;
 };
 
-/// Which results a segment gives: `count` of `signal` from `first` on; 0 beyond the last segment.
+/// The results that a segment gives: `count` results of `signal` from `first` on. Beyond the last
+/// segment, `count` is 0.
 struct SegmentPlace {
     index_t signal = 0, first = 0;
     int count = 0;
 };
 
+/// Returns the results that segment number `segment`, counted over all signals, gives.
 template <class Real>
 CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t segment) {
     SegmentPlace place;
@@ -63,10 +71,11 @@ CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t
     return place;
 }
 
-/// The little of a place that storing keeps from filter to filter: the rest is computed again.
+/// The figures of a SegmentPlace that a thread keeps in registers for all filters. Others are
+/// computed again for each filter.
 struct SegmentTarget {
     index_t segment = 0;
-    index_t start = 0;  ///< of position 0 in the first filter's results, where all are stored
+    index_t start = 0;  ///< index in `target` of position 0, for filter 0 without windows
     int count = 0;
 };
 
@@ -77,17 +86,19 @@ CONVOLUME_DEVICE SegmentTarget segment_target(const SegmentJob<Real>& job, index
             place.count};
 }
 
-/// No function of the caller's.
+/// Stands for a caller's function if there is none.
 struct NoFunction {
     static constexpr bool present = false;
 };
 
-/// The largest of some results: the first of equal ones, never a NaN.
+/// The largest result so far and its position. Of equal results it is the first one, and never NaN
+/// unless all are.
 template <class Real, class Position = int>
 struct Peak {
     Real value;
     Position position;
 
+    /// Compares with the result `other` at position `at`, and keeps the larger one.
     CONVOLUME_DEVICE void consider(Real other, Position at) {
         const bool first = other == value && at < position;
         if (other > value || first || (value != value && other == other)) {
@@ -98,7 +109,7 @@ struct Peak {
 };
 
 /// Stores results of one filter. value(i) is the result at position thread + i·threads of the
-/// segment; `memory` that of SegmentMemory, which no thread needs any more after a barrier.
+/// segment. `memory` is the exchange memory of SegmentMemory, which is free after a barrier.
 template <class Real, class Shape, class Context>
 class SegmentStore {
   public:
@@ -111,29 +122,32 @@ class SegmentStore {
                                 const Value& value) const {
         if constexpr (Function::present) {
             using Sample = decltype(value(Constant<0>{}));
-            auto* const results = share<Sample>(value);
+            auto* const results = share_results<Sample>(value);
             using Result = decltype(function(results));
             Result made[static_cast<unsigned>(elements)];
             unroll<elements>([&](auto i) {
                 const int position = thread_ + i * threads;
-                if (kept(target.count, position)) made[i] = function(results + position);
+                if (is_kept(target.count, position)) made[i] = function(results + position);
             });
-            window(target, filter, [&](auto i) { return made[i]; });
+            store_windows(target, filter, [&](auto i) { return made[i]; });
         } else {
-            window(target, filter, value);
+            store_windows(target, filter, value);
         }
     }
 
   private:
     static constexpr int elements = Shape::plan.elements, threads = Shape::plan.threads;
 
-    CONVOLUME_DEVICE bool kept(int count, int position) const {
+    /// Returns whether the result at `position` of the segment is one of its `count` useful
+    /// results.
+    CONVOLUME_DEVICE bool is_kept(int count, int position) const {
         return static_cast<unsigned>(position - job_.skip) < static_cast<unsigned>(count);
     }
 
-    /// All results of the segment, by position.
+    /// Writes the results of all threads to shared memory. Returns the segment's results by
+    /// position.
     template <class Sample, class Value>
-    CONVOLUME_DEVICE Sample* share(const Value& value) const {
+    CONVOLUME_DEVICE Sample* share_results(const Value& value) const {
         auto* const results = reinterpret_cast<Sample*>(memory_);
         context_.template sync_some<Shape::threads_each>();
         unroll<elements>([&](auto i) { results[thread_ + i * threads] = value(i); });
@@ -141,36 +155,39 @@ class SegmentStore {
         return results;
     }
 
+    /// Returns the index in `target` of sample `stored` of a signal and filter.
     CONVOLUME_DEVICE index_t start(const SegmentPlace& place, int filter, index_t stored) const {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
     }
 
+    /// Stores all results, or those that the window post-processing chooses.
     template <class Value>
-    CONVOLUME_DEVICE void window(const SegmentTarget& target, int filter,
-                                 const Value& value) const {
+    CONVOLUME_DEVICE void store_windows(const SegmentTarget& target, int filter,
+                                        const Value& value) const {
         using Result = decltype(value(Constant<0>{}));
         if (job_.window == WindowPost::Kind::none) {
             auto* const to =
                 static_cast<Result*>(job_.target) + target.start + filter * job_.filter_stride;
             unroll<elements>([&](auto i) {
                 const int position = thread_ + i * threads;
-                if (kept(target.count, position)) context_.store(to + position, value(i));
+                if (is_kept(target.count, position)) context_.store(to + position, value(i));
             });
             return;
         }
         const SegmentPlace place = segment_place(job_, target.segment);
         if (job_.window == WindowPost::Kind::decimate) {
-            decimate<Result>(place, filter, value);
+            store_decimated<Result>(place, filter, value);
         } else if constexpr (std::is_same_v<Result, Real>) {
-            pick(place, filter, share<Real>(value) + job_.skip);
+            store_peaks(place, filter, share_results<Real>(value) + job_.skip);
         }
     }
 
+    /// Stores the first result of each window.
     template <class Result, class Value>
-    CONVOLUME_DEVICE void decimate(const SegmentPlace& place, int filter,
-                                   const Value& value) const {
+    CONVOLUME_DEVICE void store_decimated(const SegmentPlace& place, int filter,
+                                          const Value& value) const {
         const index_t before = place.first - job_.begin;
-        constexpr index_t beyond = 1 << 30;  // of any segment
+        constexpr index_t beyond = 1 << 30;  // more than the samples of any segment
         const index_t length = job_.window_length, phase = before % length;
         const index_t to_first = phase == 0 ? 0 : length - phase;
         const auto hit = static_cast<int>(to_first < beyond ? to_first : beyond);
@@ -179,33 +196,35 @@ class SegmentStore {
             static_cast<Result*>(job_.target) + start(place, filter, (before + to_first) / length);
         unroll<elements>([&](auto i) {
             const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
-            if (kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
+            if (is_kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
                 context_.store(target + from_hit / period, value(i));
         });
     }
 
-    /// Several threads share a window where there are fewer windows than threads. Segments of a
-    /// warp make the same steps, whatever they have to store: they share its barriers.
-    CONVOLUME_DEVICE void pick(const SegmentPlace& place, int filter, const Real* results) const {
+    /// Stores the peak of each window. Several threads share a window if there are fewer windows
+    /// than threads. All segments of a warp take the same steps, also those with fewer results to
+    /// store, since they share its barriers.
+    CONVOLUME_DEVICE void store_peaks(const SegmentPlace& place, int filter,
+                                      const Real* results) const {
         const index_t before = place.first - job_.begin;
         const auto length = static_cast<int>(job_.window_length);
         const int windows = job_.useful / length;
         const int share = windows < threads ? threads / windows : 1;
-        const int side_by_side = threads / share, part = thread_ % share;
+        const int side_by_side = threads / share, lane = thread_ % share;
         auto* const values = reinterpret_cast<Real*>(memory_) + Shape::plan.n;
         auto* const positions = reinterpret_cast<int*>(values + threads);
         for (int first = 0; first < windows; first += side_by_side) {
             const int window = first + thread_ / share, begin = window * length;
-            const bool mine = thread_ / share < side_by_side && begin < place.count;
-            if (mine) {
+            const bool has_window = thread_ / share < side_by_side && begin < place.count;
+            if (has_window) {
                 const int end = begin + length < place.count ? begin + length : place.count;
                 Peak<Real> peak{results[begin], begin};
-                for (int at = begin + part; at < end; at += share) peak.consider(results[at], at);
+                for (int at = begin + lane; at < end; at += share) peak.consider(results[at], at);
                 values[thread_] = peak.value;
                 positions[thread_] = peak.position;
             }
             context_.template sync_some<Shape::threads_each>();
-            if (mine && part == 0) {
+            if (has_window && lane == 0) {
                 Peak<Real> peak{values[thread_], positions[thread_]};
                 for (int other = 1; other < share; ++other)
                     peak.consider(values[thread_ + other], positions[thread_ + other]);
