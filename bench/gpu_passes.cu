@@ -20,6 +20,7 @@
 
 #include "core/threads.hpp"
 #include "deconvolve/executors/element_passes.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"

@@ -8,9 +8,9 @@ namespace convolume::deconvolve {
 namespace {
 
 template <int... Chunk>
-std::vector<gpu::ElementPass<RowElements>> all_element_passes(
+std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all_element_passes(
     std::integer_sequence<int, Chunk...>) {
-    std::vector<gpu::ElementPass<RowElements>> all;
+    std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all;
     for (const auto& chunk : {compiled_element_passes<Chunk>()...})
         all.insert(all.end(), chunk.begin(), chunk.end());
     return all;
@@ -33,8 +33,8 @@ index_t good_element_length(index_t least) {
     return best;
 }
 
-const gpu::ElementPasses<RowElements>& element_passes() {
-    static const gpu::ElementPasses<RowElements> passes(
+const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes() {
+    static const gpu::ElementPasses<richardson_lucy::ElementFunctor> passes(
         all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_CHUNKS>{}));
     return passes;
 }

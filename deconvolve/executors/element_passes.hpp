@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "gpu/fft/element_passes.hpp"
 
 namespace convolume::deconvolve {
@@ -34,11 +34,11 @@ inline constexpr ElementLength element_lengths[] = {
 index_t good_element_length(index_t least);
 
 /// The passes of all lengths.
-const gpu::ElementPasses<RowElements>& element_passes();
+const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes();
 
 /// The passes of one chunk of element_lengths. Each chunk is compiled in a file of its own, made
 /// from element_passes.cu.in.
 template <int Chunk>
-std::vector<gpu::ElementPass<RowElements>> compiled_element_passes();
+std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> compiled_element_passes();
 
 }  // namespace convolume::deconvolve

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/gpu_backend.hpp"
+#include "deconvolve/executors/executor.hpp"
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "gpu/runtime/device.hpp"
@@ -88,7 +89,7 @@ class GpuRunner : public Runner {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return execute_there(problem, images, context, along);
+        return run(executor(problem), problem, images, context, along);
     }
 
   protected:
@@ -102,10 +103,8 @@ class GpuRunner : public Runner {
             checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
     }
 
-    /// With the device current.
-    virtual DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                           const ExecutionContext& context,
-                                           const DeconvolveRun& along) = 0;
+    /// Returns the executor for one execution. The device is current.
+    virtual Executor& executor(const Problem& problem) = 0;
 
     template <class Arrays>
     void free_on_device(Arrays& arrays) const {

@@ -13,12 +13,16 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "gpu/fft/element_job.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::deconvolve {
+
+using ElementKind = gpu::ElementKind;
+using ElementWork = gpu::ElementWork<richardson_lucy::ElementFunctor>;
 
 /// Without grids; nothing where taps reach beyond the object.
 std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "convolume/device.hpp"
@@ -9,7 +10,6 @@
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
-#include "deconvolve/executors/slab_executor.cuh"
 #include "deconvolve/executors/slabs.cuh"
 #include "deconvolve/problem.hpp"
 
@@ -95,18 +95,17 @@ class SlabRunner final : public GpuRunner {
     std::shared_ptr<DeviceWorkspace> workspace() const override { return slabs_->workspace(); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
+    Executor& executor(const Problem& problem) override {
         if constexpr (std::is_base_of_v<Executor, Slabs>) {
-            return run(*slabs_, problem, images, context, along);
+            return *slabs_;
         } else {
-            ArrayExecutor<Slabs> executor(*slabs_, problem);
-            return run(executor, problem, images, context, along);
+            over_arrays_ = std::make_unique<ArrayExecutor<Slabs>>(*slabs_, problem);
+            return *over_arrays_;
         }
     }
 
     std::unique_ptr<Slabs> slabs_;
+    std::unique_ptr<Executor> over_arrays_;  ///< null if the slabs are an executor
 };
 
 // In so many parts, or in more where these do not fit; null where lengths have no passes. Throws
@@ -171,11 +170,8 @@ class ArrayRunner final : public GpuRunner {
     }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
-        ArrayExecutor<DeviceArrays> executor(*arrays_, problem);
-        return run(executor, problem, images, context, along);
+    Executor& executor(const Problem& problem) override {
+        return executor_.emplace(*arrays_, problem);
     }
 
     DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
@@ -188,6 +184,7 @@ class ArrayRunner final : public GpuRunner {
     }
 
     std::optional<DeviceArrays> arrays_;
+    std::optional<ArrayExecutor<DeviceArrays>> executor_;
     std::optional<DeviceConvolver> blur_;
     std::optional<DeviceConvolver> back_;
     std::optional<DeviceConvolver> unmatched_;

@@ -13,6 +13,7 @@
 
 #include "convolume/error.hpp"
 #include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/executor.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
@@ -260,6 +261,46 @@ class SlabArrays {
     index_t array_bytes_ = 0, most_bytes_ = 0;
     std::vector<std::unique_ptr<Slab>> slabs_;
     std::vector<gpu::SpreadMemory> objects_, images_;
+};
+
+/// Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
+/// convolutions a slab fetches what it needs of its neighbors' spectra.
+class SlabExecutor final : public Executor {
+  public:
+    /// `places`: one for each part.
+    SlabExecutor(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
+                 const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+                 int threads);
+    ~SlabExecutor() override;
+
+    /// The workspace of a single part, which others may share; else null.
+    std::shared_ptr<DeviceWorkspace> workspace() const;
+
+    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
+    index_t array_bytes() const;
+    index_t most_bytes() const;
+
+    HostMemory staging() const override { return DeviceLoops::staging; }
+    int threads() const override { return threads_; }
+    void write_image(const float* values, index_t first, index_t count) override;
+    void write_estimate(const float* values, index_t first, index_t count) override;
+    void read_estimate(float* values, index_t first, index_t count) const override;
+    void hold_out(const PhotonScale& photons, int halvings) override;
+    void put_back() override;
+    void begin(const LoadedImage& image, float held_share) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
+
+  private:
+    template <class Work>
+    void in_turn(const Work& work);
+
+    class Part;
+    std::vector<std::unique_ptr<Part>> parts_;
+    richardson_lucy::Model model_{0, 0};
+    float held_share_ = 0;
+    bool has_weights_ = false;
+    bool compares_all_;  ///< no pixel is left out
+    int threads_;
 };
 
 }  // namespace convolume::deconvolve

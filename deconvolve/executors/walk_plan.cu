@@ -206,13 +206,11 @@ class WalkRunner final : public GpuRunner {
     ~WalkRunner() override { free_on_device(executor_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
+    Executor& executor(const Problem& problem) override {
         if (!executor_)
             executor_ =
                 std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), places_, threads_);
-        return run(*executor_, problem, images, context, along);
+        return *executor_;
     }
 
     PairAxes axes_;

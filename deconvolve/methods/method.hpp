@@ -63,7 +63,7 @@ struct MethodTraits {
     /// Pixels count photons: negative ones are read as 0, saturated ones may be left out, and some
     /// photons may be held out.
     bool counts_photons = true;
-    /// Its functors are those of the passes (row_loops.hpp, row_elements.hpp), which may take them
+    /// Its functors are those of the passes (row_loops.hpp, richardson_lucy_elements.hpp), which may take them
     /// while samples are in registers or a cache: a ratio of data and model, and a step that
     /// multiplies the point.
     bool fits_passes = false;

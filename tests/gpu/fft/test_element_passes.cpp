@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "gpu/fft/element_kernel.hpp"
 #include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
@@ -18,7 +18,7 @@ namespace convolume::gpu {
 
 namespace {
 
-using Work = ElementWork<deconvolve::RowElements>;
+using Work = ElementWork<deconvolve::richardson_lucy::ElementFunctor>;
 
 constexpr index_t planes = 3, most_blocks = 2;
 
@@ -53,7 +53,7 @@ struct PassCheck {
         return values;
     }
 
-    template <class Elements = deconvolve::RowElements>
+    template <class Elements = deconvolve::richardson_lucy::ElementFunctor>
     ElementWork<Elements> work(ElementKind kind) const {
         ElementWork<Elements> made;
         made.kind = kind;
