@@ -111,7 +111,7 @@ ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const Po
 }
 
 /// Plans of columns that took less time than those that make_plan() chooses, measured on an H200.
-inline constexpr Plan measured_column_plans[] = {
+inline constexpr TransformPlan measured_column_plans[] = {
     {1056, 3, {2, 22, 24}, 48, 24, 4},
     {1152, 3, {2, 24, 24}, 48, 24, 4},
 };
@@ -125,9 +125,9 @@ struct ColumnShape {
     /// Columns a block transforms: a tile, less where its registers do not hold one, more of short
     /// columns.
     static constexpr int narrowest = N <= 1024 ? tile : N <= 2048 ? tile / 2 : tile / 4;
-    static constexpr Plan value = [] {
+    static constexpr TransformPlan value = [] {
         if constexpr (words == 1)
-            for (const Plan& plan : measured_column_plans)
+            for (const TransformPlan& plan : measured_column_plans)
                 if (plan.n == N) return plan;
         return make_plan(N, {.single = words == 1 ? 32 : 16,
                              .two_elements = words == 2 ? 18

@@ -31,7 +31,7 @@ int attribute(cudaDeviceAttr which, int device) {
 }  // namespace
 
 template <class Real>
-const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream) {
+const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t stream) {
     using Key = std::tuple<int, int, int, int, int>;
     static std::map<Key, Complex<Real>*> tables;
     const std::lock_guard lock(mutex);
@@ -54,8 +54,8 @@ const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream) {
     return table;
 }
 
-template const Complex<float>* device_twiddles(const Plan&, cudaStream_t);
-template const Complex<double>* device_twiddles(const Plan&, cudaStream_t);
+template const Complex<float>* device_twiddles(const TransformPlan&, cudaStream_t);
+template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream_t);
 
 bool can_run(const void* kernel, index_t shared_bytes, int device) {
     if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;

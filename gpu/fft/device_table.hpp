@@ -10,10 +10,10 @@
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan (Plan::first_twiddle), followed by those that rows of 2·plan.n real
-/// samples need, on the current device.
+/// Twiddle factors of a plan (TransformPlan::first_twiddle), followed by those that rows of
+/// 2·plan.n real samples need, on the current device.
 template <class Real>
-const Complex<Real>* device_twiddles(const Plan& plan, cudaStream_t stream);
+const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t stream);
 
 /// Whether `kernel` was compiled for `device`, and a block of it may have that much shared memory.
 bool can_run(const void* kernel, index_t shared_bytes, int device);

@@ -16,7 +16,7 @@ namespace convolume::gpu {
 
 template <class P>
 struct RowPairs {
-    static constexpr Plan plan = P::value;
+    static constexpr TransformPlan plan = P::value;
     static constexpr int n = plan.n, count = plan.radix[0];  ///< pairs of a thread
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
     static_assert(plan.paired && count % 2 == 0 && distance % 2 == 0);
@@ -126,14 +126,14 @@ struct RowPairs {
 /// The cheapest paired plan for rows of n complex samples, of two or three stages; stages = 0 when
 /// there is none: n is then no multiple of 4. Fewer samples a thread let more threads be resident;
 /// threads that have nothing to do in a stage are in the way.
-CONVOLUME_CONSTEXPR Plan make_element_plan(int n) {
+CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
     constexpr int most_threads = 224, most_elements = 20, ideal_elements = 12;
-    Plan best;
+    TransformPlan best;
     double best_cost = 1e30;
     const auto consider = [&](int stages, int a, int b, int c) {
         const int pairs = n / a / 2;
         for (int threads = pairs; threads <= most_threads && threads <= n; ++threads) {
-            Plan plan{n, stages, {a, b, c}, threads, 0, 16, true};
+            TransformPlan plan{n, stages, {a, b, c}, threads, 0, 16, true};
             double work = 0;
             for (int s = 0; s < stages; ++s) {
                 const int elements = plan.butterflies_per_thread(s) * plan.radix[s];
@@ -167,7 +167,7 @@ CONVOLUME_CONSTEXPR Plan make_element_plan(int n) {
 
 /// Plans that took less time, measured on an H200 (528: on an H100): what is cheapest above is so
 /// by a rule of thumb.
-inline constexpr Plan measured_element_plans[] = {
+inline constexpr TransformPlan measured_element_plans[] = {
     {144, 3, {4, 6, 6}, 24, 8, 16, true},   {160, 3, {4, 10, 4}, 20, 10, 16, true},
     {512, 3, {8, 8, 8}, 64, 16, 16, true},  {528, 3, {6, 8, 11}, 48, 16, 16, true},
     {560, 3, {8, 5, 14}, 40, 16, 16, true}, {576, 3, {6, 8, 12}, 48, 16, 16, true},
@@ -175,8 +175,8 @@ inline constexpr Plan measured_element_plans[] = {
 
 template <int N>
 struct ElementPlan {
-    static constexpr Plan value = [] {
-        for (const Plan& plan : measured_element_plans)
+    static constexpr TransformPlan value = [] {
+        for (const TransformPlan& plan : measured_element_plans)
             if (plan.n == N) return plan;
         return make_element_plan(N);
     }();
@@ -214,7 +214,7 @@ enum UpdateArray {
 template <int N, ElementKind Kind>
 struct ElementShape {
     using Rows = ElementPlan<N>;
-    static constexpr Plan value = Rows::value;
+    static constexpr TransformPlan value = Rows::value;
     static constexpr int rows = element_rows_of_block(value.threads);
     static constexpr int threads = value.threads * rows;
     static constexpr index_t sample_bytes = sizeof(Complex<float>);

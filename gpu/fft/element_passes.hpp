@@ -18,7 +18,7 @@ template <class Elements>
 struct ElementPass {
     int n = 0;
     void (*kernels[element_kinds])(ElementJob<Elements>) = {};
-    Plan plan;
+    TransformPlan plan;
     int threads = 0;  ///< of a block
     int rows = 0;     ///< of a block
     /// Shared memory of a block, by the number of arrays.

@@ -14,7 +14,7 @@ template <class Real>
 struct ColumnPass {
     void (*kernel)(ColumnJob<Real>) = nullptr;
     void (*of_taps)(ColumnJob<Real>) = nullptr;
-    Plan plan;
+    TransformPlan plan;
     int threads = 0;  ///< of a block
     int columns = 0;  ///< of a block
     index_t fixed_bytes = 0, prefetch_bytes = 0;
@@ -23,7 +23,7 @@ struct ColumnPass {
 template <class Real>
 struct RowPass {
     void (*kernel)(RowJob<Real>) = nullptr;
-    Plan plan;
+    TransformPlan plan;
     int threads = 0;  ///< of a block
     int rows = 0;     ///< of a block
     index_t shared_bytes = 0;

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "convolume/cuda/detail/plan.hpp"
+#include "convolume/cuda/detail/transform_plan.hpp"
 
 namespace convolume::gpu {
 
@@ -28,8 +28,8 @@ CONVOLUME_CONSTEXPR bool is_smooth(int n) {
 }
 
 /// The cheapest plan for n; stages = 0 when there is none.
-CONVOLUME_CONSTEXPR Plan make_plan(int n, const PlanLimits& limits) {
-    Plan best;
+CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
+    TransformPlan best;
     if (n <= limits.single) {
         best = {n, 1, {n, 1, 1}, 1, n, limits.lanes};
         return best;
@@ -41,7 +41,7 @@ CONVOLUME_CONSTEXPR Plan make_plan(int n, const PlanLimits& limits) {
             // The threads that can hold `held` samples each, if butterflies are spread evenly.
             const int threads = (n + held - 1) / held;
             if (threads < limits.min_threads || threads > limits.max_threads) continue;
-            Plan plan{n, stages, {a, b, c}, threads, 0, limits.lanes};
+            TransformPlan plan{n, stages, {a, b, c}, threads, 0, limits.lanes};
             for (int s = 0; s < stages; ++s) {
                 const int elements = plan.butterflies_per_thread(s) * plan.radix[s];
                 if (elements > plan.elements) plan.elements = elements;
@@ -80,9 +80,9 @@ Complex<Real> root_of_unity(long k, long n) {
     return {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
 }
 
-/// The table that Plan::first_twiddle() describes.
+/// The table that TransformPlan::first_twiddle() describes.
 template <class Real>
-std::vector<Complex<Real>> plan_twiddles(const Plan& plan) {
+std::vector<Complex<Real>> plan_twiddles(const TransformPlan& plan) {
     std::vector<Complex<Real>> table;
     for (int stage = 0; stage < plan.last(); ++stage)
         for (int i = 1; i < plan.radix[stage]; ++i)

@@ -14,7 +14,7 @@ namespace convolume::gpu {
 
 template <class Real, int N>
 struct RowPlan {
-    static constexpr Plan value =
+    static constexpr TransformPlan value =
         make_plan(N, {.single = 16,
                       .two_elements = 16,
                       .three_elements = N <= 2048 ? 16 : 20,
@@ -32,7 +32,7 @@ CONVOLUME_CONSTEXPR double filled(int threads) {
 template <class Real, int N, int Rows, class P = RowPlan<Real, N>>
 struct RowBlock {
     static constexpr int words = sizeof(Real) / sizeof(float);
-    static constexpr Plan value = P::value;
+    static constexpr TransformPlan value = P::value;
     static constexpr int rows = Rows;
     static constexpr int threads = value.threads * rows;
     /// Shared samples of a row: neighboring rows of a warp start in different banks.

@@ -17,7 +17,7 @@ namespace convolume::gpu {
 /// best in shared memory.
 template <class Real, class P>
 struct Stages {
-    static constexpr Plan plan = P::value;
+    static constexpr TransformPlan plan = P::value;
     using Held = Samples<Real, plan.elements>;
 
     /// Calls f(sample, position) for the samples of `thread` before (stage 0) or after

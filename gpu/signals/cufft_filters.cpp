@@ -301,7 +301,7 @@ class CufftFilters : public DeviceFilters {
 
         // The function's results, packed into the work area, are stored from there.
         const auto* const own =
-            static_cast<const FunctionKernels*>(work_.function->device_kernels());
+            static_cast<const FunctionCudaKernels*>(work_.function->device_kernels());
         for (index_t row = 0; row * hop_ < results.count; ++row)
             check(own->apply(*own, memory.rows + row * result_pitch_ + skip_,
                              memory.area + row * hop_ * result_bytes(work_), hop_, stream),

@@ -18,7 +18,7 @@ namespace convolume::gpu {
 namespace {
 
 struct SegmentLayout {
-    const SegmentKernel* kernel = nullptr;
+    const SegmentCudaKernels* kernel = nullptr;
     int skip = 0, useful = 0;  ///< see SegmentJob
     int filters_per_block = 1;
     index_t segments_per_signal = 0;
@@ -28,11 +28,11 @@ struct SegmentLayout {
 
 // The CUDA kernels that can do the work, by rising segment length; none where a caller's function
 // comes without its own.
-const std::vector<SegmentKernel>& segment_kernels(const FilterWork& work) {
+const std::vector<SegmentCudaKernels>& segment_kernels(const FilterWork& work) {
     if (work.function) {
-        static const std::vector<SegmentKernel> none;
+        static const std::vector<SegmentCudaKernels> none;
         const auto* const own =
-            static_cast<const FunctionKernels*>(work.function->device_kernels());
+            static_cast<const FunctionCudaKernels*>(work.function->device_kernels());
         return own ? own->segments : none;
     }
     if (work.precision == Precision::float32)
@@ -45,7 +45,7 @@ const std::vector<SegmentKernel>& segment_kernels(const FilterWork& work) {
 double predicted_seconds(const FilterWork& work, const SegmentLayout& layout, index_t signals,
                          index_t outputs, const FilterRates& rates) {
     constexpr GpuFilterTimes times;
-    const SegmentKernel& kernel = *layout.kernel;
+    const SegmentCudaKernels& kernel = *layout.kernel;
     std::size_t length = 0;
     while (256 << length < kernel.n) ++length;
     const double ns =
@@ -67,9 +67,9 @@ double predicted_seconds(const FilterWork& work, const SegmentLayout& layout, in
 }
 
 // The fastest layout with segments of `kernel`; nothing when they hold too few results.
-std::optional<SegmentLayout> segment_layout(const FilterWork& work, const SegmentKernel& kernel,
-                                            index_t signals, index_t outputs,
-                                            const FilterRates& rates) {
+std::optional<SegmentLayout> segment_layout(const FilterWork& work,
+                                            const SegmentCudaKernels& kernel, index_t signals,
+                                            index_t outputs, const FilterRates& rates) {
     // Whole lines of memory where there is room for them: reading and writing start at such.
     const index_t aliased = work.taps - 1 + halo_before(work), after = halo_after(work);
     const index_t line = kernel.n >= 512 ? 32 : 16;
@@ -103,7 +103,7 @@ std::optional<SegmentLayout> segment_layout(const FilterWork& work, const Segmen
     return best;
 }
 
-void launch(const void* kernel, index_t blocks, const SegmentKernel& shape, void** arguments,
+void launch(const void* kernel, index_t blocks, const SegmentCudaKernels& shape, void** arguments,
             cudaStream_t stream) {
     if (blocks > std::numeric_limits<int>::max())
         throw InvalidArgument(
@@ -166,21 +166,21 @@ class SegmentFilters : public DeviceFilters {
         const void* function = &none;
         if (work_.function)
             function =
-                static_cast<const FunctionKernels*>(work_.function->device_kernels())->function;
+                static_cast<const FunctionCudaKernels*>(work_.function->device_kernels())->function;
         void* arguments[] = {&job, const_cast<void*>(function)};
         launch(kernel_.filter, layout->blocks, kernel_, arguments, stream);
     }
 
   private:
-    static const SegmentKernel* kernel_of(const FilterWork& work) {
-        for (const SegmentKernel& kernel : segment_kernels(work))
+    static const SegmentCudaKernels* kernel_of(const FilterWork& work) {
+        for (const SegmentCudaKernels& kernel : segment_kernels(work))
             if (kernel.n == work.segment) return &kernel;
         throw InternalError(message("no kernel has segments of ", work.segment));
     }
 
     FilterWork work_;
     FilterRates rates_;
-    const SegmentKernel& kernel_;
+    const SegmentCudaKernels& kernel_;
     DevicePool::Lease spectra_;
     index_t bytes_ = 0;
     const Complex<Real>* twiddles_ = nullptr;
@@ -194,7 +194,7 @@ std::optional<FilterCost> estimate_segments(const FilterWork& work, index_t sign
         return std::nullopt;
     if (work.filters > std::numeric_limits<int>::max()) return std::nullopt;
     std::optional<SegmentLayout> best;
-    for (const SegmentKernel& kernel : segment_kernels(work)) {
+    for (const SegmentCudaKernels& kernel : segment_kernels(work)) {
         if (work.segment != 0 && work.segment != kernel.n) continue;
         if (kernel.shared_bytes > rates.shared_bytes) continue;
         const auto layout = segment_layout(work, kernel, signals, outputs, rates);

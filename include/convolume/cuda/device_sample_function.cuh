@@ -71,7 +71,7 @@ class DeviceSampleFunction : public SampleFunction {
             gpu::compile_segment_kernels<Real, complex_data, gpu::CallersFunction<Function>,
                                          Lengths...>();
         kernels_.function = &function_;
-        kernels_.apply = [](const gpu::FunctionKernels& self, const void* from, void* to,
+        kernels_.apply = [](const gpu::FunctionCudaKernels& self, const void* from, void* to,
                             index_t count, cudaStream_t stream) {
             using Own = gpu::CallersFunction<Function>;
             const auto blocks =
@@ -97,7 +97,7 @@ class DeviceSampleFunction : public SampleFunction {
     }
 
     gpu::CallersFunction<Function> function_;
-    gpu::FunctionKernels kernels_;
+    gpu::FunctionCudaKernels kernels_;
 };
 
 /// `function(y)` returns what takes the place of the filtered sample *y, and may look at

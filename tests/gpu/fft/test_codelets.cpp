@@ -59,7 +59,7 @@ TEST_CASE("plans multiply to their length and fit") {
                             .min_threads = 1,
                             .max_threads = 100};
     for (int n = 1; n < 1500; ++n) {
-        const Plan plan = make_plan(n, limits);
+        const TransformPlan plan = make_plan(n, limits);
         if (plan.stages == 0) continue;
         INFO(n);
         CHECK(plan.radix[0] * plan.radix[1] * plan.radix[2] == n);

@@ -69,7 +69,7 @@ __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
     CONVOLUME_PASS((transform_filters<Real, N, complex_data>(SegmentBlock{}, job)));
 }
 
-static inline cudaError_t set_up_segments(const SegmentKernel& self) {
+static inline cudaError_t set_up_segments(const SegmentCudaKernels& self) {
     for (const void* kernel : {self.filter, self.spectra}) {
         const cudaError_t status =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -78,14 +78,14 @@ static inline cudaError_t set_up_segments(const SegmentKernel& self) {
     }
     return cudaSuccess;
 }
-static inline cudaError_t launch_segments(const SegmentKernel& self, const void* kernel,
+static inline cudaError_t launch_segments(const SegmentCudaKernels& self, const void* kernel,
                                           unsigned blocks, void** arguments, cudaStream_t stream) {
     return cudaLaunchKernel(kernel, dim3(blocks), dim3(static_cast<unsigned>(self.threads)),
                             arguments, static_cast<std::size_t>(self.shared_bytes), stream);
 }
 
 template <class Real, int N, bool complex_data, class Function>
-void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
+void add_segment_kernel(std::vector<SegmentCudaKernels>& kernels) {
     using Shape = SegmentShape<Real, N, complex_data>;
     // A function looks at whole samples in shared memory.
     constexpr bool fits = Shape::fits && !(Function::present && complex_data && !Shape::whole);
@@ -99,14 +99,14 @@ void add_segment_kernel(std::vector<SegmentKernel>& kernels) {
 }
 
 template <class Real, bool complex_data, class Function, int... N>
-std::vector<SegmentKernel> compile_segment_kernels() {
-    std::vector<SegmentKernel> kernels;
+std::vector<SegmentCudaKernels> compile_segment_kernels() {
+    std::vector<SegmentCudaKernels> kernels;
     (add_segment_kernel<Real, N, complex_data, Function>(kernels), ...);
     return kernels;
 }
 
 template <class Real, bool complex_data>
-const std::vector<SegmentKernel>& plain_segment_kernels() {
+const std::vector<SegmentCudaKernels>& plain_segment_kernels() {
     static const auto kernels = compile_segment_kernels<Real, complex_data, NoFunction, 256, 512,
                                                         1024, 2048, 4096, 8192, 16384>();
     return kernels;

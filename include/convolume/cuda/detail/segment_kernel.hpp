@@ -31,13 +31,13 @@ CONVOLUME_DEVICE void read_segment(const Context& context, const SegmentJob<Real
 /// The spectrum of a segment, or of two real ones: in registers, or in places of shared memory that
 /// are each thread's alone.
 template <class Real, class Shape>
-class HeldSpectrum {
+class SegmentSpectrum {
   public:
     using Transform = SegmentTransform<Real, Shape>;
-    using Held = typename Transform::Held;
+    using ThreadSamples = typename Transform::ThreadSamples;
     static constexpr int elements = Transform::elements, threads = Transform::threads;
 
-    CONVOLUME_DEVICE HeldSpectrum(char* memory, int thread, const Held& v)
+    CONVOLUME_DEVICE SegmentSpectrum(char* memory, int thread, const ThreadSamples& v)
         : kept_(reinterpret_cast<Complex<Real>*>(memory + Shape::segment_bytes -
                                                  Shape::spectrum_bytes) +
                 thread) {
@@ -53,7 +53,7 @@ class HeldSpectrum {
     /// Makes `v` the product with a filter's spectrum, conjugated for the way back.
     template <class Context>
     CONVOLUME_DEVICE void multiply(const Context& context, const Complex<Real>* spectrum,
-                                   int thread, Held& v) const {
+                                   int thread, ThreadSamples& v) const {
         unroll<elements / 2>([&](auto pair) {
             constexpr int i = 2 * decltype(pair)::value;
             const auto h = context.load_pair(spectrum + i * threads + 2 * thread);
@@ -83,7 +83,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     using Shape = SegmentShape<Real, N, complex_data>;
     using Transform = SegmentTransform<Real, Shape>;
     using Memory = SegmentMemory<Real, Shape, Context>;
-    using Held = typename Transform::Held;
+    using ThreadSamples = typename Transform::ThreadSamples;
     constexpr int threads = Transform::threads;
 
     const int lane = context.thread() / threads;
@@ -102,7 +102,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
                                : job.filters;
     const index_t segment = (segments_block * Shape::segments + lane) * together;
 
-    Held v;
+    ThreadSamples v;
     SegmentTarget targets[static_cast<unsigned>(together)];
     unroll<together>([&](auto part) { targets[part] = segment_target(job, segment + part); });
     if constexpr (complex_data) {
@@ -118,7 +118,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
     typename Transform::Twiddles twiddles(context, thread, job.twiddles);
     Transform::forward(exchange, thread, v, twiddles);
 
-    const HeldSpectrum<Real, Shape> held(memory, thread, v);
+    const SegmentSpectrum<Real, Shape> held(memory, thread, v);
     int exchange_number = 0;
     for (int filter = first_filter; filter < end_filter; ++filter) {
         const Complex<Real>* const spectrum = job.spectra + static_cast<index_t>(filter) * N;
@@ -164,7 +164,7 @@ CONVOLUME_DEVICE void transform_filters(const Context& context, const SpectraJob
     const index_t filter = context.block() * Shape::segments + lane;
     const bool inside = filter < job.filters;
     const auto* const taps = static_cast<const Sample*>(job.taps) + filter * job.taps_each;
-    typename Transform::Held v;
+    typename Transform::ThreadSamples v;
     unroll<Transform::elements>([&](auto i) {
         const int position = thread + i * threads;
         Sample tap{};

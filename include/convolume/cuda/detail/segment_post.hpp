@@ -21,7 +21,7 @@ struct SegmentJob {
     const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
     index_t source_stride = 0;                ///< from signal to signal
     index_t first = 0, count = 0;             ///< samples there are of each signal; zero elsewhere
-    const Complex<Real>* twiddles = nullptr;  ///< see Plan::first_twiddle()
+    const Complex<Real>* twiddles = nullptr;  ///< see TransformPlan::first_twiddle()
     const Complex<Real>* spectra = nullptr;   ///< of filters, over n, in forward()'s order
     void* target = nullptr;                   ///< of stored samples, see FilterResult
     index_t* positions = nullptr;             ///< of peaks; may be null

@@ -8,7 +8,7 @@
 #include <type_traits>
 
 #include "convolume/cuda/detail/codelets.hpp"
-#include "convolume/cuda/detail/plan.hpp"
+#include "convolume/cuda/detail/transform_plan.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume::gpu {
@@ -19,13 +19,13 @@ namespace convolume::gpu {
 /// first radix is the number of samples a thread holds, and the threads are a multiple of every
 /// other width, so that all butterflies of a thread in a stage are at the same position of their
 /// transforms.
-CONVOLUME_CONSTEXPR Plan segment_plan(int n) {
+CONVOLUME_CONSTEXPR TransformPlan segment_plan(int n) {
     if (n == 256) return {n, 2, {16, 16, 1}, 16, 16};
     const int elements = n <= 4096 ? 16 : 32;
     return {n, 3, {elements, n / elements / 16, 16}, n / elements, elements};
 }
 
-CONVOLUME_CONSTEXPR bool keeps_segment_rules(const Plan& plan) {
+CONVOLUME_CONSTEXPR bool keeps_segment_rules(const TransformPlan& plan) {
     for (int s = 1; s < plan.stages; ++s)
         if (plan.threads % plan.width(s) != 0 || plan.elements % plan.radix[s] != 0) return false;
     return plan.width(plan.last()) == 1;
@@ -35,7 +35,7 @@ CONVOLUME_CONSTEXPR bool keeps_segment_rules(const Plan& plan) {
 /// H200.
 template <class Real, int N, bool complex_data>
 struct SegmentShape {
-    static constexpr Plan plan = segment_plan(N);
+    static constexpr TransformPlan plan = segment_plan(N);
     static_assert(keeps_segment_rules(plan));
     static constexpr int threads_each = plan.threads;
     /// Segments side by side in a thread block, for two warps at least.
@@ -76,7 +76,7 @@ struct SegmentShape {
 template <class Real, class Shape>
 class LoadedTwiddles {
   public:
-    static constexpr Plan plan = Shape::plan;
+    static constexpr TransformPlan plan = Shape::plan;
 
     template <class Context>
     CONVOLUME_DEVICE LoadedTwiddles(const Context&, int thread, const Complex<Real>* table) {
@@ -108,12 +108,13 @@ class LoadedTwiddles {
 /// The twiddle factors of one thread: those of rows 1, 2, 4, …, in registers, of which the others
 /// are products. Each is correct to a few roundings.
 template <class Real, class Shape>
-class HeldTwiddles {
+class RegisterTwiddles {
   public:
-    static constexpr Plan plan = Shape::plan;
+    static constexpr TransformPlan plan = Shape::plan;
 
     template <class Context>
-    CONVOLUME_DEVICE HeldTwiddles(const Context& context, int thread, const Complex<Real>* table) {
+    CONVOLUME_DEVICE RegisterTwiddles(const Context& context, int thread,
+                                      const Complex<Real>* table) {
         const LoadedTwiddles<Real, Shape> all(context, thread, table);
         each_power([&](auto which, auto power) {
             constexpr int stage = decltype(which)::value, row = 1 << decltype(power)::value;
@@ -162,14 +163,14 @@ class HeldTwiddles {
 template <class Real, class Shape>
 class SegmentTransform {
   public:
-    static constexpr Plan plan = Shape::plan;
+    static constexpr TransformPlan plan = Shape::plan;
     static constexpr int elements = plan.elements, threads = plan.threads;
-    using Held = Samples<Real, elements>;
+    using ThreadSamples = Samples<Real, elements>;
     using Twiddles = std::conditional_t<Shape::twiddles_loaded, LoadedTwiddles<Real, Shape>,
-                                        HeldTwiddles<Real, Shape>>;
+                                        RegisterTwiddles<Real, Shape>>;
 
     template <class Memory>
-    CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, Held& v,
+    CONVOLUME_DEVICE static void forward(const Memory& memory, int thread, ThreadSamples& v,
                                          const Twiddles& twiddles) {
         unroll<plan.stages - 1>([&](auto s) {
             constexpr int stage = decltype(s)::value;
@@ -183,7 +184,7 @@ class SegmentTransform {
 
     /// `memory` is not that of the transform before, or there is one barrier more.
     template <class Memory>
-    CONVOLUME_DEVICE static void back(const Memory& memory, int thread, Held& v,
+    CONVOLUME_DEVICE static void back(const Memory& memory, int thread, ThreadSamples& v,
                                       const Twiddles& twiddles) {
         transform<plan.last()>(v);
         if constexpr (Shape::exchanges == 1) memory.sync();
@@ -211,13 +212,13 @@ class SegmentTransform {
 
   private:
     template <int Stage>
-    CONVOLUME_DEVICE static void transform(Held& v) {
+    CONVOLUME_DEVICE static void transform(ThreadSamples& v) {
         constexpr int radix = plan.radix[Stage];
         unroll<elements / radix>([&](auto q) { dft<radix>(&v[q * radix]); });
     }
 
     template <int Stage, class Context>
-    CONVOLUME_DEVICE static void twiddle(const Context& context, Held& v,
+    CONVOLUME_DEVICE static void twiddle(const Context& context, ThreadSamples& v,
                                          const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
         twiddles.template each<Stage>(context, [&](auto i, Complex<Real> factor) {
@@ -232,7 +233,7 @@ class SegmentTransform {
 template <class Real, class Shape, class Context>
 struct SegmentMemory {
     using Transform = SegmentTransform<Real, Shape>;
-    using Held = typename Transform::Held;
+    using ThreadSamples = typename Transform::ThreadSamples;
 
     Context context;
     char* memory;
@@ -240,7 +241,7 @@ struct SegmentMemory {
     CONVOLUME_DEVICE void sync() const { context.template sync_some<Shape::threads_each>(); }
 
     template <int From, int To>
-    CONVOLUME_DEVICE void exchange(int thread, Held& v) const {
+    CONVOLUME_DEVICE void exchange(int thread, ThreadSamples& v) const {
         const int from = Shape::padded(Transform::template place<From>(thread));
         const int to = Shape::padded(Transform::template place<To>(thread));
         const auto each = [&](const auto& f) { unroll<Transform::elements>(f); };

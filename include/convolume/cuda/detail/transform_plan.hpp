@@ -11,7 +11,7 @@ namespace convolume::gpu {
 /// threads, … of n / radix[s]. If it is `paired`, thread t computes in stage 0 the butterflies t
 /// and n / radix[0] - t, thread 0 the first and the middle one: together these hold with every
 /// sample k sample n - k, too.
-struct Plan {
+struct TransformPlan {
     int n = 0;
     int stages = 0;
     int radix[3] = {1, 1, 1};
