@@ -17,7 +17,8 @@
 
 namespace convolume::deconvolve {
 
-CoarseStart::CoarseStart(const Problem& fine, const Coarsening& coarsening, int threads)
+CoarseStart::CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coarsening,
+                         int threads)
     : coarsening_(coarsening),
       fine_saturation_(fine.options.saturation),
       fine_object_(fine.object),
@@ -25,8 +26,9 @@ CoarseStart::CoarseStart(const Problem& fine, const Coarsening& coarsening, int 
       problem_(coarse_problem(fine, coarsening)),
       threads_(threads) {}
 
-std::unique_ptr<CoarseStart> CoarseStart::make(const Problem& fine, const MakeRunner& make_runner,
-                                               int threads, int levels) {
+std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
+                                               const MakeRunner& make_runner, int threads,
+                                               int levels) {
     if (fine.options.coarse_start == 0 || levels == 0) return {};
     // Planes are mostly further apart than pixels: detail along z that is lost in the last coarse
     // image takes many fine iterations. In the one before it is of less account.
@@ -70,7 +72,7 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
-int CoarseStart::begin(const ConstImageView& image, double background, const Held& held,
+int CoarseStart::begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
                        Executor& fine, float usual, const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
@@ -163,14 +165,14 @@ double least_length(const VoxelSize& size) {
 }
 
 // Of a fine sample: two coarse ones and their shares of it.
-struct Between {
+struct InterpolationSource {
     index_t near = 0;
     index_t far = 0;
     float near_share = 1;
     float far_share = 0;
 };
 
-Between between(index_t fine, bool halved, index_t extent) {
+InterpolationSource interpolation_source(index_t fine, bool halved, index_t extent) {
     const auto inside = [&](index_t i) { return std::clamp<index_t>(i, 0, extent - 1); };
     if (!halved) return {inside(fine), inside(fine), 1, 0};
     const index_t near = floor_half(fine);
@@ -184,7 +186,7 @@ Shape3 Coarsening::image(const Shape3& fine) const {
     return {fine.z / factor(0), fine.y / factor(1), fine.x / factor(2)};
 }
 
-Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
+Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes) {
     Coarsening coarsening;
     const std::optional<Boundary>& boundary = fine.options.boundary;
     for (int axis = 0; axis < 3; ++axis) {
@@ -199,8 +201,9 @@ Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
     return coarsening;
 }
 
-Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
-    Problem coarse;
+DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
+                                    const Coarsening& coarsening) {
+    DeconvolutionProblem coarse;
     coarse.options = fine.options;
     coarse.traits = fine.traits;
     DeconvolveOptions& options = coarse.options;
@@ -236,8 +239,9 @@ float coarse_saturation() {
     return std::numeric_limits<float>::max();
 }
 
-index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation, const Held& held,
-                   const Coarsening& coarsening, int threads, const ImageView& coarse) {
+index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
+                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const ImageView& coarse) {
     const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     const pixels::RowGather gather(identity_indices(image.shape.x));
     const Shape3 shape = coarse.shape;
@@ -260,7 +264,7 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                         continue;
                     }
                     if (held.halvings > 0) {
-                        PixelBits bits(1, Thinning::hold_out, number + x);
+                        PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
                         value -=
                             taken_value(value, held.halvings, static_cast<float>(held.photons.gain),
                                         static_cast<float>(held.photons.offset), bits);
@@ -281,19 +285,20 @@ void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const 
     const ConstImageView& coarse = estimate.voxels;
     // A fine voxel's place, counted from the fine voxel that the first coarse one begins with.
     const auto place = [&](int axis, index_t i) {
-        return between(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
-                       coarsening.halved[static_cast<std::size_t>(axis)], coarse.shape[axis]);
+        return interpolation_source(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
+                                    coarsening.halved[static_cast<std::size_t>(axis)],
+                                    coarse.shape[axis]);
     };
-    std::vector<Between> columns;
+    std::vector<InterpolationSource> columns;
     for (index_t x = 0; x < object.x; ++x) columns.push_back(place(2, x));
     Volume plane({1, object.y, object.x}, PixelType::float32);
     auto* const values = plane.elements<float>();
     for (index_t z = 0; z < object.z; ++z) {
-        const Between in_z = place(0, z);
+        const InterpolationSource in_z = place(0, z);
         parallel_ranges(object.y, threads, [&](index_t first, index_t last, int) {
             std::vector<float> row(static_cast<std::size_t>(coarse.shape.x));
             for (index_t y = first; y < last; ++y) {
-                const Between in_y = place(1, y);
+                const InterpolationSource in_y = place(1, y);
                 const auto source = [&](index_t plane_z, index_t row_y) {
                     return static_cast<const float*>(coarse.at(plane_z, row_y, 0));
                 };
@@ -307,7 +312,7 @@ void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const 
                         in_z.far_share * (in_y.near_share * c[x] + in_y.far_share * d[x]);
                 float* const target = values + y * object.x;
                 for (index_t x = 0; x < object.x; ++x) {
-                    const Between& in_x = columns[static_cast<std::size_t>(x)];
+                    const InterpolationSource& in_x = columns[static_cast<std::size_t>(x)];
                     const float value = in_x.near_share * row[static_cast<std::size_t>(in_x.near)] +
                                         in_x.far_share * row[static_cast<std::size_t>(in_x.far)];
                     target[x] = std::max(value, least);

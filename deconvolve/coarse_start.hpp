@@ -32,14 +32,14 @@ struct Coarsening {
 /// Along axes where the image is long enough, and where the PSF passes less than half of the
 /// contrast of detail that the coarse pixels cannot show. `keeps_planes`: along z only where
 /// neither y nor x is halved.
-Coarsening coarsening_of(const Problem& fine, bool keeps_planes);
+Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes);
 
 /// With the sums of pairs of the fine image as its image; a background that is known is that of so
 /// many pixels.
-Problem coarse_problem(const Problem& fine, const Coarsening& coarsening);
+DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine, const Coarsening& coarsening);
 
 /// How photons are set apart before they are summed (Executor::hold_out).
-struct Held {
+struct HeldOutPhotons {
     PhotonScale photons;
     int halvings = 0;  ///< 0: none are
 };
@@ -49,8 +49,9 @@ float coarse_saturation();
 
 /// Sums of the image's pixels as iterations compare them: not negative, without photons that are
 /// held. Returns how many coarse pixels are compared.
-index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation, const Held& held,
-                   const Coarsening& coarsening, int threads, const ImageView& coarse);
+index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
+                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const ImageView& coarse);
 
 /// An estimate, and the sample of it that stands at the image's first.
 struct PlacedEstimate {
@@ -70,12 +71,13 @@ void spread(const PlacedEstimate& coarse, const Coarsening& coarsening, const Sh
 /// The deconvolution of a coarse image, which may have a coarse start of its own.
 class CoarseStart {
   public:
-    using MakeRunner = std::function<std::unique_ptr<Runner>(const Problem&)>;
+    using MakeRunner = std::function<std::unique_ptr<Runner>(const DeconvolutionProblem&)>;
 
     /// Null where none is asked for, or where no axis is to be halved. Images are coarsened
     /// `levels` times at most. Throws OutOfMemory.
-    static std::unique_ptr<CoarseStart> make(const Problem& fine, const MakeRunner& make_runner,
-                                             int threads, int levels = most_levels);
+    static std::unique_ptr<CoarseStart> make(const DeconvolutionProblem& fine,
+                                             const MakeRunner& make_runner, int threads,
+                                             int levels = most_levels);
 
     /// Extents of the images, the coarsest first.
     std::vector<Shape3> images() const;
@@ -88,20 +90,20 @@ class CoarseStart {
     /// Executor::write_estimate. Returns how many iterations that took. `background` is that of a
     /// fine pixel, `usual` what voxels begin with otherwise: all of them do where no coarse pixel
     /// is compared, and none begins with less than a thousandth of it.
-    int begin(const ConstImageView& image, double background, const Held& held, Executor& fine,
-              float usual, const ExecutionContext& context);
+    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
+              Executor& fine, float usual, const ExecutionContext& context);
 
   private:
     static constexpr int most_levels = 2;
 
-    CoarseStart(const Problem& fine, const Coarsening& coarsening, int threads);
+    CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coarsening, int threads);
     double voxel_steps() const;
 
     Coarsening coarsening_;
     std::optional<double> fine_saturation_;
     Shape3 fine_object_;
     Index3 fine_at_;
-    Problem problem_;
+    DeconvolutionProblem problem_;
     int threads_;
     std::unique_ptr<CoarseStart> coarser_;
     std::unique_ptr<Runner> runner_;

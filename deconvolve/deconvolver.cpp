@@ -14,11 +14,11 @@ namespace convolume {
 namespace {
 
 // Coarser images come first in memory; the fine one has what they leave.
-std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& problem,
-                                                           EngineChoice& engines) {
+std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
+    deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
     auto start = deconvolve::CoarseStart::make(
         problem,
-        [&](const deconvolve::Problem& coarse) {
+        [&](const deconvolve::DeconvolutionProblem& coarse) {
             std::string why_not_on_device;
             return deconvolve::place(coarse, engines, why_not_on_device);
         },
@@ -35,7 +35,7 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& 
 }  // namespace
 
 struct Deconvolver::Impl {
-    deconvolve::Problem problem;
+    deconvolve::DeconvolutionProblem problem;
     std::unique_ptr<deconvolve::CoarseStart> coarse_start;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
@@ -108,7 +108,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
 }
 
 struct DeviceDeconvolver::Impl {
-    deconvolve::Problem problem;
+    deconvolve::DeconvolutionProblem problem;
     DeviceDeconvolveOptions on_device;
     std::unique_ptr<deconvolve::Runner> runner;
     std::mutex execution_mutex;

@@ -9,17 +9,17 @@ namespace convolume::deconvolve {
 class CoarseStart;
 
 /// A start on coarser images, and the image in host memory whose pixels these are sums of.
-struct CoarseImages {
+struct CoarseStartSource {
     CoarseStart* start = nullptr;  ///< null: there is none
     ConstImageView image{};
 };
 
 /// The caller's image and result, wherever they are.
-class Images {
+class CallerImages {
   public:
-    virtual ~Images() = default;
+    virtual ~CallerImages() = default;
 
-    virtual CoarseImages coarse() const { return {}; }
+    virtual CoarseStartSource coarse() const { return {}; }
 
     /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
     /// BadData where it is complex or not finite.
@@ -29,19 +29,21 @@ class Images {
     virtual double background() const = 0;
     virtual std::optional<PhotonScale> photon_scale(int threads) const = 0;
     /// The estimate becomes the result.
-    virtual ExecutionReport store(const Executor& executor, const Problem& problem) const = 0;
+    virtual ExecutionReport store(const Executor& executor,
+                                  const DeconvolutionProblem& problem) const = 0;
 };
 
-class HostImages final : public Images {
+class HostImages final : public CallerImages {
   public:
     HostImages(const ConstImageView& image, const ImageView& result, CoarseStart* start = nullptr)
         : image_(image), result_(result), start_(start) {}
-    CoarseImages coarse() const override { return {start_, image_}; }
+    CoarseStartSource coarse() const override { return {start_, image_}; }
     LoadedImage load(Executor& executor, bool clip,
                      std::optional<double> saturation) const override;
     double background() const override;
     std::optional<PhotonScale> photon_scale(int threads) const override;
-    ExecutionReport store(const Executor& executor, const Problem& problem) const override;
+    ExecutionReport store(const Executor& executor,
+                          const DeconvolutionProblem& problem) const override;
 
   private:
     ConstImageView image_;
@@ -51,8 +53,9 @@ class HostImages final : public Images {
 
 /// Loads the image, iterates until the method, held-out photons or the number of iterations end it,
 /// and stores the estimate.
-DeconvolveReport run(Executor& executor, const Problem& problem, const Images& images,
-                     const ExecutionContext& context, const DeconvolveRun& along);
+DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
+                     const CallerImages& images, const ExecutionContext& context,
+                     const DeconvolveRun& run_options);
 
 /// Results of the iterations, apart from the estimate itself.
 struct IterationOutcome {
@@ -67,7 +70,8 @@ inline constexpr int patience = 4;
 inline constexpr double least_gain = 3e-5;
 
 /// Carries out at most `iterations`, from the beginning. `held_share` as of Executor::begin.
-IterationOutcome iterate(Executor& executor, const Problem& problem, const LoadedImage& image,
-                         float held_share, IterationProgress& progress, int iterations);
+IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,
+                         const LoadedImage& image, float held_share, IterationProgress& progress,
+                         int iterations);
 
 }  // namespace convolume::deconvolve

@@ -12,19 +12,19 @@
 #include "convolume/deconvolver.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 
-// Thinning: a part of an image's photons is set apart at random, so that both parts are recordings
-// of the same object with independent noise. What is drawn depends on the pixel's number alone
-// (Philox4x32-10: Salmon et al., SC'11), so that threads and devices draw the same.
+// ThinningPurpose: a part of an image's photons is set apart at random, so that both parts are
+// recordings of the same object with independent noise. What is drawn depends on the pixel's number
+// alone (Philox4x32-10: Salmon et al., SC'11), so that threads and devices draw the same.
 namespace convolume::deconvolve {
 
 /// Purposes of draws: each has random numbers of its own. Those of optics/random_draws.hpp go up
 /// to 5.
-enum class Thinning : std::uint32_t { hold_out = 16, halves };
+enum class ThinningPurpose : std::uint32_t { hold_out = 16, halves };
 
 /// The random words of one pixel, one after another.
-class PixelBits {
+class PixelRandomBits {
   public:
-    CONVOLUME_DEVICE PixelBits(std::uint32_t seed, Thinning purpose, index_t pixel)
+    CONVOLUME_DEVICE PixelRandomBits(std::uint32_t seed, ThinningPurpose purpose, index_t pixel)
         : key_{{seed, 0}},
           counter_{{0, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(pixel),
                     static_cast<std::uint32_t>(static_cast<std::uint64_t>(pixel) >> 32)}} {}
@@ -56,7 +56,8 @@ CONVOLUME_DEVICE int ones_of(std::uint32_t word) {
 /// How many of `count` photons are taken, each with probability 2^-halvings. Up to 1024 every
 /// photon has random bits of its own. More are drawn with the mean and variance of that
 /// distribution, nearly normal: from the sum of 512 bits.
-CONVOLUME_DEVICE std::int64_t taken_photons(std::int64_t count, int halvings, PixelBits& bits) {
+CONVOLUME_DEVICE std::int64_t taken_photons(std::int64_t count, int halvings,
+                                            PixelRandomBits& bits) {
     constexpr std::int64_t most_single = 1024;
     std::int64_t taken = 0;
     if (count <= most_single) {
@@ -81,7 +82,7 @@ CONVOLUME_DEVICE std::int64_t taken_photons(std::int64_t count, int halvings, Pi
 /// The part of a pixel's value that is set apart: the taken ones of its whole photons, and the
 /// share 2^-halvings of everything else (a fraction of a photon, the offset). From 0 to `value`.
 CONVOLUME_DEVICE float taken_value(float value, int halvings, float gain, float offset,
-                                   PixelBits& bits) {
+                                   PixelRandomBits& bits) {
     const float share = 1.0F / static_cast<float>(1 << halvings);
     const float above = value - offset;
     const float photons = gain * above;
@@ -93,21 +94,21 @@ CONVOLUME_DEVICE float taken_value(float value, int halvings, float gain, float 
 }
 
 /// held <- the part of the data that is set apart; data <- the rest.
-struct SetApart {
+struct PhotonThinning {
     float* data;
     float* held;
     int halvings;
     float gain;
     float offset;
     std::uint32_t seed;
-    Thinning purpose;
+    ThinningPurpose purpose;
     index_t first = 0;  ///< the number of the arrays' first pixel in the image
     CONVOLUME_DEVICE void operator()(index_t i) const {
         if (!richardson_lucy::is_compared(data[i])) {
             held[i] = data[i];
             return;
         }
-        PixelBits bits(seed, purpose, first + i);
+        PixelRandomBits bits(seed, purpose, first + i);
         const float part = taken_value(data[i], halvings, gain, offset, bits);
         held[i] = part;
         data[i] -= part;

@@ -115,7 +115,7 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
 
 }  // namespace
 
-Options Problem::blur(Operation operation) const {
+Options DeconvolutionProblem::blur(Operation operation) const {
     Options convolution;
     convolution.mode = options.boundary ? Mode::same : Mode::valid;
     convolution.boundary = options.boundary.value_or(Boundary{});
@@ -126,9 +126,9 @@ Options Problem::blur(Operation operation) const {
     return convolution;
 }
 
-Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options, int threads) {
-    Problem problem;
+DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
+                                     const DeconvolveOptions& options, int threads) {
+    DeconvolutionProblem problem;
     problem.options = options;
     problem.traits = visit_method(options.method,
                                   [&](auto method) { return decltype(method)::traits(options); });
@@ -161,12 +161,13 @@ double sum_of_taps(const Volume& psf) {
     return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
 }
 
-bool has_passes(const Problem& problem) {
+bool can_convolve_by_passes(const DeconvolutionProblem& problem) {
     const std::optional<Boundary>& boundary = problem.options.boundary;
     return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
 }
 
-AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+AlikePlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
+                         const IndexRange& own) {
     AlikePlanes alike;
     if (!problem.compares_all()) return alike;
     const index_t last = own.count() - 1;
@@ -175,7 +176,7 @@ AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexR
     return alike;
 }
 
-void check_start(const Problem& problem, const ConstImageView& start) {
+void check_start(const DeconvolutionProblem& problem, const ConstImageView& start) {
     if (start.data == nullptr) return;
     if (!uses_option(problem.options.method, "start"))
         throw InvalidArgument(message(to_string(problem.options.method),
@@ -189,7 +190,7 @@ void check_start(const Problem& problem, const ConstImageView& start) {
         throw BadData("the initial estimate is complex: give its real part");
 }
 
-ArrayCounts array_counts(const Problem& problem) {
+ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     const MethodTraits& traits = problem.traits;
     if (traits.solves_system) return {4, 1};  // solution, residual, direction, product; model
     ArrayCounts counts{3, 2};                 // estimate, correction, weights; data, model
@@ -203,7 +204,7 @@ ArrayCounts array_counts(const Problem& problem) {
     return counts;
 }
 
-index_t array_bytes(const Problem& problem) {
+index_t array_bytes(const DeconvolutionProblem& problem) {
     const ArrayCounts counts = array_counts(problem);
     const index_t elements =
         checked_add(checked_multiply(counts.object, element_count(problem.object)),

@@ -12,7 +12,7 @@ inline bool fits_uint16(PixelType type) {
     return type == PixelType::uint8 || type == PixelType::uint16;
 }
 
-struct Problem {
+struct DeconvolutionProblem {
     DeconvolveOptions options;
     MethodTraits traits;
     Shape3 image;
@@ -40,25 +40,26 @@ struct Problem {
     Options blur(Operation operation) const;
 };
 
-Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options, int threads = 0);
+DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
+                                     const DeconvolveOptions& options, int threads = 0);
 
 double sum_of_taps(const Volume& psf);
 /// An object that ends in darkness, and a PSF that has light: passes over spectra convolve these.
-bool has_passes(const Problem& problem);
+bool can_convolve_by_passes(const DeconvolutionProblem& problem);
 /// Of the object planes `own`, from the first of them on: those whose light meets the image with
 /// all planes of the PSF, which are alike in their weights if all pixels are compared.
-AlikePlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own);
+AlikePlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
+                         const IndexRange& own);
 
 /// Throws where an estimate cannot be begun with; one without data can.
-void check_start(const Problem& problem, const ConstImageView& start);
+void check_start(const DeconvolutionProblem& problem, const ConstImageView& start);
 
 /// How many float arrays a method holds in each of the two spaces.
 struct ArrayCounts {
     int object = 0;
     int image = 0;
 };
-ArrayCounts array_counts(const Problem& problem);
-index_t array_bytes(const Problem& problem);
+ArrayCounts array_counts(const DeconvolutionProblem& problem);
+index_t array_bytes(const DeconvolutionProblem& problem);
 
 }  // namespace convolume::deconvolve

@@ -25,7 +25,8 @@ template <class Arrays>
 class ArrayExecutor final : public Executor {
   public:
     /// Both are kept by reference.
-    ArrayExecutor(Arrays& arrays, const Problem& problem) : arrays_(arrays), problem_(problem) {
+    ArrayExecutor(Arrays& arrays, const DeconvolutionProblem& problem)
+        : arrays_(arrays), problem_(problem) {
         int objects = 0, images = 0;
         const auto object = [&](bool wanted) {
             return wanted ? arrays.object(objects++) : nullptr;
@@ -65,36 +66,38 @@ class ArrayExecutor final : public Executor {
     }
 
     void hold_out(const PhotonScale& photons, int halvings) override {
-        arrays_.for_each(pixels_,
-                         SetApart{data_, held_, halvings, static_cast<float>(photons.gain),
-                                  static_cast<float>(photons.offset), 1, Thinning::hold_out});
+        arrays_.for_each(
+            pixels_,
+            PhotonThinning{data_, held_, halvings, static_cast<float>(photons.gain),
+                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out});
     }
-    void put_back() override { arrays_.for_each(pixels_, AddScaled{data_, held_, 1}); }
+    void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_, 1}); }
 
     void begin(const LoadedImage& image, float held_share) override {
         settings_ = settings_of(problem_, image, held_share);
         is_complete_ = true;
         if (problem_.traits.solves_system) {
-            arrays_.for_each(pixels_, Shift{data_, -static_cast<float>(image.background)});
+            arrays_.for_each(pixels_,
+                             ConstantAddition{data_, -static_cast<float>(image.background)});
             arrays_.blur_back(data_, residual_);
-            arrays_.for_each(voxels_, Fill{estimate_, 0});
-            arrays_.for_each(voxels_, Copy{residual_, direction_});
+            arrays_.for_each(voxels_, ConstantFill{estimate_, 0});
+            arrays_.for_each(voxels_, ArrayCopy{residual_, direction_});
             return;
         }
         if (problem_.compares_all())
-            arrays_.for_each(pixels_, Fill{model_, 1});
+            arrays_.for_each(pixels_, ConstantFill{model_, 1});
         else
-            arrays_.for_each(pixels_, Compared{data_, model_});
+            arrays_.for_each(pixels_, ComparedMask{data_, model_});
         arrays_.blur_back(model_, weights_);
         if (write_start(image))
             arrays_.for_each(voxels_, begin_functor(image, estimate_, {weights_}));
         else
-            arrays_.for_each(voxels_, Fill{estimate_, mean_at_start(image)});
+            arrays_.for_each(voxels_, ConstantFill{estimate_, mean_at_start(image)});
     }
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        Run run{*this, start, progress, {}, false};
+        ArrayOperations run{*this, start, progress, {}, false};
         visit_method(problem_.options.method, [&](auto method) {
             decltype(method)::iterate(run);
             return true;
@@ -105,15 +108,15 @@ class ArrayExecutor final : public Executor {
 
     void complete(const StepStart& start) override {
         if (std::exchange(is_complete_, true) || !problem_.traits.solves_system) return;
-        arrays_.for_each(voxels_, Wiener::advance(At{*this}, start));
+        arrays_.for_each(voxels_, Wiener::advance(ArrayViews{*this}, start));
     }
 
   private:
     /// The arrays as functors see them.
-    struct At {
+    struct ArrayViews {
         const ArrayExecutor& of;
-        float* object(Slot slot) const { return of.array(slot); }
-        float* image(Slot slot) const { return of.array(slot); }
+        float* object(ArrayRole slot) const { return of.array(slot); }
+        float* image(ArrayRole slot) const { return of.array(slot); }
         const float* data() const { return of.data_; }
         const float* held() const { return of.settings_.held_share > 0 ? of.held_ : nullptr; }
         const float* weights() const { return of.weights_; }
@@ -121,9 +124,9 @@ class ArrayExecutor final : public Executor {
     };
 
     /// The operations of one iteration (methods/method.hpp). Those after a refusal do nothing.
-    struct Run {
+    struct ArrayOperations {
         static constexpr bool steps_overwrite_neighbors = false;
-        using Slots = std::initializer_list<Slot>;
+        using ArrayRoles = std::initializer_list<ArrayRole>;
 
         ArrayExecutor& of;
         const StepStart& at_start;
@@ -135,42 +138,42 @@ class ArrayExecutor final : public Executor {
         const StepStart& start() const { return at_start; }
 
         void load_point() { of.load_point(at_start); }
-        void blur(Slot object, Slot image) {
+        void blur(ArrayRole object, ArrayRole image) {
             if (!result.refused) of.arrays_.blur(of.array(object), of.array(image));
         }
-        void blur_back(Slot image, Slot object) {
+        void blur_back(ArrayRole image, ArrayRole object) {
             if (accepts()) of.arrays_.blur_back(of.array(image), of.array(object));
         }
-        void back_project_unmatched(Slot image, Slot object) {
+        void back_project_unmatched(ArrayRole image, ArrayRole object) {
             if (accepts()) of.arrays_.back_project_unmatched(of.array(image), of.array(object));
         }
         template <class Make>
-        void each_pixel(Slots, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.pixels_, make(At{of}));
+        void each_pixel(ArrayRoles, const Make& make) {
+            if (!result.refused) of.arrays_.for_each(of.pixels_, make(ArrayViews{of}));
         }
         template <class Make>
-        void each_voxel(Slots, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.voxels_, make(At{of}));
+        void each_voxel(ArrayRoles, const Make& make) {
+            if (!result.refused) of.arrays_.for_each(of.voxels_, make(ArrayViews{of}));
         }
         template <class Make>
-        void sum_pixels(SumIndex which, Slots, const Make& make) {
-            add(which, of.pixels_, make(At{of}));
+        void sum_pixels(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, of.pixels_, make(ArrayViews{of}));
         }
         template <class Make>
-        void sum_voxels(SumIndex which, Slots, const Make& make) {
-            add(which, of.voxels_, make(At{of}));
+        void sum_voxels(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, of.voxels_, make(ArrayViews{of}));
         }
         template <class Make>
-        void sum_voxels_of_grid(SumIndex which, Slots, const Make& make) {
-            add(which, Grid{of.settings_.variation}, make(At{of}));
+        void sum_voxels_of_grid(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, VoxelGrid{of.settings_.variation}, make(ArrayViews{of}));
         }
         template <class Make>
-        void step(Slots, const Make& make) {
-            take(of.voxels_, make(At{of}));
+        void step(ArrayRoles, const Make& make) {
+            take(of.voxels_, make(ArrayViews{of}));
         }
         template <class Make>
-        void step_of_grid(Slots, const Make& make) {
-            take(Grid{of.settings_.variation}, make(At{of}));
+        void step_of_grid(ArrayRoles, const Make& make) {
+            take(VoxelGrid{of.settings_.variation}, make(ArrayViews{of}));
         }
 
       private:
@@ -188,40 +191,41 @@ class ArrayExecutor final : public Executor {
         void take(const Extent& extent, const Functor& functor) {
             if (result.refused) return;
             if (of.change_ != nullptr)
-                add(of_step, extent, StepWithProducts<Functor>{functor, WholeChanges{of.change_}});
+                add(step_sums, extent,
+                    StepWithProducts<Functor>{functor, FloatChanges{of.change_}});
             else
                 of.arrays_.for_each(extent, functor);
             of.advance();
         }
     };
 
-    float* array(Slot slot) const {
+    float* array(ArrayRole slot) const {
         switch (slot) {
-            case Slot::point:
+            case ArrayRole::point:
                 return point_;
-            case Slot::correction:
+            case ArrayRole::correction:
                 return correction_;
-            case Slot::other_object:
+            case ArrayRole::other_object:
                 return other_object_;
-            case Slot::weights:
+            case ArrayRole::weights:
                 return weights_;
-            case Slot::data:
+            case ArrayRole::data:
                 return data_;
-            case Slot::held:
+            case ArrayRole::held:
                 return held_;
-            case Slot::model:
+            case ArrayRole::model:
                 return model_;
-            case Slot::other_image:
+            case ArrayRole::other_image:
                 return other_image_;
-            case Slot::solution:
+            case ArrayRole::solution:
                 return estimate_;
-            case Slot::residual:
+            case ArrayRole::residual:
                 return residual_;
-            case Slot::direction:
+            case ArrayRole::direction:
                 return direction_;
-            case Slot::product:
+            case ArrayRole::product:
                 return product_;
-            case Slot::divisors:
+            case ArrayRole::divisors:
                 break;
         }
         throw InternalError("an array that whole arrays do without");
@@ -232,10 +236,10 @@ class ArrayExecutor final : public Executor {
         point_ = problem_.traits.solves_system ? direction_ : estimate_;
         if (previous_ == nullptr) return;
         if (start.restart) {
-            arrays_.for_each(voxels_, Copy{estimate_, previous_});
-            if (change_ != nullptr) arrays_.for_each(voxels_, Fill{change_, 0});
+            arrays_.for_each(voxels_, ArrayCopy{estimate_, previous_});
+            if (change_ != nullptr) arrays_.for_each(voxels_, ConstantFill{change_, 0});
         }
-        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, start.ahead});
+        arrays_.for_each(voxels_, ExtrapolatedPoints{estimate_, previous_, start.extrapolation});
         point_ = previous_;
     }
 
@@ -246,7 +250,7 @@ class ArrayExecutor final : public Executor {
     }
 
     Arrays& arrays_;
-    const Problem& problem_;
+    const DeconvolutionProblem& problem_;
     StepSettings settings_;
     index_t voxels_ = element_count(problem_.object);
     index_t pixels_ = element_count(problem_.image);

@@ -30,7 +30,7 @@ __device__ void visit_own(index_t count, const Visit& visit) {
     visit_own(IndexRange{0, count}, visit);
 }
 template <class Visit>
-__device__ void visit_own(const GridRows& grid, const Visit& visit) {
+__device__ void visit_own(const VoxelRows& grid, const Visit& visit) {
     constexpr int warps = loop_threads / warp;
     for (index_t row = grid.own.begin + blockIdx.x * index_t{warps} + threadIdx.x / warp;
          row < grid.own.end; row += index_t{gridDim.x} * warps)
@@ -38,8 +38,8 @@ __device__ void visit_own(const GridRows& grid, const Visit& visit) {
             visit(row * grid.extent[2] + x, grid.around(row, x));
 }
 template <class Visit>
-__device__ void visit_own(const Grid& grid, const Visit& visit) {
-    visit_own(GridRows{grid, {0, grid.rows()}}, visit);
+__device__ void visit_own(const VoxelGrid& grid, const Visit& visit) {
+    visit_own(VoxelRows{grid, {0, grid.rows()}}, visit);
 }
 
 template <class Extent, class Functor>
@@ -70,10 +70,10 @@ inline unsigned loop_blocks(index_t count) {
 inline unsigned loop_blocks(const IndexRange& range) {
     return loop_blocks(range.count());
 }
-inline unsigned loop_blocks(const Grid& grid) {
+inline unsigned loop_blocks(const VoxelGrid& grid) {
     return loop_blocks(checked_multiply(grid.rows(), index_t{warp}));
 }
-inline unsigned loop_blocks(const GridRows& grid) {
+inline unsigned loop_blocks(const VoxelRows& grid) {
     return loop_blocks(checked_multiply(grid.row_count(), index_t{warp}));
 }
 
@@ -93,13 +93,13 @@ unsigned start_sums(const Extent& extent, const Functor& functor, Sum* sums, cud
     return used;
 }
 
-struct Fetch {
+struct StoredSum {
     const SumPair* values;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return values[i]; }
 };
 /// Enqueues the sum of sums.
 inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
-    sum_kernel<<<1, loop_threads, 0, stream>>>(count, Fetch{sums}, target);
+    sum_kernel<<<1, loop_threads, 0, stream>>>(count, StoredSum{sums}, target);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
 }
 

@@ -7,12 +7,12 @@ namespace convolume::deconvolve {
 
 namespace {
 
-template <int... Chunk>
+template <int... Group>
 std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all_element_passes(
-    std::integer_sequence<int, Chunk...>) {
+    std::integer_sequence<int, Group...>) {
     std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all;
-    for (const auto& chunk : {compiled_element_passes<Chunk>()...})
-        all.insert(all.end(), chunk.begin(), chunk.end());
+    for (const auto& group : {compiled_element_passes<Group>()...})
+        all.insert(all.end(), group.begin(), group.end());
     return all;
 }
 
@@ -35,7 +35,7 @@ index_t good_element_length(index_t least) {
 
 const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes() {
     static const gpu::ElementPasses<richardson_lucy::ElementFunctor> passes(
-        all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_CHUNKS>{}));
+        all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_LENGTH_GROUPS>{}));
     return passes;
 }
 

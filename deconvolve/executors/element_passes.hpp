@@ -36,9 +36,9 @@ index_t good_element_length(index_t least);
 /// The passes of all lengths.
 const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes();
 
-/// The passes of one chunk of element_lengths. Each chunk is compiled in a file of its own, made
+/// The passes of one group of element_lengths. Each group is compiled in a file of its own, made
 /// from element_passes.cu.in.
-template <int Chunk>
+template <int Group>
 std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> compiled_element_passes();
 
 }  // namespace convolume::deconvolve

@@ -96,10 +96,10 @@ class Executor {
     virtual StepResult iterate(const StepStart& start, const IterationProgress& progress) = 0;
 
     /// Number of consecutive iterations, at most, that are faster together than one by one.
-    virtual int most_together() const { return 1; }
+    virtual int most_fused_iterations() const { return 1; }
     /// Carries out at most that many, one after another; none of them is refused.
-    virtual std::vector<StepResult> iterate_together(const std::vector<StepStart>&,
-                                                     const IterationProgress&) {
+    virtual std::vector<StepResult> iterate_fused(const std::vector<StepStart>&,
+                                                  const IterationProgress&) {
         throw InternalError("iterations are not taken together here");
     }
 
@@ -109,12 +109,12 @@ class Executor {
 };
 
 /// The model of a pixel.
-inline richardson_lucy::Model model_of(const LoadedImage& image) {
+inline richardson_lucy::PixelModel model_of(const LoadedImage& image) {
     return {static_cast<float>(image.background),
             static_cast<float>(std::max(1e-6 * image.mean, 1e-30))};
 }
-inline Variation variation_of(const Problem& problem, double mean) {
-    Variation variation;
+inline TotalVariation variation_of(const DeconvolutionProblem& problem, double mean) {
+    TotalVariation variation;
     const VoxelSize& size = problem.options.voxel;
     const double least = std::min({size.z_um, size.y_um, size.x_um});
     for (int axis = 0; axis < 3; ++axis) {
@@ -124,7 +124,7 @@ inline Variation variation_of(const Problem& problem, double mean) {
     variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
     return variation;
 }
-inline StepSettings settings_of(const Problem& problem, const LoadedImage& image,
+inline StepSettings settings_of(const DeconvolutionProblem& problem, const LoadedImage& image,
                                 float held_share) {
     return {model_of(image),
             held_share,
@@ -150,7 +150,8 @@ inline bool write_start(const LoadedImage& image) {
     image.load_start(mean_at_start(image) / image.start_scale);
     return true;
 }
-inline Begin begin_functor(const LoadedImage& image, float* estimate, const Weights& weights) {
+inline ScaledStart begin_functor(const LoadedImage& image, float* estimate,
+                                 const Weights& weights) {
     return {estimate, weights, least_weight, image.start_scale, 1e-3F * mean_at_start(image)};
 }
 

@@ -33,14 +33,14 @@ struct DeviceChoice final : GpuChoice {
     }
 
     bool has_several() const override { return devices.size() > 1; }
-    index_t wanted_slabs(const Problem& problem) const override {
+    index_t wanted_slabs(const DeconvolutionProblem& problem) const override {
         // Smallest slab for which another GPU pays for its halo exchange.
         constexpr index_t least_slab_voxels = index_t{1} << 26;
         const index_t most = most_slabs(problem);
         if (named) return most;
         return std::clamp<index_t>(element_count(problem.object) / least_slab_voxels, 1, most);
     }
-    index_t most_slabs(const Problem& problem) const {
+    index_t most_slabs(const DeconvolutionProblem& problem) const {
         return std::min(static_cast<index_t>(devices.size()), problem.object.z);
     }
 
@@ -74,9 +74,9 @@ struct DeviceChoice final : GpuChoice {
 };
 
 // Entries of DeviceDeconvolution.
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
-std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
+std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
 /// The common part of runners on GPUs.
 
@@ -84,18 +84,19 @@ class GpuRunner : public Runner {
   public:
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const Images& images,
-                             const ExecutionContext& context, const DeconvolveRun& along) override {
+    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+                             const ExecutionContext& context,
+                             const DeconvolveRun& run_options) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(executor(problem), problem, images, context, along);
+        return run(executor(problem), problem, images, context, run_options);
     }
 
   protected:
     /// `device` is the first where there are several. Engines, grid and bytes of the plan are left
     /// to do where they are others.
-    GpuRunner(const Problem& problem, int device) : device_(device) {
+    GpuRunner(const DeconvolutionProblem& problem, int device) : device_(device) {
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
         plan_.object = problem.object;
@@ -104,7 +105,7 @@ class GpuRunner : public Runner {
     }
 
     /// Returns the executor for one execution. The device is current.
-    virtual Executor& executor(const Problem& problem) = 0;
+    virtual Executor& executor(const DeconvolutionProblem& problem) = 0;
 
     template <class Arrays>
     void free_on_device(Arrays& arrays) const {

@@ -20,7 +20,7 @@ constexpr index_t run_elements = 1 << 14;
 inline index_t run_count(index_t count) {
     return ceil_div(count, run_elements);
 }
-inline index_t run_count(const Grid& grid) {
+inline index_t run_count(const VoxelGrid& grid) {
     return grid.rows();
 }
 
@@ -29,7 +29,7 @@ void visit_run(index_t count, index_t k, const Visit& visit) {
     visit(k * run_elements, std::min(count, (k + 1) * run_elements));
 }
 template <class Visit>
-void visit_run(const Grid& grid, index_t row, const Visit& visit) {
+void visit_run(const VoxelGrid& grid, index_t row, const Visit& visit) {
     const index_t first = row * grid.extent[2];
     const index_t last = first + grid.extent[2] - 1;
     visit(first, first + 1, grid.around(row, 0));
@@ -42,8 +42,8 @@ class HostArrays {
     static constexpr HostMemory staging = HostMemory::ordinary;
 
     /// The convolvers are kept by reference; `unmatched` may be null.
-    HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,
-               const Convolver* unmatched = nullptr)
+    HostArrays(const DeconvolutionProblem& problem, const Convolver& blur, const Convolver& back,
+               int threads, const Convolver* unmatched = nullptr)
         : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
         const ArrayCounts counts = array_counts(problem);
         for (int i = 0; i < counts.object; ++i)

@@ -12,7 +12,7 @@ namespace convolume::deconvolve {
 
 namespace {
 
-PairAxes axes_of(const Problem& problem, Index3& first_tap) {
+PairAxes axes_of(const DeconvolutionProblem& problem, Index3& first_tap) {
     const Shape3 taps = problem.psf.shape();
     Index3 shift = problem.options.center.index;
     if (!problem.options.boundary)
@@ -48,7 +48,7 @@ Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = tru
 
 }  // namespace
 
-HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool keep)
+HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_count, bool keep)
     : axes(axes_of(problem, first_tap)),
       object(problem.object),
       image(problem.image),
@@ -113,14 +113,14 @@ void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
 }
 
 void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    for_each(
-        element_count(layout_.image),
-        SetApart{data_.as<float>(), held_.as<float>(), halvings, static_cast<float>(photons.gain),
-                 static_cast<float>(photons.offset), 1, Thinning::hold_out});
+    for_each(element_count(layout_.image),
+             PhotonThinning{data_.as<float>(), held_.as<float>(), halvings,
+                            static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
+                            ThinningPurpose::hold_out});
 }
 
 void HostPassExecutor::put_back() {
-    for_each(element_count(layout_.image), AddScaled{data_.as<float>(), held_.as<float>(), 1});
+    for_each(element_count(layout_.image), ScaledAddition{data_.as<float>(), held_.as<float>(), 1});
 }
 
 // Projects an image of ones back, 0 where pixels are not compared. Planes that are alike are kept
@@ -133,8 +133,8 @@ void HostPassExecutor::find_weights() {
         Side::image,
         [=](const Rows& rows) {
             for (index_t i = 0; i < rows.count; ++i) {
-                const Compared compared{data + (rows.z * image.y + rows.first + i) * image.x,
-                                        rows.row(i)};
+                const ComparedMask compared{data + (rows.z * image.y + rows.first + i) * image.x,
+                                            rows.row(i)};
                 for (index_t x = 0; x < image.x; ++x) compared(x);
             }
         },
@@ -162,7 +162,7 @@ void HostPassExecutor::begin(const LoadedImage& image, float held_share) {
     if (write_start(image))
         for_each(element_count(layout_.object), begin_functor(image, newest, weights));
     else
-        for_each(element_count(layout_.object), Fill{newest, mean_at_start(image)});
+        for_each(element_count(layout_.object), ConstantFill{newest, mean_at_start(image)});
 }
 
 SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
@@ -183,7 +183,7 @@ void HostPassExecutor::load_point(const StepStart& start) {
             for (index_t i = 0; i < rows.count; ++i) {
                 const index_t row = at + i * object.x;
                 fill_point({newest + row, before != nullptr ? before + row : nullptr, start.restart,
-                            start.ahead},
+                            start.extrapolation},
                            rows.row(i), object.x);
             }
         },
@@ -230,7 +230,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
             const index_t at = row * object.x;
             sums_[static_cast<std::size_t>(row)] =
                 fill_step({{newest + at, before != nullptr ? before + at : nullptr, start.restart,
-                            start.ahead},
+                            start.extrapolation},
                            rows.row(i),
                            weights + (weight_row + i) * object.x,
                            least_weight,
@@ -260,11 +260,11 @@ SumPair HostPassExecutor::step(const StepStart& start) {
 StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const SumPair compared = compare(start);
     StepResult result;
-    result.sums[of_pixels] = compared;
+    result.sums[pixel_sums] = compared;
     result.refused = result.objective() > start.most;
     if (result.refused) return result;
     progress.at(0.5);
-    result.sums[of_step] = step(start);
+    result.sums[step_sums] = step(start);
     return result;
 }
 

@@ -13,7 +13,7 @@ namespace convolume::deconvolve {
 
 /// Sizes of the arrays and spectra of passes in host memory.
 struct HostPassLayout {
-    HostPassLayout(const Problem& problem, int threads, bool keep_spectrum);
+    HostPassLayout(const DeconvolutionProblem& problem, int threads, bool keep_spectrum);
 
     index_t weight_samples() const {
         return (object.z - (alike.last - alike.first)) * object.y * object.x;
@@ -69,7 +69,7 @@ class HostPassExecutor final : public Executor {
     Buffer newest_, before_, change_, data_, held_, weights_;
     std::vector<SumPair> sums_;  ///< of each row
     ExecutionContext context_;
-    richardson_lucy::Model model_{0, 0};
+    richardson_lucy::PixelModel model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
     bool has_point_ = false;  ///< the spectra are those of the next point

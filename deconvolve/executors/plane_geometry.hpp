@@ -15,7 +15,7 @@
 // planes. In its memory, the first plane of what it needs is in slot 0.
 namespace convolume::deconvolve {
 
-struct PlanePart {
+struct SlabPlanes {
     IndexRange object, image;  ///< its own
     IndexRange seen, light;    ///< object planes that make its image planes; image planes that its
                                ///< object planes light; with its own
@@ -24,24 +24,24 @@ struct PlanePart {
 };
 
 /// One part for each of `speeds`, with planes in proportion; none is empty. At most axis.object.
-inline std::vector<PlanePart> divide_planes(const PairAxis& axis,
-                                            const std::vector<double>& speeds) {
-    const auto parts = static_cast<index_t>(speeds.size());
+inline std::vector<SlabPlanes> divide_planes(const PairAxis& axis,
+                                             const std::vector<double>& speeds) {
+    const auto count = static_cast<index_t>(speeds.size());
     const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
     // The middle of a plane's light is that far behind it.
     const index_t middle = (axis.taps - 1) / 2 - axis.shift;
     std::vector<index_t> object_begin{0};
     double before = 0;
-    for (index_t g = 1; g <= parts; ++g) {
+    for (index_t g = 1; g <= count; ++g) {
         before += speeds[static_cast<std::size_t>(g - 1)];
         const auto wanted = static_cast<index_t>(
             std::floor(static_cast<double>(axis.object) * before / total + 1e-6));
         object_begin.push_back(
-            std::clamp<index_t>(wanted, object_begin.back() + 1, axis.object - (parts - g)));
+            std::clamp<index_t>(wanted, object_begin.back() + 1, axis.object - (count - g)));
     }
     const auto image_begin = [&](index_t g) {
         if (g == 0) return index_t{0};
-        if (g == parts) return axis.image;
+        if (g == count) return axis.image;
         return std::clamp<index_t>(object_begin[static_cast<std::size_t>(g)] + middle, 0,
                                    axis.image);
     };
@@ -50,25 +50,25 @@ inline std::vector<PlanePart> divide_planes(const PairAxis& axis,
         if (own.count() == 0) return a;
         return IndexRange{std::min(a.begin, own.begin), std::max(a.end, own.end)};
     };
-    std::vector<PlanePart> all;
-    for (index_t g = 0; g < parts; ++g) {
-        PlanePart part;
-        part.object = {object_begin[static_cast<std::size_t>(g)],
+    std::vector<SlabPlanes> all;
+    for (index_t g = 0; g < count; ++g) {
+        SlabPlanes slab;
+        slab.object = {object_begin[static_cast<std::size_t>(g)],
                        object_begin[static_cast<std::size_t>(g + 1)]};
-        part.image = {image_begin(g), image_begin(g + 1)};
-        part.seen =
-            hull(part.image.count() > 0 ? axis.seen_by(part.image) : IndexRange{}, part.object);
-        part.light = hull(axis.lit_by(part.object), part.image);
-        all.push_back(part);
+        slab.image = {image_begin(g), image_begin(g + 1)};
+        slab.seen =
+            hull(slab.image.count() > 0 ? axis.seen_by(slab.image) : IndexRange{}, slab.object);
+        slab.light = hull(axis.lit_by(slab.object), slab.image);
+        all.push_back(slab);
     }
     return all;
 }
 
-/// The length of transforms that all parts can use.
-inline index_t least_grid(const PairAxis& axis, const std::vector<PlanePart>& parts) {
+/// The length of transforms that all slabs can use.
+inline index_t least_grid(const PairAxis& axis, const std::vector<SlabPlanes>& slabs) {
     index_t least = 1;
-    for (const PlanePart& part : parts)
-        least = std::max(least, axis.least_grid(part.image, part.object));
+    for (const SlabPlanes& slab : slabs)
+        least = std::max(least, axis.least_grid(slab.image, slab.object));
     return least;
 }
 
@@ -89,7 +89,7 @@ struct PlaneWindow {
 
 /// The sums of a functor over a window, though it does its work everywhere.
 template <class Functor>
-struct SumWithin {
+struct WindowedSum {
     Functor functor;
     PlaneWindow window;
     template <class... Near>
@@ -99,7 +99,7 @@ struct SumWithin {
     }
 };
 template <class Functor>
-SumWithin(Functor, PlaneWindow) -> SumWithin<Functor>;
+WindowedSum(Functor, PlaneWindow) -> WindowedSum<Functor>;
 
 // One walk along z is a whole iteration: few planes of spectra at a time are on the GPU. A step
 // loads points of object planes, compares the image planes that are now complete, and updates the
@@ -193,7 +193,7 @@ class PlaneWalk {
 // through with as much around it as its update depends on.
 
 /// Samples of a plane of the object, and of the image.
-struct PlaneSamples {
+struct PlaneSampleCounts {
     index_t object = 0, image = 0;
 };
 
@@ -222,11 +222,11 @@ inline std::vector<TileAxis> divide_axis(const PairAxis& axis, index_t count, in
         return IndexRange{std::min(a.begin, b.begin), std::max(a.end, b.end)};
     };
     std::vector<TileAxis> tiles;
-    for (const PlanePart& part :
+    for (const SlabPlanes& slab :
          divide_planes(axis, std::vector<double>(static_cast<std::size_t>(count), 1.0))) {
         TileAxis tile;
-        tile.own = tile.updated = part.object;
-        tile.counted = part.image;
+        tile.own = tile.updated = slab.object;
+        tile.counted = slab.image;
         for (index_t i = 1; i < chained; ++i)
             tile.updated =
                 IndexRange{tile.updated.begin - (axis.taps - 1), tile.updated.end + axis.taps - 1}
@@ -252,7 +252,7 @@ struct PlaneTile {
     TileAxis y, x;
     bool is_whole = true;
 
-    PlaneSamples samples() const {
+    PlaneSampleCounts samples() const {
         return {checked_multiply(y.object.count(), x.object.count()),
                 checked_multiply(y.image.count(), x.image.count())};
     }
@@ -273,8 +273,8 @@ struct PlaneTile {
 };
 
 /// Samples of the largest tile.
-inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
-    PlaneSamples most;
+inline PlaneSampleCounts most_samples(const std::vector<PlaneTile>& tiles) {
+    PlaneSampleCounts most;
     for (const PlaneTile& tile : tiles) {
         most.object = std::max(most.object, tile.samples().object);
         most.image = std::max(most.image, tile.samples().image);

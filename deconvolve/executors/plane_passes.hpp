@@ -33,11 +33,11 @@ index_t pair_grid_x(int device, index_t least);
 /// The length along z of so many samples or somewhat more; 0 where there is none.
 index_t pair_grid_z(int device, index_t least);
 
-class PlanePasses {
+class DevicePlanePasses {
   public:
-    enum class Side { object, image };
+    enum class PlaneKind { object, image };
     /// Slots `first` and following of a ring, modulo its slots.
-    struct Slots {
+    struct SlotRange {
         index_t first = 0, count = 0, ring = 0;
     };
 
@@ -45,9 +45,9 @@ class PlanePasses {
     /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
     /// each pass along z, which takes some more time. There may be several rings of slots. They are
     /// in `shared`, or in a workspace of their own where that is null.
-    PlanePasses(int device, const PairAxes& axes, index_t slots,
-                const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1,
-                std::shared_ptr<gpu::Workspace> shared = nullptr);
+    DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
+                      const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+                      index_t rings = 1, std::shared_ptr<gpu::Workspace> shared = nullptr);
     /// What it takes at least, with so many kernels and rings.
     static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                index_t rings = 1);
@@ -81,30 +81,31 @@ class PlanePasses {
     // the planes.
 
     /// Samples that a load makes become spectra along y and x.
-    void forward(Side side, const ElementWork& work, const Slots& slots, cudaStream_t stream) const;
+    void forward(PlaneKind side, const ElementWork& work, const SlotRange& slots,
+                 cudaStream_t stream) const;
     /// Along z, within a ring: forward, times a kernel or its conjugate, and back.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                  cudaStream_t stream, std::size_t kernel = 0, index_t ring = 0) const;
     /// Spectra become samples, to work on. Those of a comparison and of an advance become spectra
     /// again. `sums` as in ElementPasses::run(); returns the number of blocks.
-    index_t inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
+    index_t inverse(PlaneKind side, const ElementWork& work, const SlotRange& slots, double* sums,
                     cudaStream_t stream) const;
     /// Spectra become samples of an array.
-    void inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const;
+    void inverse(PlaneKind side, const SlotRange& slots, float* target, cudaStream_t stream) const;
 
   private:
     /// Rows and samples of a plane.
-    struct Box {
+    struct PlaneArea {
         index_t first_row, rows, first_x, count;
     };
-    Box box(Side side) const;
-    ElementWork placed(const ElementWork& work, const Box& box) const;
-    gpu::SpectrumPlanes<float> planes(const Slots& slots) const;
+    PlaneArea area_of(PlaneKind side) const;
+    ElementWork placed(const ElementWork& work, const PlaneArea& area) const;
+    gpu::SpectrumPlanes<float> planes(const SlotRange& slots) const;
     gpu::Columns<float> rows_of_planes(std::complex<float>* first_plane, index_t count) const;
     gpu::Columns<float> columns(std::complex<float>* first_plane) const;
     std::complex<float>* ring(index_t index) const { return slot(index * slots_); }
     void prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel);
-    void transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
+    void transform_y(const PlaneArea& area, gpu::PassDirection direction, const SlotRange& slots,
                      cudaStream_t stream) const;
 
     PairAxes axes_;

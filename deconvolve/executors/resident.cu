@@ -20,8 +20,8 @@ class DeviceArrays : public DeviceLoops {
   public:
     /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
     /// null.
-    DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
-                 int threads, DeviceConvolver* unmatched)
+    DeviceArrays(int device, const DeconvolutionProblem& problem, DeviceConvolver& blur,
+                 DeviceConvolver& back, int threads, DeviceConvolver* unmatched)
         : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
         const auto bytes = [](const Shape3& shape) {
             return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
@@ -52,15 +52,15 @@ class DeviceArrays : public DeviceLoops {
 
 namespace {
 
-struct Division {
-    std::vector<PlanePart> parts;
+struct SlabDivision {
+    std::vector<SlabPlanes> slabs;
     index_t grid = 0;  ///< along z; 0: no such length
 };
 
-Division divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
-    Division division;
-    division.parts = divide_planes(z, speeds);
-    division.grid = pair_grid_z(device, least_grid(z, division.parts));
+SlabDivision divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
+    SlabDivision division;
+    division.slabs = divide_planes(z, speeds);
+    division.grid = pair_grid_z(device, least_grid(z, division.slabs));
     return division;
 }
 
@@ -68,24 +68,24 @@ Division divide(const PairAxis& z, const std::vector<double>& speeds, int device
 template <class Slabs>
 class SlabRunner final : public GpuRunner {
   public:
-    SlabRunner(const Problem& problem, const DeviceChoice& choice, PairAxes axes,
-               const Division& division)
+    SlabRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice, PairAxes axes,
+               const SlabDivision& division)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         axes[0].grid = division.grid;
         const PassKernels kernels(problem, axes);
-        std::vector<SlabPlace> places;
-        for (std::size_t g = 0; g < division.parts.size(); ++g) {
+        std::vector<SlabSetup> setups;
+        for (std::size_t g = 0; g < division.slabs.size(); ++g) {
             const gpu::DeviceScope there(choice.devices[g]);
-            places.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
+            setups.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
         }
         if (choice.workspace)
-            places.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
-        slabs_ = std::make_unique<Slabs>(problem, axes, division.parts, kernels.views(), places,
+            setups.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, kernels.views(), setups,
                                          choice.threads);
         plan_.engines.clear();
-        for (const SlabPlace& place : places)
-            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", place.device);
+        for (const SlabSetup& setup : setups)
+            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", setup.device);
         plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
         plan_.array_bytes = slabs_->array_bytes();
         plan_.device_bytes = slabs_->most_bytes();
@@ -95,7 +95,7 @@ class SlabRunner final : public GpuRunner {
     std::shared_ptr<DeviceWorkspace> workspace() const override { return slabs_->workspace(); }
 
   private:
-    Executor& executor(const Problem& problem) override {
+    Executor& executor(const DeconvolutionProblem& problem) override {
         if constexpr (std::is_base_of_v<Executor, Slabs>) {
             return *slabs_;
         } else {
@@ -111,12 +111,12 @@ class SlabRunner final : public GpuRunner {
 // In so many parts, or in more where these do not fit; null where lengths have no passes. Throws
 // OutOfMemory where nothing fits.
 template <class Slabs>
-std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& choice,
-                                 const PairAxes& axes, index_t parts) {
+std::unique_ptr<Runner> in_slabs(const DeconvolutionProblem& problem, const DeviceChoice& choice,
+                                 const PairAxes& axes, index_t count) {
     std::string why;
     bool any = false;
-    for (; parts <= choice.most_slabs(problem); ++parts) {
-        const Division division = divide(axes[0], choice.speeds(parts), choice.devices.front());
+    for (; count <= choice.most_slabs(problem); ++count) {
+        const SlabDivision division = divide(axes[0], choice.speeds(count), choice.devices.front());
         if (division.grid == 0) continue;
         any = true;
         try {
@@ -130,13 +130,13 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
 }
 
 // Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
-index_t parts_of(const Problem& problem) {
+index_t workspace_shares(const DeconvolutionProblem& problem) {
     return problem.traits.has_unmatched ? 4 : 3;
 }
 
 class ArrayRunner final : public GpuRunner {
   public:
-    ArrayRunner(const Problem& problem, const DeviceChoice& choice)
+    ArrayRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         const index_t limit = choice.limit_bytes(device_);
@@ -146,7 +146,7 @@ class ArrayRunner final : public GpuRunner {
                                       format_bytes(limit), " that a GPU may hold"),
                               MemoryKind::gpu);
         const index_t rest = limit - arrays;
-        const index_t part = rest / parts_of(problem);
+        const index_t part = rest / workspace_shares(problem);
         blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,
                            WorkspaceOf(choice.workspace)));
         index_t left = rest - blur_->device_bytes();
@@ -170,12 +170,13 @@ class ArrayRunner final : public GpuRunner {
     }
 
   private:
-    Executor& executor(const Problem& problem) override {
+    Executor& executor(const DeconvolutionProblem& problem) override {
         return executor_.emplace(*arrays_, problem);
     }
 
-    DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
-                         index_t limit, const WorkspaceOf& workspace_of) const {
+    DeviceConvolver make(const DeconvolutionProblem& problem, const Volume& taps,
+                         Operation operation, index_t limit,
+                         const WorkspaceOf& workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
         on_device.max_gpu_bytes = limit;
@@ -199,7 +200,8 @@ std::unique_ptr<GpuChoice> choose_gpus(const EngineChoice& choice,
     return std::make_unique<DeviceChoice>(choice, std::move(workspace));
 }
 
-std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice& gpus) {
+std::unique_ptr<Runner> make_pass_runner(const DeconvolutionProblem& problem,
+                                         const GpuChoice& gpus) {
     const DeviceChoice& choice = chosen(gpus);
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
@@ -207,17 +209,19 @@ std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice
     return in_slabs<SlabExecutor>(problem, choice, *axes, choice.wanted_slabs(problem));
 }
 
-std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const GpuChoice& gpus) {
+std::unique_ptr<Runner> make_array_slab_runner(const DeconvolutionProblem& problem,
+                                               const GpuChoice& gpus) {
     const DeviceChoice& choice = chosen(gpus);
     if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
-    const index_t parts = std::max<index_t>(2, choice.wanted_slabs(problem));
-    return in_slabs<SlabArrays>(problem, choice, *axes, parts);
+    const index_t count = std::max<index_t>(2, choice.wanted_slabs(problem));
+    return in_slabs<SlabArrays>(problem, choice, *axes, count);
 }
 
-std::unique_ptr<Runner> make_array_runner(const Problem& problem, const GpuChoice& gpus) {
+std::unique_ptr<Runner> make_array_runner(const DeconvolutionProblem& problem,
+                                          const GpuChoice& gpus) {
     return std::make_unique<ArrayRunner>(problem, chosen(gpus));
 }
 

@@ -16,20 +16,20 @@ namespace convolume::deconvolve::HWY_NAMESPACE {
 void fill_point(const PointRow& row, float* point, index_t count) {
     const float* const newest = row.newest;
     const float* const before = row.before;
-    const richardson_lucy::Ahead ahead = row.ahead;
+    const richardson_lucy::Extrapolation extrapolation = row.extrapolation;
     if (before == nullptr || row.restart) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i) point[i] = newest[i];
     } else {
 #pragma omp simd
-        for (index_t i = 0; i < count; ++i) point[i] = ahead(newest[i], before[i]);
+        for (index_t i = 0; i < count; ++i) point[i] = extrapolation(newest[i], before[i]);
     }
 }
 
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const data = row.data;
     const float* const held = row.held;
-    const richardson_lucy::Model rule = row.rule;
+    const richardson_lucy::PixelModel rule = row.rule;
     const float share = row.held_share;
     double misfits = 0, errors = 0;
     if (held != nullptr) {
@@ -73,7 +73,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     const float least_weight = row.least_weight;
     const float* const before = row.point.before;
     float* const change = row.change;
-    const richardson_lucy::Ahead ahead = row.point.ahead;
+    const richardson_lucy::Extrapolation extrapolation = row.point.extrapolation;
     if (before == nullptr) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i)
@@ -86,7 +86,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     if (change == nullptr) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i) {
-            const float point = ahead(newest[i], other[i]);
+            const float point = extrapolation(newest[i], other[i]);
             next[i] = richardson_lucy::step(point, correction[i], weight[i], least_weight);
         }
         return {};
@@ -94,7 +94,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     double products = 0, squares = 0;
 #pragma omp simd reduction(+ : products, squares)
     for (index_t i = 0; i < count; ++i) {
-        const float point = ahead(newest[i], other[i]);
+        const float point = extrapolation(newest[i], other[i]);
         const float stepped = richardson_lucy::step(point, correction[i], weight[i], least_weight);
         const double old = restart ? 0 : static_cast<double>(change[i]);
         const float added = stepped - point;

@@ -13,7 +13,7 @@ struct PointRow {
     const float* newest;
     const float* before;
     bool restart;  ///< the point is the newest estimate
-    richardson_lucy::Ahead ahead;
+    richardson_lucy::Extrapolation extrapolation;
 };
 /// point <- the point ahead.
 void fill_point(const PointRow& row, float* point, index_t count);
@@ -22,7 +22,7 @@ struct RatioRow {
     const float* data;
     const float* held;  ///< null where nothing is held out
     float held_share;
-    richardson_lucy::Model rule;
+    richardson_lucy::PixelModel rule;
     bool misfit;  ///< is wanted
 };
 /// model <- data / expected(model), 0 where pixels are not compared; the misfit, or without it

@@ -33,16 +33,16 @@ void within(const IndexRange& planes, index_t plane, index_t first, index_t coun
 }  // namespace
 
 /// The arrays of a slab.
-struct PartLayout {
-    PartLayout(const Problem& problem, const PairAxis& z, const PlanePart& part)
+struct SlabLayout {
+    SlabLayout(const DeconvolutionProblem& problem, const PairAxis& z, const SlabPlanes& slab)
         : object(problem.object), image(problem.image) {
-        object.z = part.object.count();
-        image.z = part.image.count();
+        object.z = slab.object.count();
+        image.z = slab.image.count();
         has_before = problem.traits.keeps_previous;
         has_change = problem.traits.keeps_change;
         has_held = problem.options.hold_out;
         narrow = problem.keeps_uint16();
-        alike = alike_planes(problem, z, part.object);
+        alike = alike_planes(problem, z, slab.object);
     }
     index_t plane() const { return object.y * object.x; }
     index_t image_plane() const { return image.y * image.x; }
@@ -71,23 +71,23 @@ struct PartLayout {
 // A slab of planes in the memory of one GPU, for iterations as passes over that memory: image,
 // estimates and their weights exist, but neither the model nor the correction, which are spectra
 // from beginning to end (plane_passes.hpp).
-class SlabExecutor::Part : public DeviceLoops {
+class SlabExecutor::PassSlab : public DeviceLoops {
   public:
-    using Side = PlanePasses::Side;
+    using PlaneKind = DevicePlanePasses::PlaneKind;
 
     /// On the GPU of `place`, which is current.
-    Part(const SlabPlace& place, const Problem& problem, const PairAxes& axes,
-         const PlanePart& part, const std::vector<ConstImageView>& kernels, int threads)
-        : DeviceLoops(place.device, threads),
-          device_(place.device),
-          layout_(problem, axes[0], part) {
-        const index_t limit_bytes = place.limit_bytes;
+    PassSlab(const SlabSetup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
+             const SlabPlanes& slab, const std::vector<ConstImageView>& kernels, int threads)
+        : DeviceLoops(setup.device, threads),
+          device_(setup.device),
+          layout_(problem, axes[0], slab) {
+        const index_t limit_bytes = setup.limit_bytes;
         if (layout_.bytes() >= limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
                                       format_bytes(limit_bytes), " that a GPU may hold"),
                               MemoryKind::gpu);
-        passes_.emplace(device_, axes, part, kernels, limit_bytes - layout_.bytes(),
-                        place.workspace);
+        passes_.emplace(device_, axes, slab, kernels, limit_bytes - layout_.bytes(),
+                        setup.workspace);
         arrays_ = gpu::DeviceMemory(device_, layout_.bytes(), "the arrays of a deconvolution");
         index_t at = 0;
         const auto place_bytes = [&](bool wanted, index_t bytes) -> char* {
@@ -97,7 +97,7 @@ class SlabExecutor::Part : public DeviceLoops {
             return array;
         };
         const auto place_floats = [&](bool wanted, index_t samples) {
-            return reinterpret_cast<float*>(place_bytes(wanted, PartLayout::array_bytes(samples)));
+            return reinterpret_cast<float*>(place_bytes(wanted, SlabLayout::array_bytes(samples)));
         };
         newest_ = place_floats(true, layout_.voxels());
         before_ = place_floats(layout_.has_before, layout_.voxels());
@@ -118,8 +118,8 @@ class SlabExecutor::Part : public DeviceLoops {
     }
 
     int device() const { return device_; }
-    const PlanePart& planes() const { return passes_->planes(); }
-    const PartLayout& layout() const { return layout_; }
+    const SlabPlanes& planes() const { return passes_->planes(); }
+    const SlabLayout& layout() const { return layout_; }
     index_t bytes() const { return layout_.bytes() + passes_->bytes(); }
     const SlabPasses& passes() const { return *passes_; }
     using DeviceLoops::stream;
@@ -141,7 +141,7 @@ class SlabExecutor::Part : public DeviceLoops {
         for (index_t done = 0; done < count; done += narrowed_at_once) {
             const index_t some = std::min(narrowed_at_once, count - done);
             write(values + done, narrowing_.as<float>(), 0, some);
-            for_each(some, Narrow{target + done, narrowing_.as<float>()});
+            for_each(some, Uint16Copy{target + done, narrowing_.as<float>()});
         }
     }
 
@@ -152,41 +152,42 @@ class SlabExecutor::Part : public DeviceLoops {
         work.ones = true;
         if (!all) work.data = data();
         if (planes().image.count() == 0) return;
-        passes_->forward(Side::image, work, passes_->image_slots(), stream());
+        passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
     }
     /// Projects them and their neighbors' back.
     void find_weights() {
         passes_->back(stream());
         const auto [first, last] = layout_.alike;
-        passes_->inverse(Side::object, {0, first + 1}, weights_, stream());
+        passes_->inverse(PlaneKind::object, {0, first + 1}, weights_, stream());
         if (last + 1 < layout_.object.z)
-            passes_->inverse(Side::object, {last + 1, layout_.object.z - last - 1},
+            passes_->inverse(PlaneKind::object, {last + 1, layout_.object.z - last - 1},
                              weights_ + (first + 1) * layout_.plane(), stream());
     }
 
     /// Spectra of the points of its own object planes, in the slots of what its image planes see.
     void load_point(const StepStart& start) {
         if (std::exchange(has_point_, false)) return;
-        passes_->forward(Side::object, work_of(ElementKind::load, start), passes_->object_slots(),
-                         stream());
+        passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
+                         passes_->object_slots(), stream());
     }
     /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
     /// of that.
-    void compare(const richardson_lucy::Model& model, float held_share, float less, bool misfit) {
+    void compare(const richardson_lucy::PixelModel& model, float held_share, float less,
+                 bool misfit) {
         compared_ = 0;
         if (planes().image.count() == 0) return;
         passes_->blur(stream());
         ElementWork work;
         work.kind = ElementKind::compare;
         work.data = data_;
-        work.narrow_data = layout_.narrow;
+        work.data_is_uint16 = layout_.narrow;
         work.held = held_share > 0 ? held() : nullptr;
         work.elements.held_share = held_share;
         work.elements.model = model;
         work.elements.less = less;
         work.elements.misfit = misfit;
-        compared_ = passes_->inverse(Side::image, work, passes_->image_slots(), sums_.as<double>(),
-                                     stream());
+        compared_ = passes_->inverse(PlaneKind::image, work, passes_->image_slots(),
+                                     sums_.as<double>(), stream());
         fetch(0, compared_, has_compared_);
     }
     /// Projects the ratio back and takes the step.
@@ -203,7 +204,7 @@ class SlabExecutor::Part : public DeviceLoops {
         work.alike = layout_.alike;
         work.elements.least_weight = least_weight;
         work.elements.unmatched = start.unmatched;
-        stepped_ = passes_->inverse(Side::object, work, passes_->back_slots(),
+        stepped_ = passes_->inverse(PlaneKind::object, work, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
         if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
         if (layout_.has_before) std::swap(newest_, before_);
@@ -225,7 +226,7 @@ class SlabExecutor::Part : public DeviceLoops {
         work.newest = newest_;
         work.before = before_;
         work.restart = start.restart;
-        work.elements.ahead = start.ahead;
+        work.elements.extrapolation = start.extrapolation;
         return work;
     }
 
@@ -248,7 +249,7 @@ class SlabExecutor::Part : public DeviceLoops {
     }
 
     int device_;
-    PartLayout layout_;
+    SlabLayout layout_;
     std::optional<SlabPasses> passes_;
     gpu::DeviceMemory arrays_, sums_, narrowing_;
     Buffer fetched_sums_;
@@ -261,88 +262,90 @@ class SlabExecutor::Part : public DeviceLoops {
     bool has_point_ = false;              ///< the spectrum of the next point is there
 };
 
-SlabExecutor::SlabExecutor(const Problem& problem, const PairAxes& axes,
-                           const std::vector<PlanePart>& parts,
+SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
+                           const std::vector<SlabPlanes>& slab_planes,
                            const std::vector<ConstImageView>& kernels,
-                           const std::vector<SlabPlace>& places, int threads)
+                           const std::vector<SlabSetup>& setups, int threads)
     : compares_all_(problem.compares_all()), threads_(threads) {
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-        const SlabPlace& place = places[g];
-        const gpu::DeviceScope scope(place.device);
-        parts_.push_back(std::make_unique<Part>(place, problem, axes, parts[g], kernels, threads));
+    for (std::size_t g = 0; g < slab_planes.size(); ++g) {
+        const SlabSetup& setup = setups[g];
+        const gpu::DeviceScope scope(setup.device);
+        slabs_.push_back(
+            std::make_unique<PassSlab>(setup, problem, axes, slab_planes[g], kernels, threads));
     }
-    let_reach(devices_of(places));
+    let_reach(devices_of(setups));
 }
 
 SlabExecutor::~SlabExecutor() = default;
 
 std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
-    if (parts_.size() > 1) return nullptr;
-    return parts_.front()->passes().workspace();
+    if (slabs_.size() > 1) return nullptr;
+    return slabs_.front()->passes().workspace();
 }
 
 // Calls work(as_left), which enqueues passes. The workspace of a single part may be shared: then
 // others have their turns between this and the next, and leave other spectra in it.
 template <class Work>
 void SlabExecutor::in_turn(const Work& work) {
-    if (parts_.size() > 1) return work(true);
-    Part& part = *parts_.front();
-    const gpu::DeviceScope scope(part.device());
-    part.passes().in_turn(part.stream(), work);
+    if (slabs_.size() > 1) return work(true);
+    PassSlab& slab = *slabs_.front();
+    const gpu::DeviceScope scope(slab.device());
+    slab.passes().in_turn(slab.stream(), work);
 }
 
 index_t SlabExecutor::array_bytes() const {
     index_t bytes = 0;
-    for (const auto& part : parts_) bytes += part->layout().bytes();
+    for (const auto& slab : slabs_) bytes += slab->layout().bytes();
     return bytes;
 }
 
 index_t SlabExecutor::most_bytes() const {
     GpuBytes bytes;
-    for (const auto& part : parts_) bytes.add(part->device(), part->bytes());
+    for (const auto& slab : slabs_) bytes.add(slab->device(), slab->bytes());
     return bytes.most();
 }
 
 void SlabExecutor::write_image(const float* values, index_t first, index_t count) {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().image, part.layout().image_plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().image, slab.layout().image_plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
-                   part.write_image(values + from, to, samples);
+                   slab.write_image(values + from, to, samples);
                });
     });
 }
 
 void SlabExecutor::write_estimate(const float* values, index_t first, index_t count) {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().object, part.layout().plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().object, slab.layout().plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
-                   part.write(values + from, part.newest(), to, samples);
-                   part.forget_point();
+                   slab.write(values + from, slab.newest(), to, samples);
+                   slab.forget_point();
                });
     });
 }
 
 void SlabExecutor::read_estimate(float* values, index_t first, index_t count) const {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().object, part.layout().plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().object, slab.layout().plane(), first, count,
                [&](index_t to, index_t from, index_t samples) {
-                   part.read(values + to, part.newest(), from, samples);
+                   slab.read(values + to, slab.newest(), from, samples);
                });
     });
 }
 
 void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    on_each(parts_, [&](Part& part) {
-        part.for_each(part.layout().pixels(),
-                      SetApart{part.data(), part.held(), halvings, static_cast<float>(photons.gain),
-                               static_cast<float>(photons.offset), 1, Thinning::hold_out,
-                               part.planes().image.begin * part.layout().image_plane()});
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.for_each(
+            slab.layout().pixels(),
+            PhotonThinning{slab.data(), slab.held(), halvings, static_cast<float>(photons.gain),
+                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out,
+                           slab.planes().image.begin * slab.layout().image_plane()});
     });
 }
 
 void SlabExecutor::put_back() {
-    on_each(parts_, [&](Part& part) {
-        part.for_each(part.layout().pixels(), AddScaled{part.data(), part.held(), 1});
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.for_each(slab.layout().pixels(), ScaledAddition{slab.data(), slab.held(), 1});
     });
 }
 
@@ -351,45 +354,46 @@ void SlabExecutor::begin(const LoadedImage& image, float held_share) {
     held_share_ = held_share;
     if (!has_weights_)
         in_turn([&](bool) {
-            on_each(parts_, [&](Part& part) { part.load_ones(compares_all_); });
-            exchange(parts_, &PlanePart::image, &PlanePart::light);
-            on_each(parts_, [](Part& part) { part.find_weights(); });
+            on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
+            exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+            on_each(slabs_, [](PassSlab& slab) { slab.find_weights(); });
         });
     has_weights_ = compares_all_;
     const bool given = write_start(image);
-    on_each(parts_, [&](Part& part) {
-        part.forget_point();
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.forget_point();
         if (given)
-            part.for_each(part.layout().voxels(),
-                          begin_functor(image, part.newest(), part.weights()));
+            slab.for_each(slab.layout().voxels(),
+                          begin_functor(image, slab.newest(), slab.weights()));
         else
-            part.for_each(part.layout().voxels(), Fill{part.newest(), mean_at_start(image)});
+            slab.for_each(slab.layout().voxels(),
+                          ConstantFill{slab.newest(), mean_at_start(image)});
     });
 }
 
 StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto compare = [&] {
-        on_each(parts_, [&](Part& part) { part.load_point(start); });
-        exchange(parts_, &PlanePart::object, &PlanePart::seen);
-        on_each(parts_, [&](Part& part) {
-            part.compare(model_, held_share_, start.unmatched ? 1 : 0, !start.without_misfit);
+        on_each(slabs_, [&](PassSlab& slab) { slab.load_point(start); });
+        exchange(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+        on_each(slabs_, [&](PassSlab& slab) {
+            slab.compare(model_, held_share_, start.unmatched ? 1 : 0, !start.without_misfit);
         });
     };
     const auto step = [&] {
-        exchange(parts_, &PlanePart::image, &PlanePart::light);
-        on_each(parts_, [&](Part& part) { part.step(start); });
+        exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+        on_each(slabs_, [&](PassSlab& slab) { slab.step(start); });
     };
     // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
     const bool certain = start.most == std::numeric_limits<double>::infinity();
     in_turn([&](bool as_left) {
-        if (!as_left) on_each(parts_, [](Part& part) { part.forget_point(); });
+        if (!as_left) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
         compare();
         if (certain) step();
     });
     SumPair compared;
-    on_each(parts_, [&](Part& part) { compared += part.compared(); });
+    on_each(slabs_, [&](PassSlab& slab) { compared += slab.compared(); });
     StepResult result;
-    result.sums[of_pixels] = compared;
+    result.sums[pixel_sums] = compared;
     result.refused = result.objective() > start.most;
     if (result.refused) return result;
     progress.at(0.5);
@@ -399,8 +403,8 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
             if (!as_left) compare();
             step();
         });
-    on_each(parts_, [&](Part& part) {
-        if (part.layout().has_change) result.sums[of_step] += part.stepped();
+    on_each(slabs_, [&](PassSlab& slab) {
+        if (slab.layout().has_change) result.sums[step_sums] += slab.stepped();
     });
     return result;
 }

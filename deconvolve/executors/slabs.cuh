@@ -25,43 +25,44 @@
 // neighbors that it needs (plane_geometry.hpp), on one GPU.
 namespace convolume::deconvolve {
 
-class SlabPasses : public PlanePasses {
+class SlabPasses : public DevicePlanePasses {
   public:
-    SlabPasses(int device, const PairAxes& axes, const PlanePart& part,
+    SlabPasses(int device, const PairAxes& axes, const SlabPlanes& slab_planes,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,
                std::shared_ptr<gpu::Workspace> shared = nullptr)
-        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1, std::move(shared)),
+        : DevicePlanePasses(device, axes, slab_planes.slots(), kernels, limit_bytes, 1,
+                            std::move(shared)),
           z_(axes[0]),
-          part_(part) {}
+          planes_(slab_planes) {}
 
-    const PlanePart& planes() const { return part_; }
+    const SlabPlanes& planes() const { return planes_; }
 
     // Its own planes: of the object before blur(), of the image after it and before back(), of the
     // object after that.
-    Slots object_slots() const {
-        return {part_.object.begin - part_.seen.begin, part_.object.count()};
+    SlotRange object_slots() const {
+        return {planes_.object.begin - planes_.seen.begin, planes_.object.count()};
     }
-    Slots image_slots() const {
-        return {part_.image.begin - part_.light.begin, part_.image.count()};
+    SlotRange image_slots() const {
+        return {planes_.image.begin - planes_.light.begin, planes_.image.count()};
     }
-    Slots back_slots() const { return {0, part_.object.count()}; }
+    SlotRange back_slots() const { return {0, planes_.object.count()}; }
 
     /// Spectra of the object's planes become those of its image planes, of which there is one.
     void blur(cudaStream_t stream) const {
-        const IndexRange from = z_.seen_by(part_.image);
-        along_z(z_.object_map(from, from.begin - part_.seen.begin, slots()),
-                z_.image_map(part_.image, image_slots().first, slots()), false, stream);
+        const IndexRange from = z_.seen_by(planes_.image);
+        along_z(z_.object_map(from, from.begin - planes_.seen.begin, slots()),
+                z_.image_map(planes_.image, image_slots().first, slots()), false, stream);
     }
     /// Spectra of the image's planes become those of its object planes, by the adjoint.
     void back(cudaStream_t stream, std::size_t kernel = 0) const {
-        const IndexRange from = z_.lit_by(part_.object);
-        along_z(z_.image_map(from, from.begin - part_.light.begin, slots()),
-                z_.object_map(part_.object, 0, slots()), true, stream, kernel);
+        const IndexRange from = z_.lit_by(planes_.object);
+        along_z(z_.image_map(from, from.begin - planes_.light.begin, slots()),
+                z_.object_map(planes_.object, 0, slots()), true, stream, kernel);
     }
 
   private:
     PairAxis z_;
-    PlanePart part_;
+    SlabPlanes planes_;
 };
 
 // Halo exchange between slabs on several GPUs: from GPU to GPU where these reach one another,
@@ -70,7 +71,7 @@ class SlabPasses : public PlanePasses {
 
 /// The GPU of a slab, how much it may take there, and the workspace that it shares with others;
 /// null: one of its own.
-struct SlabPlace {
+struct SlabSetup {
     int device = 0;
     index_t limit_bytes = 0;
     std::shared_ptr<gpu::Workspace> workspace = nullptr;
@@ -99,9 +100,9 @@ void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) 
     }
 }
 
-inline std::vector<int> devices_of(const std::vector<SlabPlace>& places) {
+inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
     std::vector<int> devices;
-    for (const SlabPlace& place : places) devices.push_back(place.device);
+    for (const SlabSetup& setup : setups) devices.push_back(setup.device);
     return devices;
 }
 
@@ -140,24 +141,25 @@ void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
 
 /// The slots that `needed` takes in a slab's memory get what other slabs have of it.
 template <class Slab>
-void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange PlanePart::*own,
-              IndexRange PlanePart::*needed) {
+void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
+              IndexRange SlabPlanes::*needed) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
         const SlabPasses& to = slab.passes();
-        const IndexRange mine = to.planes().*needed;
+        const IndexRange needed_planes = to.planes().*needed;
         for (const auto& other : slabs) {
             const SlabPasses& from = other->passes();
-            const IndexRange theirs = mine.within(from.planes().*own);
-            if (other.get() == &slab || theirs.count() == 0) continue;
+            const IndexRange fetched_planes = needed_planes.within(from.planes().*own);
+            if (other.get() == &slab || fetched_planes.count() == 0) continue;
             other->ready.hold_back(slab.stream());
-            gpu::check(
-                cudaMemcpyPeerAsync(
-                    to.slot(theirs.begin - mine.begin), slab.device(),
-                    from.slot(theirs.begin - (from.planes().*needed).begin), other->device(),
-                    static_cast<std::size_t>(theirs.count() * to.slot_bytes()), slab.stream()),
-                "copying from GPU to GPU");
+            gpu::check(cudaMemcpyPeerAsync(
+                           to.slot(fetched_planes.begin - needed_planes.begin), slab.device(),
+                           from.slot(fetched_planes.begin - (from.planes().*needed).begin),
+                           other->device(),
+                           static_cast<std::size_t>(fetched_planes.count() * to.slot_bytes()),
+                           slab.stream()),
+                       "copying from GPU to GPU");
         }
         slab.fetched.record(slab.stream());
     });
@@ -178,8 +180,9 @@ class SlabArrays {
 
     /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
     /// `places`: one for each part.
-    SlabArrays(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
-               const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+    SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
+               const std::vector<SlabPlanes>& slab_planes,
+               const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                int threads);
 
     /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
@@ -199,7 +202,7 @@ class SlabArrays {
 
     template <class Extent, class Functor>
     void for_each(const Extent& extent, const Functor& functor) const {
-        on_each(slabs_, [&](Slab& slab) { slab.for_each(share(extent, slab), functor); });
+        on_each(slabs_, [&](ArraySlab& slab) { slab.for_each(share(extent, slab), functor); });
         join(slabs_);
     }
 
@@ -208,13 +211,13 @@ class SlabArrays {
     auto sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
         std::vector<unsigned> started;
-        on_each(slabs_, [&](Slab& slab) {
+        on_each(slabs_, [&](ArraySlab& slab) {
             started.push_back(slab.start_sum(share(extent, slab), functor));
         });
         join(slabs_);
         Sum total{};
         auto used = started.begin();
-        on_each(slabs_, [&](Slab& slab) { total += slab.template finish_sum<Sum>(*used++); });
+        on_each(slabs_, [&](ArraySlab& slab) { total += slab.template finish_sum<Sum>(*used++); });
         return total;
     }
 
@@ -228,14 +231,14 @@ class SlabArrays {
     }
 
   private:
-    class Slab : public DeviceLoops {
+    class ArraySlab : public DeviceLoops {
       public:
-        Slab(const SlabPlace& place, const PairAxes& axes, const PlanePart& part,
-             const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
-            : DeviceLoops(place.device, threads),
-              device_(place.device),
-              passes_(place.device, axes, part, kernels, place.limit_bytes - array_bytes,
-                      place.workspace) {}
+        ArraySlab(const SlabSetup& setup, const PairAxes& axes, const SlabPlanes& slab_planes,
+                  const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
+            : DeviceLoops(setup.device, threads),
+              device_(setup.device),
+              passes_(setup.device, axes, slab_planes, kernels, setup.limit_bytes - array_bytes,
+                      setup.workspace) {}
 
         int device() const { return device_; }
         using DeviceLoops::stream;
@@ -249,8 +252,8 @@ class SlabArrays {
     };
 
     // A slab's share of an array's elements, or of a grid's rows.
-    IndexRange share(index_t count, const Slab& slab) const;
-    GridRows share(const Grid& grid, const Slab& slab) const {
+    IndexRange share(index_t count, const ArraySlab& slab) const;
+    VoxelRows share(const VoxelGrid& grid, const ArraySlab& slab) const {
         const IndexRange own = slab.passes().planes().object;
         return {grid, {own.begin * grid.extent[1], own.end * grid.extent[1]}};
     }
@@ -259,7 +262,7 @@ class SlabArrays {
     index_t object_plane_, image_plane_, voxels_, pixels_;
     int threads_;
     index_t array_bytes_ = 0, most_bytes_ = 0;
-    std::vector<std::unique_ptr<Slab>> slabs_;
+    std::vector<std::unique_ptr<ArraySlab>> slabs_;
     std::vector<gpu::SpreadMemory> objects_, images_;
 };
 
@@ -268,8 +271,9 @@ class SlabArrays {
 class SlabExecutor final : public Executor {
   public:
     /// `places`: one for each part.
-    SlabExecutor(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
-                 const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+    SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
+                 const std::vector<SlabPlanes>& slab_planes,
+                 const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                  int threads);
     ~SlabExecutor() override;
 
@@ -294,9 +298,9 @@ class SlabExecutor final : public Executor {
     template <class Work>
     void in_turn(const Work& work);
 
-    class Part;
-    std::vector<std::unique_ptr<Part>> parts_;
-    richardson_lucy::Model model_{0, 0};
+    class PassSlab;
+    std::vector<std::unique_ptr<PassSlab>> slabs_;
+    richardson_lucy::PixelModel model_{0, 0};
     float held_share_ = 0;
     bool has_weights_ = false;
     bool compares_all_;  ///< no pixel is left out

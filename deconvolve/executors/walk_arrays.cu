@@ -9,16 +9,16 @@ namespace convolume::deconvolve {
 // go back, those of the last: of changes, which go both ways, all three. What waits for a
 // later step, waits for as many planes as the PSF reaches, and so does what iterations use that are
 // taken together; what no transfer touches, is a step's.
-WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
-                         const PlaneSamples& most, bool in_tiles) {
+WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
+                         index_t together, const PlaneSampleCounts& most, bool in_tiles) {
     const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
     const bool remembers = bytes.before > 0;  // points are made of two estimates
     const index_t last = together - 1;
-    const auto ring = [](index_t places, index_t sample_bytes) {
+    const auto ring = [](index_t slots, index_t sample_bytes) {
         PlaneRing made;
         if (sample_bytes == 0) return made;
-        made.places = places;
+        made.slots = slots;
         made.sample_bytes = sample_bytes;
         return made;
     };
@@ -48,8 +48,8 @@ WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t dept
         corrections = ring(2 * depth, bytes.object);
     }
     if (problem.traits.projections > 1) {
-        points.front().places = depth + std::max(depth, 2 * reach);
-        if (differ) weights.places += reach;
+        points.front().slots = depth + std::max(depth, 2 * reach);
+        if (differ) weights.slots += reach;
         ratios = ring(depth, bytes.image);
         other_ratios = ring(depth, bytes.image);
         corrections = ring(2 * depth + reach, bytes.object);
@@ -59,7 +59,7 @@ WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t dept
     set_planes(most);
 }
 
-void WalkerRings::set_planes(const PlaneSamples& samples) {
+void WalkerRings::set_planes(const PlaneSampleCounts& samples) {
     for (PlaneRing* ring : all(*this))
         ring->plane = ring->of_image ? samples.image : samples.object;
 }

@@ -62,7 +62,7 @@ class PlaneArray {
 
 /// Bytes of a sample of each array; 0: there is no such array.
 struct SampleBytes {
-    explicit SampleBytes(const Problem& problem) {
+    explicit SampleBytes(const DeconvolutionProblem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
         if (problem.options.hold_out) held = sizeof(float);
         if (problem.traits.solves_system) {
@@ -81,8 +81,8 @@ struct SampleBytes {
 
 struct WalkArrays {
     /// `in_tiles`: what a walk reads is not overwritten before the next.
-    WalkArrays(const Problem& problem, const PairAxis& z, bool in_tiles, int threads)
-        : narrow_data(problem.keeps_uint16()),
+    WalkArrays(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles, int threads)
+        : data_is_uint16(problem.keeps_uint16()),
           object{problem.object.y, problem.object.x},
           image{problem.image.y, problem.image.x},
           alike(alike_planes(problem, z, z.whole_object())) {
@@ -107,7 +107,7 @@ struct WalkArrays {
             make(data, problem.image.z, image, bytes.data);
     }
 
-    static index_t bytes(const Problem& problem, const PairAxis& z, bool in_tiles) {
+    static index_t bytes(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles) {
         const SampleBytes bytes(problem);
         const auto alike = alike_planes(problem, z, z.whole_object());
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
@@ -130,7 +130,7 @@ struct WalkArrays {
         if (next) std::swap(newest, next);
     }
 
-    bool narrow_data;  ///< the image is uint16
+    bool data_is_uint16;  ///< the image is uint16
     PlaneShape object, image;
     PlaneArray newest, before, next, change, held, weights;
     PlaneArray direction, residual, product;  ///< of wiener, whose solution is `newest`
@@ -147,18 +147,18 @@ struct WalkArrays {
 
 /// Planes of an array on the device: plane z is in place z mod `places`.
 struct PlaneRing {
-    index_t places = 0;  ///< 0: there is no such array
+    index_t slots = 0;  ///< 0: there is no such array
     index_t sample_bytes = 0;
     bool of_image = false;  ///< or of the object
     index_t plane = 0;      ///< samples
     gpu::DeviceMemory memory;
 
     index_t plane_bytes() const { return checked_multiply(plane, sample_bytes); }
-    index_t bytes() const { return checked_multiply(places, plane_bytes()); }
+    index_t bytes() const { return checked_multiply(slots, plane_bytes()); }
     void allocate(int device) {
         memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
     }
-    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes(); }
+    char* bytes_of(index_t z) const { return memory.data() + z % slots * plane_bytes(); }
     float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     ShortFloat* short_at(index_t z) const { return reinterpret_cast<ShortFloat*>(bytes_of(z)); }
 };
@@ -169,7 +169,7 @@ void for_runs(const IndexRange& planes, const Rings& rings, const Work& work) {
     for (index_t z = planes.begin; z < planes.end;) {
         index_t count = planes.end - z;
         for (const PlaneRing* ring : rings)
-            if (ring->places > 0) count = std::min(count, ring->places - z % ring->places);
+            if (ring->slots > 0) count = std::min(count, ring->slots - z % ring->slots);
         work(z, count);
         z += count;
     }
@@ -177,18 +177,18 @@ void for_runs(const IndexRange& planes, const Rings& rings, const Work& work) {
 
 /// Rings on the device for a walk with steps of `depth` planes.
 struct WalkerRings {
-    static constexpr index_t most_together = 4;
+    static constexpr index_t most_fused_iterations = 4;
 
     /// For so many iterations together, and planes of at most so many samples, whole or in tiles.
-    WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
-                const PlaneSamples& most, bool in_tiles);
+    WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
+                index_t together, const PlaneSampleCounts& most, bool in_tiles);
     index_t bytes() const;
     void allocate(int device);
     /// Planes that follow have so many samples.
-    void set_planes(const PlaneSamples& samples);
+    void set_planes(const PlaneSampleCounts& samples);
 
     /// Rings of spectra.
-    static index_t spectra(const Problem& problem, index_t together) {
+    static index_t spectra(const DeconvolutionProblem& problem, index_t together) {
         return problem.traits.projections > 1 ? 3 : together;
     }
 
@@ -196,7 +196,7 @@ struct WalkerRings {
     /// of those that are alike. Of wiener: directions, and blurred ones for an image.
     PlaneRing newest, before, changes, data, held, weights, alike;
     /// Points of each iteration that wait for their update, and become estimates.
-    std::array<PlaneRing, most_together> points;
+    std::array<PlaneRing, most_fused_iterations> points;
     /// For a total variation: a step's divisors; its points between those of the planes beside it.
     PlaneRing divisors, neighborhood;
     /// For operations between passes: what is projected back, of one image or two; corrections,

@@ -16,9 +16,9 @@ class WalkExecutor final : public Executor {
   public:
     /// `problem` is kept by reference. `places`: one for each GPU, with planes of the object and of
     /// the image one after another.
-    WalkExecutor(const Problem& problem, const PairAxes& axes,
+    WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
                  const std::vector<ConstImageView>& kernels,
-                 const std::vector<Walker::Place>& places, int threads);
+                 const std::vector<Walker::Setup>& setups, int threads);
     ~WalkExecutor() override;
 
     /// Bytes on the GPU that holds most.
@@ -33,9 +33,9 @@ class WalkExecutor final : public Executor {
     void put_back() override;
     void begin(const LoadedImage& image, float held_share) override;
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
-    int most_together() const override { return together_; }
-    std::vector<StepResult> iterate_together(const std::vector<StepStart>& starts,
-                                             const IterationProgress& progress) override;
+    int most_fused_iterations() const override { return together_; }
+    std::vector<StepResult> iterate_fused(const std::vector<StepStart>& starts,
+                                          const IterationProgress& progress) override;
     void complete(const StepStart& start) override;
 
   private:
@@ -55,7 +55,7 @@ class WalkExecutor final : public Executor {
     /// Applies the step that a linear system has left waiting to these planes.
     void advance(const IndexRange& planes, const StepStart& start);
 
-    const Problem& problem_;
+    const DeconvolutionProblem& problem_;
     index_t voxels_, pixels_;
     int threads_;
     WalkArrays arrays_;

@@ -25,18 +25,19 @@ struct WalkPlan {
     bool in_tiles() const { return tiles.size() > 1; }
 };
 
-index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
-    return PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
-                                    problem.traits.has_unmatched ? 2 : 1,
-                                    WalkerRings::spectra(problem, walk.together));
+index_t pass_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
+    return DevicePlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
+                                          problem.traits.has_unmatched ? 2 : 1,
+                                          WalkerRings::spectra(problem, walk.together));
 }
-index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
+index_t device_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
     const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
                             most_samples(walk.tiles), walk.in_tiles());
     return checked_add(rings.bytes(), pass_bytes(problem, walk));
 }
 
-double predicted_seconds(const Problem& problem, const WalkPlan& walk, const DeviceChoice& choice) {
+double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& walk,
+                         const DeviceChoice& choice) {
     const SampleBytes bytes(problem);
     const PairAxis& z = walk.axes[0];
     const auto alike = alike_planes(problem, z, z.whole_object());
@@ -63,7 +64,7 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
     const double memory = gpu::device_facts(device).memory_bytes_per_s;
     const auto tiles = static_cast<double>(walk.tiles.size());
     const double spectrum =
-        tiles * static_cast<double>(PlanePasses::least_bytes(walk.axes, 1, 0, 1));
+        tiles * static_cast<double>(DevicePlanePasses::least_bytes(walk.axes, 1, 0, 1));
     const double seconds =
         iteration_seconds(z, spectrum, walk.depth, walk.together, traffic,
                           {transfers.to_device, transfers.to_host, memory > 0 ? memory : 1e12});
@@ -78,7 +79,8 @@ index_t wanted_depth(const PairAxis& z) {
     return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
                                z.object);
 }
-void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceChoice& choice) {
+void deepen(WalkPlan& walk, const DeconvolutionProblem& problem, index_t limit,
+            const DeviceChoice& choice) {
     PairAxis& z = walk.axes[0];
     walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
@@ -90,21 +92,21 @@ void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceC
 
 // Number of consecutive iterations that can be fused into one walk of one GPU: of methods whose
 // steps need nothing of each other but estimates.
-index_t most_together(const Problem& problem, const DeviceChoice& choice) {
+index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
-    return alone && fits_slab_passes(problem) && !problem.traits.keeps_change
-               ? std::min<index_t>(WalkerRings::most_together, problem.options.iterations)
+    return alone && fits_fused_passes(problem) && !problem.traits.keeps_change
+               ? std::min<index_t>(WalkerRings::most_fused_iterations, problem.options.iterations)
                : 1;
 }
 
 // The fastest of those that fit.
-WalkPlan walk_whole_planes(const Problem& problem, const PairAxes& axes, index_t limit,
+WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
     WalkPlan best{axes, 0, 1, {whole}};
     deepen(best, problem, limit, choice);
     if (best.depth == 0) return best;
-    const index_t most = most_together(problem, choice);
+    const index_t most = most_fused_iterations(problem, choice);
     for (index_t together = 2; together <= most; ++together) {
         WalkPlan walk{axes, 0, together, {whole}};
         deepen(walk, problem, limit, choice);
@@ -114,7 +116,7 @@ WalkPlan walk_whole_planes(const Problem& problem, const PairAxes& axes, index_t
     return best;
 }
 
-WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t limit,
+WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                        const DeviceChoice& choice) {
     constexpr index_t most_along_axis = 16;
     const int device = choice.devices.front();
@@ -146,7 +148,8 @@ WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t lim
     return best;
 }
 
-WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& choice) {
+WalkPlan choose_walk(const DeconvolutionProblem& problem, index_t limit,
+                     const DeviceChoice& choice) {
     // A total variation looks at the plane behind each.
     const index_t least_taps_z = problem.tv_weight() > 0 ? 2 : 1;
     WalkPlan whole;
@@ -165,8 +168,9 @@ WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& 
 
 class WalkRunner final : public GpuRunner {
   public:
-    WalkRunner(const Problem& problem, const DeviceChoice& choice, const WalkPlan& walk,
-               const std::vector<index_t>& limits, const std::string& why_not_resident)
+    WalkRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice,
+               const WalkPlan& walk, const std::vector<index_t>& limits,
+               const std::string& why_not_resident)
         : GpuRunner(problem, choice.devices.front()),
           axes_(walk.axes),
           kernels_(problem, walk.axes),
@@ -174,17 +178,17 @@ class WalkRunner final : public GpuRunner {
         const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
         const auto tiles = static_cast<index_t>(walk.tiles.size());
-        Walker::Place place{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
+        Walker::Setup setup{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
         if (walk.in_tiles()) {
-            places_.assign(static_cast<std::size_t>(std::min(devices, tiles)), place);
+            setups_.assign(static_cast<std::size_t>(std::min(devices, tiles)), setup);
             for (std::size_t i = 0; i < walk.tiles.size(); ++i)
-                places_[i % places_.size()].tiles.push_back(walk.tiles[i]);
+                setups_[i % setups_.size()].tiles.push_back(walk.tiles[i]);
         } else {
-            for (const PlanePart& part :
+            for (const SlabPlanes& slab :
                  divide_planes(z, choice.speeds(std::min(devices, z.object)))) {
-                place.object = part.object;
-                place.image = part.image;
-                places_.push_back(place);
+                setup.object = slab.object;
+                setup.image = slab.image;
+                setups_.push_back(setup);
             }
         }
         plan_.on_device = false;
@@ -193,10 +197,10 @@ class WalkRunner final : public GpuRunner {
         plan_.tiles = static_cast<int>(tiles);
         plan_.why_not_on_device = why_not_resident;
         plan_.engines.clear();
-        for (std::size_t g = 0; g < places_.size(); ++g) {
-            places_[g].device = choice.devices[g];
-            places_[g].limit_bytes = limits[g];
-            plan_.engines += message(g == 0 ? "" : " ", "gpu:", places_[g].device);
+        for (std::size_t g = 0; g < setups_.size(); ++g) {
+            setups_[g].device = choice.devices[g];
+            setups_[g].limit_bytes = limits[g];
+            plan_.engines += message(g == 0 ? "" : " ", "gpu:", setups_[g].device);
         }
         plan_.grid = {z.grid, axes_[1].grid, axes_[2].grid};
         plan_.array_bytes = WalkArrays::bytes(problem, z, walk.in_tiles());
@@ -206,23 +210,23 @@ class WalkRunner final : public GpuRunner {
     ~WalkRunner() override { free_on_device(executor_); }
 
   private:
-    Executor& executor(const Problem& problem) override {
+    Executor& executor(const DeconvolutionProblem& problem) override {
         if (!executor_)
             executor_ =
-                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), places_, threads_);
+                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), setups_, threads_);
         return *executor_;
     }
 
     PairAxes axes_;
     PassKernels kernels_;
     int threads_;
-    std::vector<Walker::Place> places_;
+    std::vector<Walker::Setup> setups_;
     std::unique_ptr<WalkExecutor> executor_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident) {
     const auto& choice = static_cast<const DeviceChoice&>(gpus);
     const gpu::DeviceScope scope(choice.devices.front());

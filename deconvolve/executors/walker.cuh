@@ -17,14 +17,16 @@
 // one's own.
 namespace convolume::deconvolve {
 
+/// What a walk computes.
+enum class WalkPurpose {
+    iteration,
+    weights,         ///< the weights: an image of ones is projected back
+    right_hand_side  ///< the residual of a linear system: the image is projected back
+};
+
 /// The work of a walk.
 struct WalkTask {
-    enum class Kind {
-        iteration,
-        weights,         ///< an image of ones is projected back
-        right_hand_side  ///< the image is projected back, into the residual of a linear system
-    };
-    Kind kind = Kind::iteration;
+    WalkPurpose purpose = WalkPurpose::iteration;
     std::vector<StepStart> starts;  ///< of consecutive iterations
     StepSettings settings;
     bool compares_all = true;  ///< no pixel is left out
@@ -32,7 +34,7 @@ struct WalkTask {
 
 class Walker {
   public:
-    struct Place {
+    struct Setup {
         int device = 0;            ///< current
         IndexRange object, image;  ///< planes that it updates, and whose misfit it counts
         index_t depth = 1;         ///< planes a step
@@ -41,13 +43,13 @@ class Walker {
         std::vector<PlaneTile> tiles;  ///< that it walks through; none: whole planes
     };
     /// For the problem's method. `axes`: with a grid along z for the depth.
-    static std::unique_ptr<Walker> make(const Place& place, const Problem& problem,
+    static std::unique_ptr<Walker> make(const Setup& setup, const DeconvolutionProblem& problem,
                                         const PairAxes& axes,
                                         const std::vector<ConstImageView>& kernels,
                                         WalkArrays& arrays);
     virtual ~Walker() = default;
 
-    int device() const { return place_.device; }
+    int device() const { return setup_.device; }
     index_t tiles() const { return static_cast<index_t>(tiles_.size()); }
     /// Walks that follow, once it is finished with the last, go through this one.
     void choose_tile(index_t tile);
@@ -67,10 +69,10 @@ class Walker {
     void drain() noexcept;
 
   protected:
-    using Side = PlanePasses::Side;
+    using PlaneKind = DevicePlanePasses::PlaneKind;
 
     /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
-    Walker(const Place& place, const Problem& problem, const PairAxes& axes,
+    Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
     /// The walks of a task.
@@ -91,7 +93,7 @@ class Walker {
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
     /// Samples become spectra as they are.
-    void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
+    void transform(PlaneKind side, const float* samples, const DevicePlanePasses::SlotRange& slots);
     /// Makes the divisors of penalized steps over these planes.
     void find_divisors(const IndexRange& planes, const WalkTask& task);
     /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
@@ -99,10 +101,10 @@ class Walker {
     template <class Work>
     void for_counted(const IndexRange& image, const Work& work) const {
         for (const IndexRange& part :
-             {image.within({0, place_.image.begin}), image.within(place_.image),
-              image.within({place_.image.end, image.end})})
+             {image.within({0, setup_.image.begin}), image.within(setup_.image),
+              image.within({setup_.image.end, image.end})})
             if (part.count() > 0)
-                work(part, part.begin >= place_.image.begin && part.end <= place_.image.end);
+                work(part, part.begin >= setup_.image.begin && part.end <= setup_.image.end);
     }
     /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
     /// lie one after another in all rings.
@@ -129,19 +131,19 @@ class Walker {
         blocks_[iteration][which] += count;
     }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
-    const IndexRange& own() const { return place_.object; }
+    const IndexRange& own() const { return setup_.object; }
     // Planes that are on the device, whole or of a tile.
     const PlaneTile& tile() const { return *tile_; }
     index_t object_plane() const { return tile_->samples().object; }
     index_t image_plane() const { return tile_->samples().image; }
-    Pixels pixels(index_t z) const;
+    ImagePixels pixels(index_t z) const;
     PixelNumbers pixel_numbers(index_t z) const;
     Weights weights(index_t z, index_t count, bool alike) const;
 
     PairAxis z_;
     WalkArrays& arrays_;
     WalkerRings rings_;
-    std::optional<PlanePasses> passes_;
+    std::optional<DevicePlanePasses> passes_;
     gpu::CudaStream uploads_, work_, downloads_;
 
   private:
@@ -161,7 +163,7 @@ class Walker {
     void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,
                          index_t count) const;
 
-    Place place_;
+    Setup setup_;
     PairAxes axes_;
     std::vector<PlaneTile> tiles_;
     const PlaneTile* tile_;
@@ -183,9 +185,9 @@ class Walker {
 
 class FusedWalker final : public Walker {
   public:
-    FusedWalker(const Place& place, const Problem& problem, const PairAxes& axes,
+    FusedWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                 const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
-        : Walker(place, problem, axes, kernels, arrays, place.together) {}
+        : Walker(setup, problem, axes, kernels, arrays, setup.together) {}
 
   private:
     std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
@@ -206,15 +208,15 @@ class FusedWalker final : public Walker {
 
 class OperationWalker final : public Walker {
   public:
-    OperationWalker(const Place& place, const Problem& problem, const PairAxes& axes,
+    OperationWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                     const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
-        : Walker(place, problem, axes, kernels, arrays, problem.traits.projections),
+        : Walker(setup, problem, axes, kernels, arrays, problem.traits.projections),
           method_(problem.options.method),
           traits_(problem.traits) {}
 
   private:
-    struct At;
-    struct Run;
+    struct RingViews;
+    struct WalkOperations;
 
     std::size_t chained(const WalkTask&) const override {
         return static_cast<std::size_t>(traits_.projections);
@@ -223,7 +225,7 @@ class OperationWalker final : public Walker {
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
-    const PlaneRing& ring(Slot slot) const;
+    const PlaneRing& ring(ArrayRole slot) const;
 
     DeconvolveMethod method_;
     MethodTraits traits_;

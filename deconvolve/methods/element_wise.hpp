@@ -16,35 +16,35 @@ namespace convolume::deconvolve {
 
 /// How far a voxel's neighbors are in memory, for each axis; 0 where there is none, so that what
 /// is read there is the voxel itself.
-struct Neighbors {
+struct NeighborOffsets {
     index_t ahead[3];
     index_t behind[3];
 };
 
-struct Grid {
+struct VoxelGrid {
     index_t extent[3] = {1, 1, 1};  ///< z, y, x
 
     CONVOLUME_DEVICE index_t rows() const { return extent[0] * extent[1]; }
 
-    CONVOLUME_DEVICE Neighbors around(index_t row, index_t x) const {
+    CONVOLUME_DEVICE NeighborOffsets around(index_t row, index_t x) const {
         const index_t z = row / extent[1];
         const index_t at[3] = {z, row - z * extent[1], x};
         const index_t stride[3] = {extent[1] * extent[2], extent[2], 1};
-        Neighbors near;
+        NeighborOffsets near;
         for (int axis = 0; axis < 3; ++axis) {
             near.ahead[axis] = at[axis] + 1 < extent[axis] ? stride[axis] : 0;
             near.behind[axis] = at[axis] > 0 ? stride[axis] : 0;
         }
         return near;
     }
-    CONVOLUME_DEVICE Neighbors around(index_t i) const {
+    CONVOLUME_DEVICE NeighborOffsets around(index_t i) const {
         const index_t row = i / extent[2];
         return around(row, i - row * extent[2]);
     }
 };
 
 /// Some rows of a grid.
-struct GridRows : Grid {
+struct VoxelRows : VoxelGrid {
     IndexRange own;
     CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
 };
@@ -55,7 +55,7 @@ std::invoke_result_t<Functor, index_t> result_of(const Functor&, index_t);
 template <class Functor>
 std::invoke_result_t<Functor, index_t> result_of(const Functor&, const IndexRange&);
 template <class Functor>
-std::invoke_result_t<Functor, index_t, Neighbors> result_of(const Functor&, const Grid&);
+std::invoke_result_t<Functor, index_t, NeighborOffsets> result_of(const Functor&, const VoxelGrid&);
 
 struct SumPair {
     double first = 0;
@@ -77,7 +77,7 @@ CONVOLUME_DEVICE SumPair pair_of(const SumPair& sum) {
 
 /// A functor whose results are sums of pairs.
 template <class Functor>
-struct AsPair {
+struct SumPairFunctor {
     Functor functor;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return pair_of(functor(i)); }
 };
@@ -87,14 +87,14 @@ struct AsPair {
 /// there, too).
 inline constexpr float least_weight = 1e-2F;
 
-struct Fill {
+struct ConstantFill {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
 /// To uint16, of values that fit.
-struct Narrow {
+struct Uint16Copy {
     std::uint16_t* target;
     const float* source;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -128,7 +128,7 @@ struct PixelNumbers {
 };
 
 /// An estimate that was given: scaled, and above 0 wherever light can be, since what is 0 stays 0.
-struct Begin {
+struct ScaledStart {
     float* estimate;
     Weights weight;
     float least_weight;
@@ -141,7 +141,7 @@ struct Begin {
 };
 
 /// 1 where pixels are compared, 0 elsewhere.
-struct Compared {
+struct ComparedMask {
     const float* data;
     float* target;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -149,14 +149,14 @@ struct Compared {
     }
 };
 
-struct Copy {
+struct ArrayCopy {
     const float* source;
     float* target;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
 /// An image as float32 or, where that is null, as uint16.
-struct Pixels {
+struct ImagePixels {
     const float* values;
     const std::uint16_t* narrow;
     CONVOLUME_DEVICE float operator[](index_t i) const {
@@ -167,10 +167,10 @@ struct Pixels {
 /// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
 /// negative likelihood relative to a perfect fit.
 template <class Data>
-struct RatioWith {
+struct DataRatio {
     Data data;
     float* model;
-    richardson_lucy::Model rule;
+    richardson_lucy::PixelModel rule;
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
@@ -183,14 +183,14 @@ struct RatioWith {
     }
 };
 template <class Data>
-RatioWith(Data, float*, richardson_lucy::Model) -> RatioWith<Data>;
+DataRatio(Data, float*, richardson_lucy::PixelModel) -> DataRatio<Data>;
 
-using Ratio = RatioWith<const float*>;
+using Ratio = DataRatio<const float*>;
 
 /// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
 /// result is what the step adds.
 template <class AnyWeights>
-struct StepWith {
+struct MultiplicativeStep {
     const float* point;
     float* correction;
     AnyWeights weight;
@@ -208,13 +208,13 @@ struct StepWith {
     }
 };
 template <class AnyWeights>
-StepWith(const float*, float*, AnyWeights, float) -> StepWith<AnyWeights>;
+MultiplicativeStep(const float*, float*, AnyWeights, float) -> MultiplicativeStep<AnyWeights>;
 
-using Step = StepWith<const float*>;
+using Step = MultiplicativeStep<const float*>;
 
 /// correction <- point (1 + correction): a step with an unmatched back projector.
 template <class AnyWeights>
-struct UnmatchedStepWith {
+struct UnmatchedStep {
     const float* point;
     float* correction;
     AnyWeights weight;
@@ -227,22 +227,22 @@ struct UnmatchedStepWith {
     }
 };
 template <class AnyWeights>
-UnmatchedStepWith(const float*, float*, AnyWeights, float) -> UnmatchedStepWith<AnyWeights>;
+UnmatchedStep(const float*, float*, AnyWeights, float) -> UnmatchedStep<AnyWeights>;
 
 /// previous <- the point ahead of the estimate.
-struct Extrapolate {
+struct ExtrapolatedPoints {
     const float* estimate;
     float* previous;
-    richardson_lucy::Ahead ahead;
+    richardson_lucy::Extrapolation extrapolation;
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        previous[i] = ahead(estimate[i], previous[i]);
+        previous[i] = extrapolation(estimate[i], previous[i]);
     }
 };
 
 /// The same, and the squared difference of data that were set apart from `share` of the model,
 /// which they expect.
 template <class AnyRatio>
-struct RatioHeldOutWith {
+struct RatioWithHeldOut {
     AnyRatio ratio;
     const float* held;  ///< null: none
     float share;
@@ -256,15 +256,15 @@ struct RatioHeldOutWith {
     }
 };
 template <class AnyRatio>
-RatioHeldOutWith(AnyRatio, const float*, float) -> RatioHeldOutWith<AnyRatio>;
+RatioWithHeldOut(AnyRatio, const float*, float) -> RatioWithHeldOut<AnyRatio>;
 
 /// Changes that steps add to their points, kept in 32 or in 16 bits.
-struct WholeChanges {
+struct FloatChanges {
     float* values;
     CONVOLUME_DEVICE float last(index_t i) const { return values[i]; }
     CONVOLUME_DEVICE void keep(index_t i, float change) const { values[i] = change; }
 };
-struct ShortChanges {
+struct ShortFloatChanges {
     ShortFloat* values;
     bool has_last;
     ShortFormat last_format, format;
@@ -278,7 +278,7 @@ struct ShortChanges {
 
 /// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
 /// latter squared.
-template <class AnyStep, class Changes = WholeChanges>
+template <class AnyStep, class Changes = FloatChanges>
 struct StepWithProducts {
     AnyStep step;
     Changes changes;
@@ -292,7 +292,7 @@ struct StepWithProducts {
 };
 
 /// target <- target + factor source.
-struct AddScaled {
+struct ScaledAddition {
     float* target;
     const float* source;
     float factor;
@@ -301,7 +301,7 @@ struct AddScaled {
 
 /// ratio <- ratio - 1, 0 where pixels are not compared.
 template <class Data>
-struct LessOneWith {
+struct RatioLessOne {
     Data data;
     float* ratio;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -309,9 +309,9 @@ struct LessOneWith {
     }
 };
 template <class Data>
-LessOneWith(Data, float*) -> LessOneWith<Data>;
+RatioLessOne(Data, float*) -> RatioLessOne<Data>;
 
-struct Shift {
+struct ConstantAddition {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += value; }

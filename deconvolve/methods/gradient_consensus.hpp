@@ -27,7 +27,7 @@ struct HalfRatios {
             ratio.model[i] = other[i] = 0;
             return 0;
         }
-        PixelBits bits(seed, Thinning::halves, numbers[i]);
+        PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
         const float part = taken_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;
@@ -39,7 +39,7 @@ HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfR
 
 /// The same, and the squared difference of data that were set apart from `share` of the model.
 template <class AnyRatio>
-struct HalfRatiosHeldOut {
+struct HalfRatiosWithHeldOut {
     HalfRatios<AnyRatio> halves;
     const float* held;  ///< null: none
     float share;
@@ -52,7 +52,7 @@ struct HalfRatiosHeldOut {
     }
 };
 template <class AnyRatio>
-HalfRatiosHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosHeldOut<AnyRatio>;
+HalfRatiosWithHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosWithHeldOut<AnyRatio>;
 
 /// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
 template <class AnyWeights>
@@ -87,7 +87,7 @@ template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
 /// Its second sum is the number of voxels that agree.
-struct Consenting {
+struct ConsentCount {
     const float* agreement;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         return {0, agreement[i] < 0 ? 0.0 : 1.0};
@@ -108,18 +108,18 @@ struct GradientConsensus {
     /// Ends after five steps in a row that less than the share DeconvolveOptions::consensus took.
     class State final : public MethodState {
       public:
-        State(const Problem& problem, float mean)
+        State(const DeconvolutionProblem& problem, float mean)
             : consensus_(problem.options.consensus),
               voxels_(static_cast<double>(element_count(problem.object))),
               steps_(state_with_acceleration(problem, mean)) {}
         StepStart start(int iteration) override { return steps_->start(iteration); }
         void refused() override { steps_->refused(); }
-        Verdict finished(const StepResult& result, Iteration& told) override {
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
             constexpr int long_dispute = 5;
-            const Verdict verdict = steps_->finished(result, told);
-            told.consenting = result.sums[further].second / voxels_;
-            disputed_ = told.consenting < consensus_ ? disputed_ + 1 : 0;
-            return disputed_ == long_dispute ? Verdict::converged : verdict;
+            const LoopDecision decision = steps_->finished(result, iteration);
+            iteration.consenting = result.sums[extra_sums].second / voxels_;
+            disputed_ = iteration.consenting < consensus_ ? disputed_ + 1 : 0;
+            return disputed_ == long_dispute ? LoopDecision::converged : decision;
         }
         bool needs_results() const override { return true; }
 
@@ -128,43 +128,50 @@ struct GradientConsensus {
         std::unique_ptr<MethodState> steps_;
         int disputed_ = 0;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return std::make_unique<State>(problem, mean_at_start(image));
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        const StepSettings& settings = run.settings();
-        run.load_point();
-        run.blur(Slot::point, Slot::model);
-        run.sum_pixels(of_pixels, {Slot::data, Slot::held, Slot::model, Slot::other_image},
-                       [&](const auto& at) {
-                           const RatioWith ratio{at.data(), at.image(Slot::model), settings.model};
-                           const HalfRatios halves{
-                               ratio,
-                               at.image(Slot::other_image),
-                               static_cast<float>(settings.photons.gain),
-                               static_cast<float>(settings.photons.offset),
-                               static_cast<std::uint32_t>(run.start().iteration),
-                               at.pixel_numbers()};
-                           return HalfRatiosHeldOut{halves, at.held(), settings.held_share};
-                       });
-        run.blur_back(Slot::model, Slot::correction);
-        run.blur_back(Slot::other_image, Slot::other_object);
-        run.each_voxel({Slot::correction, Slot::other_object, Slot::weights}, [](const auto& at) {
-            return Agreement{at.object(Slot::correction), at.object(Slot::other_object),
-                             at.weights(), least_weight};
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        const StepSettings& settings = operations.settings();
+        operations.load_point();
+        operations.blur(ArrayRole::point, ArrayRole::model);
+        operations.sum_pixels(
+            pixel_sums,
+            {ArrayRole::data, ArrayRole::held, ArrayRole::model, ArrayRole::other_image},
+            [&](const auto& at) {
+                const DataRatio ratio{at.data(), at.image(ArrayRole::model), settings.model};
+                const HalfRatios halves{ratio,
+                                        at.image(ArrayRole::other_image),
+                                        static_cast<float>(settings.photons.gain),
+                                        static_cast<float>(settings.photons.offset),
+                                        static_cast<std::uint32_t>(operations.start().iteration),
+                                        at.pixel_numbers()};
+                return HalfRatiosWithHeldOut{halves, at.held(), settings.held_share};
+            });
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.blur_back(ArrayRole::other_image, ArrayRole::other_object);
+        operations.each_voxel({ArrayRole::correction, ArrayRole::other_object, ArrayRole::weights},
+                              [](const auto& at) {
+                                  return Agreement{at.object(ArrayRole::correction),
+                                                   at.object(ArrayRole::other_object), at.weights(),
+                                                   least_weight};
+                              });
+        operations.blur(ArrayRole::other_object, ArrayRole::model);
+        operations.blur_back(ArrayRole::model, ArrayRole::other_object);
+        operations.step(
+            {ArrayRole::point, ArrayRole::correction, ArrayRole::other_object, ArrayRole::weights},
+            [](const auto& at) {
+                const MultiplicativeStep step{at.object(ArrayRole::point),
+                                              at.object(ArrayRole::correction), at.weights(),
+                                              least_weight};
+                return ConsensusStep{step, at.object(ArrayRole::other_object)};
+            });
+        operations.sum_voxels(extra_sums, {ArrayRole::other_object}, [](const auto& at) {
+            return ConsentCount{at.object(ArrayRole::other_object)};
         });
-        run.blur(Slot::other_object, Slot::model);
-        run.blur_back(Slot::model, Slot::other_object);
-        run.step({Slot::point, Slot::correction, Slot::other_object, Slot::weights},
-                 [](const auto& at) {
-                     const StepWith step{at.object(Slot::point), at.object(Slot::correction),
-                                         at.weights(), least_weight};
-                     return ConsensusStep{step, at.object(Slot::other_object)};
-                 });
-        run.sum_voxels(further, {Slot::other_object},
-                       [](const auto& at) { return Consenting{at.object(Slot::other_object)}; });
     }
 };
 

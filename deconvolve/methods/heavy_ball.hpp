@@ -27,17 +27,18 @@ struct HeavyBall {
             StepStart start = PlainState::start(iteration);
             const auto factor =
                 static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
-            start.ahead = {factor, 0.1F};
+            start.extrapolation = {factor, 0.1F};
             return start;
         }
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        RichardsonLucy::iterate(run);
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        RichardsonLucy::iterate(operations);
     }
 };
 

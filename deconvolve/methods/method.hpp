@@ -38,11 +38,11 @@
 
 namespace convolume::deconvolve {
 
-struct Problem;
+struct DeconvolutionProblem;
 struct LoadedImage;
 
 /// The arrays of an iteration, of the object's extents or of the image's.
-enum class Slot {
+enum class ArrayRole {
     point,         ///< object: where the step starts
     correction,    ///< object: what is projected back, then the next estimate
     other_object,  ///< object: of methods that project two images back
@@ -63,9 +63,9 @@ struct MethodTraits {
     /// Pixels count photons: negative ones are read as 0, saturated ones may be left out, and some
     /// photons may be held out.
     bool counts_photons = true;
-    /// Its functors are those of the passes (row_loops.hpp, richardson_lucy_elements.hpp), which may take them
-    /// while samples are in registers or a cache: a ratio of data and model, and a step that
-    /// multiplies the point.
+    /// Its functors are those of the passes (row_loops.hpp, richardson_lucy_elements.hpp), which
+    /// may take them while samples are in registers or a cache: a ratio of data and model, and a
+    /// step that multiplies the point.
     bool fits_passes = false;
     bool uses_neighbors = false;   ///< steps look at the voxels beside each
     bool has_unmatched = false;    ///< the first steps use another back projector
@@ -80,7 +80,7 @@ struct MethodTraits {
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.
 struct StepStart {
     int iteration = 1;
-    richardson_lucy::Ahead ahead{0, 0};
+    richardson_lucy::Extrapolation extrapolation{0, 0};
     bool restart = true;     ///< the previous estimate is unknown or not to be used
     bool unmatched = false;  ///< the step uses the other back projector
     /// Formats of the last change and of this one, where these are kept in 16 bits.
@@ -96,17 +96,17 @@ struct StepStart {
 
 /// Sums of an iteration: over pixels, over the step, and further ones of the method.
 using StepSums = std::array<SumPair, 3>;
-enum SumIndex : std::size_t { of_pixels = 0, of_step = 1, further = 2 };
+enum SumIndex : std::size_t { pixel_sums = 0, step_sums = 1, extra_sums = 2 };
 
 /// Result of one step.
 struct StepResult {
     bool refused = false;  ///< the estimate is what it was; the previous one is lost
     StepSums sums{};
-    double misfit() const { return sums[of_pixels].first; }
-    double held_out() const { return sums[of_pixels].second; }  ///< squared errors
+    double misfit() const { return sums[pixel_sums].first; }
+    double held_out() const { return sums[pixel_sums].second; }  ///< squared errors
     /// The change times the last one, and the last one squared.
-    SumPair products() const { return sums[of_step]; }
-    double penalty() const { return sums[further].first; }
+    SumPair products() const { return sums[step_sums]; }
+    double penalty() const { return sums[extra_sums].first; }
     double objective() const { return misfit() + penalty(); }
 };
 
@@ -117,10 +117,10 @@ class MethodState {
     virtual StepStart start(int iteration) = 0;
     /// The step that was started last was refused: the next start is the estimate itself.
     virtual void refused() {}
-    enum class Verdict { go_on, converged, discard };
+    enum class LoopDecision { go_on, converged, discard };
     /// Takes what became of the iteration into account, and completes what the caller is told.
     /// `discard`: the iteration found nothing, and does not count.
-    virtual Verdict finished(const StepResult& result, Iteration& told) = 0;
+    virtual LoopDecision finished(const StepResult& result, Iteration& iteration) = 0;
     /// Whether results tell where later steps start, or when they end.
     virtual bool needs_results() const = 0;
     /// The part of the last step that waits for the next start (Executor::complete).
@@ -129,11 +129,11 @@ class MethodState {
 
 /// Constants of an execution.
 struct StepSettings {
-    richardson_lucy::Model model{0, 0};
+    richardson_lucy::PixelModel model{0, 0};
     float held_share = 0;  ///< what is held out, as a share of the model; 0: nothing
     PhotonScale photons;
     float tv_weight = 0;
-    Variation variation;
+    TotalVariation variation;
     float noise_to_signal = 0;
 };
 

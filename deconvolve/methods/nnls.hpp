@@ -20,7 +20,7 @@ namespace convolume::deconvolve {
 
 /// model <- model + background - data; sums: half its square, and (data - background)².
 template <class Data>
-struct Difference {
+struct ModelDifference {
     Data data;
     float* model;
     float background;
@@ -33,7 +33,7 @@ struct Difference {
     }
 };
 template <class Data>
-Difference(Data, float*, float) -> Difference<Data>;
+ModelDifference(Data, float*, float) -> ModelDifference<Data>;
 
 /// gradient <- max(0, point - gradient / weight). The result is what the step adds.
 template <class AnyWeights>
@@ -65,24 +65,25 @@ struct NonNegativeLeastSquares {
 
     class State final : public MethodState {
       public:
-        explicit State(const Problem& problem) : stop_(problem.options.stop) {}
+        explicit State(const DeconvolutionProblem& problem) : stop_(problem.options.stop) {}
         StepStart start(int iteration) override {
             StepStart start;
             start.iteration = iteration;
             start.restart = iteration == 1;
             const double next = (1 + std::sqrt(1 + 4 * t_ * t_)) / 2;
-            start.ahead = {iteration == 1 ? 0 : static_cast<float>((t_ - 1) / next), 0};
+            start.extrapolation = {iteration == 1 ? 0 : static_cast<float>((t_ - 1) / next), 0};
             if (iteration > 1) t_ = next;
             return start;
         }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            const auto [misfit, recorded] = result.sums[of_pixels];
-            told.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            const auto [misfit, recorded] = result.sums[pixel_sums];
+            iteration.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
             const double gain = misfit_ - misfit;
-            const bool converged = stop_ && told.number > 1 && gain >= 0 && gain < *stop_ * misfit_;
-            if (told.number > 1 && gain < 0) t_ = 1;
+            const bool converged =
+                stop_ && iteration.number > 1 && gain >= 0 && gain < *stop_ * misfit_;
+            if (iteration.number > 1 && gain < 0) t_ = 1;
             misfit_ = misfit;
-            return converged ? Verdict::converged : Verdict::go_on;
+            return converged ? LoopDecision::converged : LoopDecision::go_on;
         }
         bool needs_results() const override { return true; }
 
@@ -91,21 +92,25 @@ struct NonNegativeLeastSquares {
         double misfit_ = 0;  ///< of the last starting point
         double t_ = 1;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        run.load_point();
-        run.blur(Slot::point, Slot::model);
-        run.sum_pixels(of_pixels, {Slot::data, Slot::model}, [&](const auto& at) {
-            return Difference{at.data(), at.image(Slot::model), run.settings().model.background};
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        operations.load_point();
+        operations.blur(ArrayRole::point, ArrayRole::model);
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, [&](const auto& at) {
+            return ModelDifference{at.data(), at.image(ArrayRole::model),
+                                   operations.settings().model.background};
         });
-        run.blur_back(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return ProjectedStep{at.object(Slot::point), at.object(Slot::correction), at.weights()};
-        });
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.step({ArrayRole::point, ArrayRole::correction, ArrayRole::weights},
+                        [](const auto& at) {
+                            return ProjectedStep{at.object(ArrayRole::point),
+                                                 at.object(ArrayRole::correction), at.weights()};
+                        });
     }
 };
 

@@ -19,7 +19,7 @@ namespace convolume::deconvolve {
 /// fraction DeconvolveOptions::stop.
 class PlainState : public MethodState {
   public:
-    explicit PlainState(const Problem& problem) : stop_(problem.options.stop) {}
+    explicit PlainState(const DeconvolutionProblem& problem) : stop_(problem.options.stop) {}
 
     StepStart start(int iteration) override {
         StepStart start;
@@ -27,12 +27,13 @@ class PlainState : public MethodState {
         start.restart = std::exchange(restarts_, false);
         return start;
     }
-    Verdict finished(const StepResult& result, Iteration& told) override {
-        told.likelihood = -result.misfit();
+    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        iteration.likelihood = -result.misfit();
         const double gain = objective_ - result.objective();
-        const bool converged = stop_ && told.number > first_compared_ && gain < *stop_ * objective_;
+        const bool converged =
+            stop_ && iteration.number > first_compared_ && gain < *stop_ * objective_;
         objective_ = result.objective();
-        return converged ? Verdict::converged : Verdict::go_on;
+        return converged ? LoopDecision::converged : LoopDecision::go_on;
     }
     bool needs_results() const override { return stop_.has_value(); }
 
@@ -55,7 +56,7 @@ class PlainState : public MethodState {
 class BiggsAndrewsState final : public PlainState {
   public:
     /// `mean`: of the voxels at the start.
-    BiggsAndrewsState(const Problem& problem, float mean)
+    BiggsAndrewsState(const DeconvolutionProblem& problem, float mean)
         : PlainState(problem),
           voxels_(element_count(problem.object)),
           // The first changes are unknown: few voxels may get all the light.
@@ -65,7 +66,7 @@ class BiggsAndrewsState final : public PlainState {
         StepStart start = PlainState::start(iteration);
         start.last_format = last_format_;
         start.format = format_;
-        start.ahead = {factor_, 0};
+        start.extrapolation = {factor_, 0};
         // A misfit that grew by less has not grown: float32 transforms are not more exact.
         constexpr double rounding = 1e-6;
         if (factor_ > 0) start.most = objective() * (1 + rounding);
@@ -75,7 +76,7 @@ class BiggsAndrewsState final : public PlainState {
         factor_ = 0;
         forget_previous();
     }
-    Verdict finished(const StepResult& result, Iteration& told) override {
+    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
         const auto [product, square] = result.products();
         // The next change is about as large as the last one that is known.
         last_format_ = format_;
@@ -84,7 +85,7 @@ class BiggsAndrewsState final : public PlainState {
                 voxels_, static_cast<float>(std::sqrt(square / static_cast<double>(voxels_))));
         const double factor = square > 0 ? product / square : 0;
         factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
-        return PlainState::finished(result, told);
+        return PlainState::finished(result, iteration);
     }
     bool needs_results() const override { return true; }
 
@@ -102,25 +103,27 @@ inline MethodTraits accelerated(MethodTraits traits, const DeconvolveOptions& op
     traits.keeps_previous = traits.keeps_change = is_accelerated(options);
     return traits;
 }
-inline std::unique_ptr<MethodState> state_with_acceleration(const Problem& problem, float mean) {
+inline std::unique_ptr<MethodState> state_with_acceleration(const DeconvolutionProblem& problem,
+                                                            float mean) {
     if (is_accelerated(problem.options)) return std::make_unique<BiggsAndrewsState>(problem, mean);
     return std::make_unique<PlainState>(problem);
 }
 
 /// The ratio of data and model, and its misfit.
-template <class Run>
-void compare_photons(Run& run) {
-    run.load_point();
-    run.blur(Slot::point, Slot::model);
+template <class Operations>
+void compare_photons(Operations& operations) {
+    operations.load_point();
+    operations.blur(ArrayRole::point, ArrayRole::model);
     const auto ratio = [&](const auto& at) {
-        return RatioWith{at.data(), at.image(Slot::model), run.settings().model};
+        return DataRatio{at.data(), at.image(ArrayRole::model), operations.settings().model};
     };
-    if (run.settings().held_share == 0)
-        run.sum_pixels(of_pixels, {Slot::data, Slot::model}, ratio);
+    if (operations.settings().held_share == 0)
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
     else
-        run.sum_pixels(of_pixels, {Slot::data, Slot::held, Slot::model}, [&](const auto& at) {
-            return RatioHeldOutWith{ratio(at), at.held(), run.settings().held_share};
-        });
+        operations.sum_pixels(
+            pixel_sums, {ArrayRole::data, ArrayRole::held, ArrayRole::model}, [&](const auto& at) {
+                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_share};
+            });
 }
 
 struct RichardsonLucy {
@@ -133,17 +136,20 @@ struct RichardsonLucy {
         traits.starts_coarsely = true;
         return accelerated(traits, options);
     }
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return state_with_acceleration(problem, mean_at_start(image));
     }
-    template <class Run>
-    static void iterate(Run& run) {
-        compare_photons(run);
-        run.blur_back(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return StepWith{at.object(Slot::point), at.object(Slot::correction), at.weights(),
-                            least_weight};
-        });
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        compare_photons(operations);
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.step({ArrayRole::point, ArrayRole::correction, ArrayRole::weights},
+                        [](const auto& at) {
+                            return MultiplicativeStep{at.object(ArrayRole::point),
+                                                      at.object(ArrayRole::correction),
+                                                      at.weights(), least_weight};
+                        });
     }
 };
 

@@ -30,7 +30,7 @@ CONVOLUME_DEVICE bool is_compared(float pixel) {
 
 /// What a pixel is expected to hold: the blurred estimate and the background. Below `floor` a model
 /// is rounding.
-struct Model {
+struct PixelModel {
     float background;
     float floor;
     CONVOLUME_DEVICE float expected(float blurred) const {
@@ -111,7 +111,7 @@ CONVOLUME_DEVICE float unmatched_step(float point, float correction, float weigh
 
 /// A point ahead of the newest estimate, along the way from the one before, but at least
 /// `least_share` of it: what becomes 0 stays 0.
-struct Ahead {
+struct Extrapolation {
     float factor;
     float least_share;
     CONVOLUME_DEVICE float operator()(float newest, float before) const {
@@ -124,17 +124,19 @@ struct Ahead {
 /// The functor of element passes (gpu/fft/element_job.hpp). Points are ahead of the newest
 /// estimate; images are compared with models by their ratio; updates are steps of the iteration.
 struct ElementFunctor {
-    Ahead ahead{0, 0};
+    Extrapolation extrapolation{0, 0};
     // compare
     float held_share = 0;  ///< of the expected photons, those of the pixels that are held out
-    Model model{0, 0};
+    PixelModel model{0, 0};
     float less = 0;      ///< is subtracted from ratios
     bool misfit = true;  ///< is added up; else trace_of() the blurred estimate
     // update, advance
     float least_weight = 1e-30F;  ///< above 0; voxels of less become 0
     bool unmatched = false;       ///< steps with an unmatched back projector
 
-    CONVOLUME_DEVICE float point(float newest, float before) const { return ahead(newest, before); }
+    CONVOLUME_DEVICE float point(float newest, float before) const {
+        return extrapolation(newest, before);
+    }
 
     CONVOLUME_DEVICE bool is_compared(float recorded) const {
         return richardson_lucy::is_compared(recorded);

@@ -18,7 +18,7 @@
 namespace convolume::deconvolve {
 
 /// product <- product + factor direction; sums: direction · product, product².
-struct Product {
+struct RegularizedProduct {
     const float* direction;
     float* product;
     float factor;
@@ -40,7 +40,7 @@ struct DotAndSquare {
 };
 
 /// The step of an iteration: solution += length d; residual -= length p; d <- residual + factor d.
-struct Advance {
+struct ConjugateStep {
     float* solution;
     float* residual;
     float* direction;
@@ -68,7 +68,8 @@ struct Wiener {
 
     class State final : public MethodState {
       public:
-        explicit State(const Problem& problem) : stop_(problem.options.stop.value_or(1e-3)) {}
+        explicit State(const DeconvolutionProblem& problem)
+            : stop_(problem.options.stop.value_or(1e-3)) {}
         StepStart start(int iteration) override {
             StepStart start = pending();
             start.iteration = iteration;
@@ -80,20 +81,21 @@ struct Wiener {
             start.factor = factor_;
             return start;
         }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            const auto [curvature, product_squared] = result.sums[of_pixels];
-            const auto [residual_product, left] = result.sums[of_step];
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            const auto [curvature, product_squared] = result.sums[pixel_sums];
+            const auto [residual_product, left] = result.sums[step_sums];
             length_ = 0;
             factor_ = 0;
-            if (told.number == 1) whole_ = left;
-            if (!(curvature > 0)) return Verdict::discard;  // nothing but rounding is left
+            if (iteration.number == 1) whole_ = left;
+            if (!(curvature > 0)) return LoopDecision::discard;  // nothing but rounding is left
             const double length = left / curvature;
             const double next = std::max(
                 left - 2 * length * residual_product + length * length * product_squared, 0.0);
             length_ = static_cast<float>(length);
             factor_ = static_cast<float>(next / left);
-            told.residual = std::sqrt(next / whole_);
-            return next == 0 || told.residual <= stop_ ? Verdict::converged : Verdict::go_on;
+            iteration.residual = std::sqrt(next / whole_);
+            return next == 0 || iteration.residual <= stop_ ? LoopDecision::converged
+                                                            : LoopDecision::go_on;
         }
         bool needs_results() const override { return true; }
 
@@ -102,32 +104,36 @@ struct Wiener {
         double whole_ = 0;  ///< the residual at first, squared
         float length_ = 0, factor_ = 0;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
     /// Applies the step of the last iteration.
-    template <class At>
-    static Advance advance(const At& at, const StepStart& start) {
-        return {at.object(Slot::solution),
-                at.object(Slot::residual),
-                at.object(Slot::direction),
-                at.object(Slot::product),
+    template <class Views>
+    static ConjugateStep advance(const Views& at, const StepStart& start) {
+        return {at.object(ArrayRole::solution),
+                at.object(ArrayRole::residual),
+                at.object(ArrayRole::direction),
+                at.object(ArrayRole::product),
                 start.length,
                 start.factor};
     }
-    template <class Run>
-    static void iterate(Run& run) {
-        run.load_point();  // the direction
-        run.blur(Slot::direction, Slot::model);
-        run.blur_back(Slot::model, Slot::product);
-        run.sum_voxels(of_pixels, {Slot::point, Slot::product}, [&](const auto& at) {
-            return Product{at.object(Slot::point), at.object(Slot::product),
-                           run.settings().noise_to_signal};
-        });
-        run.sum_voxels(of_step, {Slot::product, Slot::residual}, [](const auto& at) {
-            return DotAndSquare{at.object(Slot::product), at.object(Slot::residual)};
-        });
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        operations.load_point();  // the direction
+        operations.blur(ArrayRole::direction, ArrayRole::model);
+        operations.blur_back(ArrayRole::model, ArrayRole::product);
+        operations.sum_voxels(pixel_sums, {ArrayRole::point, ArrayRole::product},
+                              [&](const auto& at) {
+                                  return RegularizedProduct{at.object(ArrayRole::point),
+                                                            at.object(ArrayRole::product),
+                                                            operations.settings().noise_to_signal};
+                              });
+        operations.sum_voxels(
+            step_sums, {ArrayRole::product, ArrayRole::residual}, [](const auto& at) {
+                return DotAndSquare{at.object(ArrayRole::product), at.object(ArrayRole::residual)};
+            });
     }
 };
 

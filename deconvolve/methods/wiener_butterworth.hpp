@@ -38,7 +38,7 @@ struct WienerButterworth {
     /// one.
     class State final : public MethodState {
       public:
-        State(const Problem& problem, float mean)
+        State(const DeconvolutionProblem& problem, float mean)
             : unmatched_(problem.options.unmatched),
               steps_(state_with_acceleration(problem, mean)) {
             static_cast<PlainState&>(*steps_).compare_after(unmatched_ + 1);
@@ -50,8 +50,8 @@ struct WienerButterworth {
             return start;
         }
         void refused() override { steps_->refused(); }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            return steps_->finished(result, told);
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            return steps_->finished(result, iteration);
         }
         bool needs_results() const override { return steps_->needs_results(); }
 
@@ -59,25 +59,27 @@ struct WienerButterworth {
         int unmatched_;
         std::unique_ptr<MethodState> steps_;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return std::make_unique<State>(problem, mean_at_start(image));
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        if (!run.start().unmatched) {
-            RichardsonLucy::iterate(run);
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        if (!operations.start().unmatched) {
+            RichardsonLucy::iterate(operations);
             return;
         }
-        compare_photons(run);
-        run.each_pixel({Slot::data, Slot::model}, [](const auto& at) {
-            return LessOneWith{at.data(), at.image(Slot::model)};
+        compare_photons(operations);
+        operations.each_pixel({ArrayRole::data, ArrayRole::model}, [](const auto& at) {
+            return RatioLessOne{at.data(), at.image(ArrayRole::model)};
         });
-        run.back_project_unmatched(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return UnmatchedStepWith{at.object(Slot::point), at.object(Slot::correction),
+        operations.back_project_unmatched(ArrayRole::model, ArrayRole::correction);
+        operations.step(
+            {ArrayRole::point, ArrayRole::correction, ArrayRole::weights}, [](const auto& at) {
+                return UnmatchedStep{at.object(ArrayRole::point), at.object(ArrayRole::correction),
                                      at.weights(), least_weight};
-        });
+            });
     }
 };
 

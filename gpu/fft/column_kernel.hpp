@@ -8,7 +8,7 @@
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/error.hpp"
 #include "gpu/fft/pass_types.hpp"
-#include "gpu/fft/stages.hpp"
+#include "gpu/fft/radix_stages.hpp"
 
 namespace convolume::gpu {
 
@@ -72,7 +72,7 @@ Complex<Real>* kernel_samples(std::complex<Real>* data) {
 
 /// The job of transform_columns (passes.hpp), less its twiddles.
 template <class Real>
-ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns<Real>& source,
+ColumnJob<Real> transform_job(index_t length, PassDirection direction, const Columns<Real>& source,
                               const PositionMap& load, const Columns<Real>& target,
                               const PositionMap& store) {
     ColumnJob<Real> job;
@@ -86,7 +86,7 @@ ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns
     job.batches = source.batches;
     job.load = slot_map(length, load);
     job.store = slot_map(length, store);
-    job.load_sign = job.store_sign = direction == Direction::forward ? Real(1) : Real(-1);
+    job.load_sign = job.store_sign = direction == PassDirection::forward ? Real(1) : Real(-1);
     return job;
 }
 
@@ -175,13 +175,13 @@ CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
 template <class Real, int N, class Context>
 struct ColumnThread {
     using Shape = ColumnShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
-    using Held = typename Fft::Held;
+    using Fft = RadixStages<Real, Shape>;
+    using ThreadSamples = typename Fft::ThreadSamples;
     static constexpr int columns = Shape::columns, threads = Shape::threads;
     static constexpr int last = Shape::value.last();
 
     /// A tile's batch and its first column.
-    struct Place {
+    struct TilePosition {
         index_t batch, column;
     };
 
@@ -201,21 +201,21 @@ struct ColumnThread {
           tiles_per_batch((of.columns + columns - 1) / columns),
           tiles(tiles_per_batch * of.batches) {}
 
-    CONVOLUME_DEVICE Place place_of(index_t tile) const {
+    CONVOLUME_DEVICE TilePosition place_of(index_t tile) const {
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
         return {batch, (tile - batch * tiles_per_batch) * columns};
     }
 
     CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
         if (!job.prefetches || tile >= tiles) return;
-        const Place place = place_of(tile);
+        const TilePosition place = place_of(tile);
         const Complex<Real>* const source =
             job.source + place.batch * job.source_batch + place.column;
         prefetch(place, prefetched_source, N, source, job.source_slot, job.load);
     }
     /// Spectra take the place of the source, taps have one of their own.
     CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
-        const Place place = place_of(tile);
+        const TilePosition place = place_of(tile);
         prefetch(place, to, count, job.kernel + place.column, job.kernel_slot,
                  [](int slot) { return slot; });
     }
@@ -227,7 +227,8 @@ struct ColumnThread {
         context.end_copy_group();
     }
 
-    CONVOLUME_DEVICE void load_source(int thread, const Place& place, Held& v) const {
+    CONVOLUME_DEVICE void load_source(int thread, const TilePosition& place,
+                                      ThreadSamples& v) const {
         if (job.prefetches) {
             context.wait_copies();
             load_prefetched(
@@ -238,7 +239,7 @@ struct ColumnThread {
         }
         Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
     }
-    CONVOLUME_DEVICE void load_taps(int thread, const Place& place, Held& v) const {
+    CONVOLUME_DEVICE void load_taps(int thread, const TilePosition& place, ThreadSamples& v) const {
         if (job.prefetches_taps) {
             context.wait_copies_but_last_group();
             load_prefetched(
@@ -253,8 +254,9 @@ struct ColumnThread {
     /// Loads and transforms the taps, then the source, and prefetches those of the `next` tile. One
     /// after the other by the same instructions: twice as many are slower to load.
     template <class Forward>
-    CONVOLUME_DEVICE void load_both(int thread, const Place& place, index_t next, Held& v,
-                                    Held& spectrum, const Forward& forward) const {
+    CONVOLUME_DEVICE void load_both(int thread, const TilePosition& place, index_t next,
+                                    ThreadSamples& v, ThreadSamples& spectrum,
+                                    const Forward& forward) const {
         CONVOLUME_NO_UNROLL
         for (bool taps = true;; taps = false) {
             if (taps) {
@@ -275,7 +277,7 @@ struct ColumnThread {
     /// Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the
     /// tile's first column in slot 0; slot_of says which slot a position has.
     template <class SlotOf>
-    CONVOLUME_DEVICE void prefetch(const Place& place, Complex<Real>* to, int count,
+    CONVOLUME_DEVICE void prefetch(const TilePosition& place, Complex<Real>* to, int count,
                                    const Complex<Real>* from, unsigned stride,
                                    const SlotOf& slot_of) const {
         constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
@@ -293,7 +295,7 @@ struct ColumnThread {
     }
     template <class IsThere>
     CONVOLUME_DEVICE void load_prefetched(int thread, const Complex<Real>* from,
-                                          const IsThere& is_there, Held& v) const {
+                                          const IsThere& is_there, ThreadSamples& v) const {
         context.sync();
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             v[sample] = {0, 0};
@@ -302,8 +304,8 @@ struct ColumnThread {
         context.sync();
     }
     template <class SlotOf>
-    CONVOLUME_DEVICE void load(int thread, const Place& place, const Complex<Real>* from,
-                               unsigned stride, const SlotOf& slot_of, Held& v) const {
+    CONVOLUME_DEVICE void load(int thread, const TilePosition& place, const Complex<Real>* from,
+                               unsigned stride, const SlotOf& slot_of, ThreadSamples& v) const {
         const index_t column = place.column + column_in_tile;
         from += column;
         Fft::template for_each<0>(thread, [&](int sample, int position) {
@@ -322,12 +324,12 @@ struct ColumnThread {
 template <class Real, int N, bool OfTaps, class Context>
 CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
     using Shape = ColumnShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
+    using Fft = RadixStages<Real, Shape>;
     using Thread = ColumnThread<Real, N, Context>;
     constexpr int columns = Shape::columns, last = Shape::value.last();
 
     char* const memory = context.shared();
-    const SplitLane<Real, Context> lane{
+    const SplitExchange<Real, Context> exchanger{
         context, reinterpret_cast<Real*>(memory) + context.thread() % columns, columns};
     auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
     copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), Shape::threads);
@@ -340,17 +342,17 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
     else
         own.prefetch_source(tile);
     for (; tile < own.tiles; tile += context.blocks()) {
-        const typename Thread::Place place = own.place_of(tile);
+        const typename Thread::TilePosition place = own.place_of(tile);
         const index_t next = tile + context.blocks();
         const index_t column = place.column + own.column_in_tile;
         const bool inside = column < job.columns;
         // Forgotten in between, so that the compiler does not keep the addresses of all samples in
         // registers.
         const int thread = context.forget(context.thread() / columns);
-        typename Fft::Held v;
+        typename Fft::ThreadSamples v;
 
-        [[maybe_unused]] typename Fft::Held spectrum;  // of the kernel
-        const auto forward = [&] { Fft::forward(lane, thread, v, twiddles); };
+        [[maybe_unused]] typename Fft::ThreadSamples spectrum;  // of the kernel
+        const auto forward = [&] { Fft::forward(exchanger, thread, v, twiddles); };
         if constexpr (OfTaps) {
             own.load_both(thread, place, next, v, spectrum, forward);
         } else {
@@ -396,7 +398,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
                 times(sample, {k.re, job.kernel_sign * k.im});
             });
         }
-        Fft::back(lane, thread, v, twiddles);
+        Fft::back(exchanger, thread, v, twiddles);
         Fft::template for_each<0>(thread, store);
     }
 }

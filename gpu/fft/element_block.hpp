@@ -20,7 +20,7 @@ struct RowPairs {
     static constexpr int n = plan.n, count = plan.radix[0];  ///< pairs of a thread
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
     static_assert(plan.paired && count % 2 == 0 && distance % 2 == 0);
-    using Held = Samples<float, plan.elements>;
+    using ThreadSamples = Samples<float, plan.elements>;
 
     int thread;
 
@@ -36,13 +36,13 @@ struct RowPairs {
     /// of the middle one. So k = k0 + distance j, with one of three k0: the compiler knows all
     /// distances.
     template <class T>
-    struct Row {
+    struct PairPointers {
         T *sample[3], *opposite[3];  ///< those of k0 and N - k0
         CONVOLUME_DEVICE T* of(int j) const { return sample[kind(j)] + distance * j; }
         CONVOLUME_DEVICE T* opposite_of(int j) const { return opposite[kind(j)] - distance * j; }
     };
     template <class T>
-    CONVOLUME_DEVICE Row<T> of_row(T* row) const {
+    CONVOLUME_DEVICE PairPointers<T> of_row(T* row) const {
         const bool first = thread == 0;
         const int k0[3] = {thread, first ? distance / 2 : thread, first ? distance : thread};
         T* const end = row + n;
@@ -52,8 +52,8 @@ struct RowPairs {
     /// The samples before stage 0 of a row with the spectrum X: load(j, a, b) gives X[k] and X[N-k]
     /// of pair j, `center` is X[N/2].
     template <class Load>
-    CONVOLUME_DEVICE void merge(Held& v, const Complex<float>* twiddles, Complex<float> center,
-                                const Load& load) const {
+    CONVOLUME_DEVICE void merge(ThreadSamples& v, const Complex<float>* twiddles,
+                                Complex<float> center, const Load& load) const {
         const auto roots = of_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
@@ -67,7 +67,7 @@ struct RowPairs {
             v[mirror(j)] = sum - rotated;
         }
         if (!has_center()) return;
-        const Held pairs = v;
+        const ThreadSamples pairs = v;
         CONVOLUME_UNROLL
         for (int j = 1; j < middle; ++j) v[count - j] = pairs[mirror(j)];
         CONVOLUME_UNROLL
@@ -80,10 +80,10 @@ struct RowPairs {
     /// The spectrum of the samples after stage 0 of back(): store(j, X[k], X[N-k]), and of the
     /// first thread store_center(X[N/2]).
     template <class Store, class StoreCenter>
-    CONVOLUME_DEVICE void split(Held& v, const Complex<float>* twiddles, const Store& store,
-                                const StoreCenter& store_center) const {
+    CONVOLUME_DEVICE void split(ThreadSamples& v, const Complex<float>* twiddles,
+                                const Store& store, const StoreCenter& store_center) const {
         if (has_center()) {
-            const Held samples = v;
+            const ThreadSamples samples = v;
             CONVOLUME_UNROLL
             for (int j = 1; j < middle; ++j) v[mirror(j)] = samples[count - j];
             CONVOLUME_UNROLL
@@ -108,8 +108,8 @@ struct RowPairs {
     /// Where the other sample of pair j is held, but for the first thread.
     CONVOLUME_CONSTEXPR static int mirror(int j) { return 2 * count - 1 - j; }
     /// e^{πik/N} of pair j, from a table of e^{-πik/N} for k <= N/2: -e^{-πi(N-k)/N} for others.
-    CONVOLUME_DEVICE Complex<float> conjugate_root(int j,
-                                                   const Row<const Complex<float>>& roots) const {
+    CONVOLUME_DEVICE Complex<float> conjugate_root(
+        int j, const PairPointers<const Complex<float>>& roots) const {
         if (j < middle) return conjugate(*roots.of(j));
         return -1.0F * *roots.opposite_of(j);
     }
@@ -245,7 +245,7 @@ struct ElementShape {
     }();
     /// Twiddle factors are kept in registers, too, where these are enough.
     static constexpr bool keeps_twiddles =
-        Stages<float, Rows>::has_second &&
+        RadixStages<float, Rows>::has_second &&
         2 * value.elements + 2 * value.radix[1] + in_registers * array_registers <= 80;
     /// Shared memory without the places of arrays, and what those of the first arrays take: changes
     /// have 16 bits.
@@ -375,7 +375,7 @@ CONVOLUME_DEVICE Complex<T> unpacked(Complex<float> bits) {
 template <int N, ElementKind Kind, class Context>
 struct ElementCopies {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
+    using Fft = RadixStages<float, typename Shape::Rows>;
 
     const Context& context;
     Complex<float>* places;  ///< of the block
@@ -415,7 +415,7 @@ struct ElementCopies {
     /// Makes of the copied spectrum the samples before the inverse transform.
     CONVOLUME_DEVICE void merge_spectrum(const RowPairs<typename Shape::Rows>& pairs,
                                          const Complex<float>* pair_twiddles,
-                                         typename Fft::Held& v) const {
+                                         typename Fft::ThreadSamples& v) const {
         if (!pairs.has_any()) return;
         pairs.merge(v, pair_twiddles, center(), [&](int j, Complex<float>& a, Complex<float>& b) {
             a = spectrum(2 * j);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiles the element passes of one chunk of lengths.
+// Compiles the element passes of one group of lengths.
 
 #include <algorithm>
 #include <iterator>
@@ -44,13 +44,13 @@ ElementPass<Elements> element_pass_of() {
     return pass;
 }
 
-/// The passes over rows of Lengths[i].n complex samples, multiples of 4, for each i of the chunk:
-/// length i is in chunk i mod Chunks.
-template <class Elements, const auto& Lengths, int Chunk, int Chunks>
-std::vector<ElementPass<Elements>> element_passes_of_chunk() {
-    constexpr std::size_t count = (std::size(Lengths) + Chunks - 1 - Chunk) / Chunks;
+/// The passes over rows of Lengths[i].n complex samples, multiples of 4, for each i of the group:
+/// length i is in group i mod Groups.
+template <class Elements, const auto& Lengths, int Group, int Groups>
+std::vector<ElementPass<Elements>> element_passes_of_group() {
+    constexpr std::size_t count = (std::size(Lengths) + Groups - 1 - Group) / Groups;
     return []<std::size_t... I>(std::index_sequence<I...>) {
-        return std::vector{element_pass_of<Lengths[I * Chunks + Chunk].n, Elements>()...};
+        return std::vector{element_pass_of<Lengths[I * Groups + Group].n, Elements>()...};
     }
     (std::make_index_sequence<count>{});
 }

@@ -51,7 +51,7 @@ struct ElementWork {
     float* kept = nullptr;    ///< of load: gets the points; null: they are not kept
     // compare; sums: that of the comparisons, and of squared errors of `held`
     const void* data = nullptr;   ///< recorded samples; of ones: null if all are compared
-    bool narrow_data = false;     ///< uint16; else float32
+    bool data_is_uint16 = false;  ///< uint16; else float32
     const float* held = nullptr;  ///< recorded samples that are held out; null: none
     // update, advance; sums of an update: of changes times the last ones, of the last ones squared
     /// What the last update added to its point, and what this one adds. Null: neither.

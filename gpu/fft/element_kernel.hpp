@@ -19,8 +19,8 @@ namespace convolume::gpu {
 template <int N, ElementKind Kind, bool InPairs, class Elements, class Context>
 struct ElementSamples {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
-    using Held = typename Fft::Held;
+    using Fft = RadixStages<float, typename Shape::Rows>;
+    using ThreadSamples = typename Fft::ThreadSamples;
     static constexpr int last = Shape::value.last();
 
     ElementCopies<N, Kind, Context>& copies;
@@ -51,7 +51,7 @@ struct ElementSamples {
         }
     }
 
-    CONVOLUME_DEVICE void load(Held& v) const {
+    CONVOLUME_DEVICE void load(ThreadSamples& v) const {
         if (work.ones) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
@@ -77,7 +77,7 @@ struct ElementSamples {
     }
 
     /// `v` has come from an inverse transform: imaginary parts have the wrong sign.
-    CONVOLUME_DEVICE void compare(Held& v, float scale) {
+    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale) {
         if (work.held != nullptr) add_held_out(v, scale);
         work.elements.with_comparison([&](const auto& of) { compare(v, scale, of); });
     }
@@ -85,7 +85,7 @@ struct ElementSamples {
     /// Some samples at a time: all that they need is read before any is stored, since the compiler
     /// cannot know that stores leave the rest alone. Conditions on the pass are checked once for
     /// all of them, so that their work overlaps.
-    CONVOLUME_DEVICE void update(Held& v, float scale) {
+    CONVOLUME_DEVICE void update(ThreadSamples& v, float scale) {
         constexpr int at_a_time = 4;
         CONVOLUME_UNROLL
         for (int first = 0; first < Shape::value.elements; first += at_a_time) {
@@ -156,7 +156,7 @@ struct ElementSamples {
     }
     template <class Use>
     CONVOLUME_DEVICE void with_data(const Use& use) const {
-        if (work.narrow_data)
+        if (work.data_is_uint16)
             use(static_cast<const std::uint16_t*>(work.data) + row.offset);
         else
             use(static_cast<const float*>(work.data) + row.offset);
@@ -176,7 +176,7 @@ struct ElementSamples {
     }
 
     template <class Compare>
-    CONVOLUME_DEVICE void compare(Held& v, float scale, const Compare& of) {
+    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale, const Compare& of) {
         with_data([&](const auto* data) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
@@ -189,7 +189,7 @@ struct ElementSamples {
         });
     }
 
-    CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
+    CONVOLUME_DEVICE void add_held_out(const ThreadSamples& v, float scale) {
         const auto add = [&](float recorded, float value, bool inside) {
             const float error = inside && work.elements.is_compared(recorded)
                                     ? work.elements.held_out_error(recorded, value)
@@ -272,15 +272,15 @@ CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
 template <class Shape>
 CONVOLUME_DEVICE auto transform_twiddles(int thread, const Complex<float>* table) {
     if constexpr (Shape::keeps_twiddles)
-        return typename Stages<float, typename Shape::Rows>::KeptTwiddles(thread, table);
+        return typename RadixStages<float, typename Shape::Rows>::KeptTwiddles(thread, table);
     else
         return table;
 }
 
 /// Stores the spectrum of the samples `v` of a row after their forward transform.
-template <class Rows, class Held>
+template <class Rows, class ThreadSamples>
 CONVOLUME_DEVICE void store_spectrum(Complex<float>* row, const RowPairs<Rows>& pairs,
-                                     const Complex<float>* pair_twiddles, Held& v) {
+                                     const Complex<float>* pair_twiddles, ThreadSamples& v) {
     if (!pairs.has_any()) return;
     const auto targets = pairs.of_row(row);
     pairs.split(
@@ -296,7 +296,7 @@ CONVOLUME_DEVICE void store_spectrum(Complex<float>* row, const RowPairs<Rows>& 
 template <int N, ElementKind Kind, class Elements, class Context>
 CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elements>& job) {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
+    using Fft = RadixStages<float, typename Shape::Rows>;
     constexpr int last = Shape::value.last(), threads = Shape::value.threads;
 
     const int row_in_group = context.thread() / threads;
@@ -313,7 +313,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
         reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at),
         thread,
         {}};
-    const WholeLane<float, Context> lane{context, memory + row_in_group * Shape::row_size};
+    const WholeExchange<float, Context> exchanger{context, memory + row_in_group * Shape::row_size};
     const RowPairs<typename Shape::Rows> pairs{thread};
     const auto rows = static_cast<int>(job.rows.rows);
     const int count = static_cast<int>(job.rows.planes) * rows;
@@ -341,7 +341,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
                 sums[1] += static_cast<double>(samples.sums.im);
             });
         };
-        typename Fft::Held v;
+        typename Fft::ThreadSamples v;
         context.wait_copies();
         if constexpr (Kind == ElementKind::load) {
             Fft::template for_each<last>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
@@ -354,7 +354,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
             }
             context.end_copy_group();
             copy_next();
-            Fft::forward(lane, thread, v, factors);
+            Fft::forward(exchanger, thread, v, factors);
             context.wait_copies_but_last_group();
         }
         if constexpr (Kind == ElementKind::compare)
@@ -362,7 +362,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
         else if constexpr (Kind != ElementKind::load)
             on_samples([&](auto& samples) { samples.update(v, job.rows.scale); });
         if constexpr (Kind != ElementKind::update) {
-            Fft::back(lane, thread, v, factors);
+            Fft::back(exchanger, thread, v, factors);
             if (inside) store_spectrum(at.spectrum(job.rows), pairs, pair_twiddles, v);
         }
     }

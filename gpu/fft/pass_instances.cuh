@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The CUDA kernels of the passes, and their table for one chunk of lengths.
+// The CUDA kernels of the passes, and their table for one group of lengths.
 
 #include <utility>
 
@@ -36,15 +36,15 @@ Passes<Real> passes_of() {
             {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
-template <class Real, int Chunk, int Chunks, std::size_t... I>
-std::vector<Passes<Real>> passes_of_chunk(std::index_sequence<I...>) {
-    return {passes_of<Real, lengths<Real>[I * Chunks + Chunk]>()...};
+template <class Real, int Group, int Groups, std::size_t... I>
+std::vector<Passes<Real>> passes_of_group(std::index_sequence<I...>) {
+    return {passes_of<Real, lengths<Real>[I * Groups + Group]>()...};
 }
 
-template <class Real, int Chunk, int Chunks>
+template <class Real, int Group, int Groups>
 std::vector<Passes<Real>> compiled_passes() {
-    constexpr std::size_t count = (lengths<Real>.size() + Chunks - 1 - Chunk) / Chunks;
-    return passes_of_chunk<Real, Chunk, Chunks>(std::make_index_sequence<count>{});
+    constexpr std::size_t count = (lengths<Real>.size() + Groups - 1 - Group) / Groups;
+    return passes_of_group<Real, Group, Groups>(std::make_index_sequence<count>{});
 }
 
 }  // namespace convolume::gpu

@@ -36,9 +36,9 @@ struct Passes {
     RowPass<Real> rows;
 };
 
-/// The passes of one chunk of lengths<Real>: length i is in chunk i mod Chunks. Each chunk is
+/// The passes of one group of lengths<Real>: length i is in group i mod Groups. Each group is
 /// compiled in a file of its own, made from passes.cu.in.
-template <class Real, int Chunk, int Chunks>
+template <class Real, int Group, int Groups>
 std::vector<Passes<Real>> compiled_passes();
 
 }  // namespace convolume::gpu

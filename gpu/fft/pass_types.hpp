@@ -48,7 +48,7 @@ struct ColumnKernel {
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 
-enum class Direction { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
+enum class PassDirection { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in
 /// elements of `type`.

@@ -16,15 +16,15 @@ namespace {
 /// The number of source files that lengths<Real> are divided among
 /// (cmake/ConvolumeKernelSources.cmake).
 template <class Real>
-constexpr int chunks = CONVOLUME_CHUNKS_FLOAT;
+constexpr int groups = CONVOLUME_LENGTH_GROUPS_FLOAT;
 template <>
-constexpr int chunks<double> = CONVOLUME_CHUNKS_DOUBLE;
+constexpr int groups<double> = CONVOLUME_LENGTH_GROUPS_DOUBLE;
 
-template <class Real, int... Chunk>
-std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Chunk...>) {
+template <class Real, int... Group>
+std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Group...>) {
     std::vector<Passes<Real>> by_length(static_cast<std::size_t>(lengths<Real>.back()) + 1);
-    for (const auto& chunk : {compiled_passes<Real, Chunk, chunks<Real>>()...})
-        for (const Passes<Real>& passes : chunk)
+    for (const auto& group : {compiled_passes<Real, Group, groups<Real>>()...})
+        for (const Passes<Real>& passes : group)
             by_length[static_cast<std::size_t>(passes.n)] = passes;
     return by_length;
 }
@@ -32,7 +32,7 @@ std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Chunk...>) {
 /// The passes for columns, or rows of complex samples, of length n; null when there are none.
 template <class Real>
 const Passes<Real>* find_passes(index_t n) {
-    static const auto passes = all_passes<Real>(std::make_integer_sequence<int, chunks<Real>>{});
+    static const auto passes = all_passes<Real>(std::make_integer_sequence<int, groups<Real>>{});
     if (n < 1 || n >= static_cast<index_t>(passes.size())) return nullptr;
     const Passes<Real>& found = passes[static_cast<std::size_t>(n)];
     return found.n == n ? &found : nullptr;
@@ -110,10 +110,10 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
 
 /// Bytes of device memory in and out a second, in units of 10 GB/s, of passes in single precision:
 /// measured by bench/gpu_passes sweep on an H200 (columns of 1056 and 1152: one pass alone).
-struct Rate {
+struct LengthRates {
     short n, columns, rows;
 };
-constexpr Rate rates[] = {
+constexpr LengthRates rates[] = {
     {1, 289, 80},     {2, 356, 80},     {3, 391, 80},     {4, 395, 80},     {5, 380, 80},
     {6, 384, 80},     {7, 378, 80},     {8, 382, 101},    {9, 378, 100},    {10, 375, 99},
     {11, 381, 106},   {12, 379, 97},    {13, 379, 93},    {14, 379, 91},    {15, 377, 91},
@@ -146,13 +146,13 @@ double cost(int n, int rate) {
     return n * (0.5 / rate + 0.5 / usual_rate);
 }
 
-index_t cheapest(index_t least, index_t step, index_t samples_each, short Rate::*rate,
+index_t cheapest(index_t least, index_t step, index_t samples_each, short LengthRates::*rate,
                  bool double_precision) {
-    const Rate* best = nullptr;
-    for (const Rate& candidate : rates) {
+    const LengthRates* best = nullptr;
+    for (const LengthRates& candidate : rates) {
         const index_t length = candidate.n * samples_each;
         if (length < least || length % step != 0) continue;
-        if (!has_passes(candidate.n, double_precision)) continue;
+        if (!is_pass_length(candidate.n, double_precision)) continue;
         if (best == nullptr || cost(candidate.n, candidate.*rate) < cost(best->n, best->*rate)) {
             best = &candidate;
         }
@@ -170,7 +170,7 @@ bool has_column_pass(index_t length, int device) {
 }
 
 template <class Real>
-void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream) {
     launch(column_pass_of<Real>(length),
@@ -208,8 +208,9 @@ void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>&
 #define CONVOLUME_INSTANTIATE(Real)                                                               \
     template bool has_column_pass<Real>(index_t, int);                                            \
     template bool has_row_pass<Real>(index_t, bool, int);                                         \
-    template void transform_columns(index_t, Direction, const Columns<Real>&, const PositionMap&, \
-                                    const Columns<Real>&, const PositionMap&, cudaStream_t);      \
+    template void transform_columns(index_t, PassDirection, const Columns<Real>&,                 \
+                                    const PositionMap&, const Columns<Real>&, const PositionMap&, \
+                                    cudaStream_t);                                                \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
                                    const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);  \
     template void forward_rows(index_t, bool, const RowSource&, const SpectrumPlanes<Real>&,      \
@@ -220,7 +221,7 @@ CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE
 
-bool has_passes(index_t length, bool double_precision) {
+bool is_pass_length(index_t length, bool double_precision) {
     const auto found = [&](const auto& all) {
         return std::find(all.begin(), all.end(), length) != all.end();
     };
@@ -228,11 +229,11 @@ bool has_passes(index_t length, bool double_precision) {
 }
 
 index_t good_column_length(index_t least, index_t step, bool double_precision) {
-    return cheapest(least, step, 1, &Rate::columns, double_precision);
+    return cheapest(least, step, 1, &LengthRates::columns, double_precision);
 }
 
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision) {
-    return cheapest(least, 1, complex_rows ? 1 : 2, &Rate::rows, double_precision);
+    return cheapest(least, 1, complex_rows ? 1 : 2, &LengthRates::rows, double_precision);
 }
 
 }  // namespace convolume::gpu

@@ -22,7 +22,7 @@ bool has_row_pass(index_t length, bool complex_rows, int device);
 
 /// Whether there are passes for columns of `length` samples, and for rows of `length` complex
 /// samples (or twice as many real ones), on devices with enough shared memory.
-bool has_passes(index_t length, bool double_precision = false);
+bool is_pass_length(index_t length, bool double_precision = false);
 
 /// The length with a column (row) pass that is at least `least` and costs least, by the length's
 /// own measured or estimated cost; 0 when there is none. `step`: lengths are multiples of it. There
@@ -33,7 +33,7 @@ index_t good_row_length(index_t least, bool complex_rows, bool double_precision 
 /// One transform of `length` along the slots of every column and batch. Source and target may be
 /// the same memory when their columns are the same (a block reads its columns before it writes).
 template <class Real>
-void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream);
 

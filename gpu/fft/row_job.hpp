@@ -120,7 +120,7 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
 
 /// One row of a job, and the thread of it.
 template <class Real>
-struct Row {
+struct ThreadRow {
     index_t plane, y;
     Complex<Real>* shared;  ///< N samples
     int n, thread, threads;
@@ -128,7 +128,7 @@ struct Row {
 
 /// The row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
 template <class Real>
-CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const Row<Real>& row) {
+CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
     return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
 }
@@ -168,7 +168,7 @@ inline constexpr int pairs_at_a_time = sizeof(S) <= 2   ? 8
 /// number of pixels loaded.
 template <class Real, class Context>
 CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const void* pixels, int loaded) {
+                                const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
     int done = 0;
     with_real_pixel(job.pixels.type, [&](auto tag) {
@@ -196,7 +196,8 @@ CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
 /// Real pixels from sample `done` of the row on, and zeros up to its end.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
-                                 const Row<Real>& row, const void* pixels, int loaded, int done) {
+                                 const ThreadRow<Real>& row, const void* pixels, int loaded,
+                                 int done) {
     constexpr int batch = pixel_batch / 2;  // gathers are under way, too
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
@@ -244,7 +245,7 @@ CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job
 /// Complex pixels.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& job,
-                                   const Row<Real>& row, const void* pixels, int loaded) {
+                                   const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
     const std::int32_t* const gather = job.gather_x;
     with_complex_pixel(job.pixels.type, [&](auto tag) {
@@ -265,7 +266,7 @@ CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& j
 /// Pixels of any type into shared memory.
 template <class Real, class Context>
 CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
-                                    const Row<Real> row) {
+                                    const ThreadRow<Real> row) {
     const index_t offset = pixel_row(job, row);
     const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
     const auto bytes = static_cast<unsigned>(pixel_bytes(job.pixels.type));
@@ -286,7 +287,7 @@ CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& j
 /// `offset` on.
 template <class Real, class Context>
 CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& job,
-                                  const Row<Real>& row, index_t offset, ClampTally& tally) {
+                                  const ThreadRow<Real>& row, index_t offset, ClampTally& tally) {
     const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
     const PixelType type = job.pixels.type;
     const Real add = job.add.re, scale = job.scale;
@@ -316,8 +317,8 @@ CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& jo
 
 /// The same to complex pixels.
 template <class Real>
-CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& row, index_t offset,
-                                    ClampTally& tally) {
+CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const ThreadRow<Real>& row,
+                                    index_t offset, ClampTally& tally) {
     const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
     const Complex<Real> add = job.add;
     const Real scale = job.scale;
@@ -336,7 +337,7 @@ CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& ro
 /// The row in shared memory to pixels of any type.
 template <class Real, class Context>
 CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& job,
-                                     const Row<Real> row) {
+                                     const ThreadRow<Real> row) {
     const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
     ClampTally tally;
     if (job.complex_rows) {

@@ -7,8 +7,8 @@
 // Rows that are complex as they lie in memory go straight to registers; pixels of other types,
 // gathers, splits and merges go through shared memory, where a row lies in natural order.
 
+#include "gpu/fft/radix_stages.hpp"
 #include "gpu/fft/row_job.hpp"
-#include "gpu/fft/stages.hpp"
 
 namespace convolume::gpu {
 
@@ -80,7 +80,7 @@ CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, index_t pl
     return job.spectrum + slot * job.plane_stride + (y + job.kept_begin_y) * job.pitch;
 }
 template <class Real>
-CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
+CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     return spectrum_row(job, row.plane, row.y);
 }
 
@@ -100,7 +100,7 @@ inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
 /// conj Z[N-k]) / 2 and O = e^{-πik/N} (Z[k] - conj Z[N-k]) / 2i, X[k] = E + O and X[N-k] = conj(E
 /// - O).
 template <int N, int Threads, class Real>
-CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
+CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const ThreadRow<Real>& row,
                                 const Complex<Real>* pair_twiddles) {
     // A pair's samples lie at fixed distances from the first pair's.
     Complex<Real>* const out = spectrum_row(job, row) + row.thread;
@@ -124,7 +124,7 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
 /// conj(S - U). X[0] and X[N] count as real. load(j, k, a, b) gives X[k] and X[N-k] of pair j of a
 /// thread.
 template <int N, int Threads, class Real, class Load>
-CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pair_twiddles,
+CONVOLUME_DEVICE void merge_pairs(const ThreadRow<Real>& row, const Complex<Real>* pair_twiddles,
                                   const Load& load) {
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
@@ -142,7 +142,7 @@ CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pai
 /// merge_pairs of a row in memory.
 template <int N, int Threads, class Real, class Context>
 CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const Complex<Real>* pair_twiddles) {
+                                const ThreadRow<Real>& row, const Complex<Real>* pair_twiddles) {
     const Complex<Real>* in = spectrum_row(job, row);
     merge_pairs<N, Threads>(row, pair_twiddles,
                             [&](int, int k, Complex<Real>& a, Complex<Real>& b) {
@@ -156,8 +156,8 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
 /// there is a row for them (`inside`) or not.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
-                               const Row<Real>& row, bool inside,
-                               const Complex<Real>* pair_twiddles, typename Fft::Held& v) {
+                               const ThreadRow<Real>& row, bool inside,
+                               const Complex<Real>* pair_twiddles, typename Fft::ThreadSamples& v) {
     if (job.direct_load) {
         const Complex<Real>* source = nullptr;
         int loaded = 0;
@@ -198,8 +198,9 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
 /// Stores a row's samples in the same ways.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, bool inside,
-                                const Complex<Real>* pair_twiddles, const typename Fft::Held& v) {
+                                const ThreadRow<Real>& row, bool inside,
+                                const Complex<Real>* pair_twiddles,
+                                const typename Fft::ThreadSamples& v) {
     constexpr int last = Fft::plan.last();
     if (job.direct_store) {
         if (!inside) return;
@@ -241,7 +242,7 @@ CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
 template <class Real, int N, class Context>
 CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) {
     using Shape = RowShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
+    using Fft = RadixStages<Real, Shape>;
 
     const int row_in_group = context.thread() / Shape::value.threads;
     const int thread = context.thread() % Shape::value.threads;
@@ -251,7 +252,7 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
     const Complex<Real>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
     copy_table(context, twiddles, job.twiddles, Shape::tables, Shape::threads);
     context.sync();
-    const WholeLane<Real, Context> lane{context, shared};
+    const WholeExchange<Real, Context> exchanger{context, shared};
     const index_t count = job.planes * job.rows;
 
     for (index_t first = context.block() * Shape::rows; first < count;
@@ -259,11 +260,11 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
         const index_t index = first + row_in_group;
         const bool inside = index < count;
         const index_t plane = job.planes == 1 ? 0 : index / job.rows;
-        const Row<Real> row{plane,  index - plane * job.rows, shared, N,
-                            thread, Shape::value.threads};
-        typename Fft::Held v;
+        const ThreadRow<Real> row{plane,  index - plane * job.rows, shared, N,
+                                  thread, Shape::value.threads};
+        typename Fft::ThreadSamples v;
         load_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
-        Fft::forward(lane, thread, v, twiddles);
+        Fft::forward(exchanger, thread, v, twiddles);
         store_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
     }
 }

@@ -40,7 +40,7 @@ index_t bytes_of(PixelType type) {
 bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
     const bool twice = precision == Precision::float64;
     if (device == any_device)
-        return has_passes(axis == 2 && !complex_data ? length / 2 : length, twice);
+        return is_pass_length(axis == 2 && !complex_data ? length / 2 : length, twice);
     if (axis == 2)
         return twice ? has_row_pass<double>(length, complex_data, device)
                      : has_row_pass<float>(length, complex_data, device);

@@ -139,9 +139,10 @@ TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of sp
         options.center = g.center;
         options.coarse_start = 3;
         options.background = 1.5;
-        const deconvolve::Problem fine = deconvolve::resolve_problem(
+        const deconvolve::DeconvolutionProblem fine = deconvolve::resolve_problem(
             g.image, to_volume(psf, PixelType::float64).view(), options);
-        const deconvolve::Problem coarse = deconvolve::coarse_problem(fine, g.coarsening);
+        const deconvolve::DeconvolutionProblem coarse =
+            deconvolve::coarse_problem(fine, g.coarsening);
         INFO("image " << to_string(g.image) << ", PSF " << to_string(g.psf));
         CHECK(coarse.image == g.coarsening.image(g.image));
         CHECK(*coarse.options.background == 1.5 * static_cast<double>(g.coarsening.pixels()));
@@ -175,7 +176,8 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             Array image = random.integers(shape, 0, 40);
             const Coarsening coarsening{{true, false, true}};
             Volume sums(coarsening.image(shape), PixelType::float32);
-            const auto sum = [&](std::optional<double> saturation, const deconvolve::Held& held) {
+            const auto sum = [&](std::optional<double> saturation,
+                                 const deconvolve::HeldOutPhotons& held) {
                 return deconvolve::sum_pixels(to_volume(image, type).view(), saturation, held,
                                               coarsening, 2, sums.view());
             };
@@ -183,12 +185,16 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             CHECK(same(to_array(std::as_const(sums).view()), summed(image, coarsening)));
 
             // As the iterations hold photons out.
-            const deconvolve::Held held{{0.5, 3}, 3};
+            const deconvolve::HeldOutPhotons held{{0.5, 3}, 3};
             Volume data = to_volume(image, PixelType::float32);
             Volume apart(shape, PixelType::float32);
-            const deconvolve::SetApart functor{
-                data.elements<float>(),        apart.elements<float>(), 3, 0.5F, 3, 1,
-                deconvolve::Thinning::hold_out};
+            const deconvolve::PhotonThinning functor{data.elements<float>(),
+                                                     apart.elements<float>(),
+                                                     3,
+                                                     0.5F,
+                                                     3,
+                                                     1,
+                                                     deconvolve::ThinningPurpose::hold_out};
             for (index_t i = 0; i < element_count(shape); ++i) functor(i);
             sum({}, held);
             const Array rest = summed(to_array(std::as_const(data).view()), coarsening);
@@ -218,7 +224,7 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     options.tv_weight = 0.5;
     options.voxel = {3, 1, 2};
     const Array psf = wide_psf();
-    const deconvolve::Problem fine = deconvolve::resolve_problem(
+    const deconvolve::DeconvolutionProblem fine = deconvolve::resolve_problem(
         {8, 32, 32}, to_volume(psf, PixelType::float64).view(), options);
     // The weighted gradient of a ramp by g along each axis, per fine voxel.
     const auto penalty = [](const DeconvolveOptions& of, const Coarsening& coarsening) {
@@ -235,7 +241,8 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     for (const Coarsening& coarsening :
          {Coarsening{{true, true, true}}, Coarsening{{false, true, true}},
           Coarsening{{true, false, true}}}) {
-        const deconvolve::Problem coarse = deconvolve::coarse_problem(fine, coarsening);
+        const deconvolve::DeconvolutionProblem coarse =
+            deconvolve::coarse_problem(fine, coarsening);
         CHECK(std::abs(penalty(coarse.options, coarsening) / penalty(fine.options, {}) - 1) <
               1e-12);
     }
@@ -246,7 +253,7 @@ TEST_CASE("coarse image: axes that are short or sharp are not halved") {
                            bool keeps_planes = false) {
         DeconvolveOptions options;
         options.boundary = edges;
-        const deconvolve::Problem problem =
+        const deconvolve::DeconvolutionProblem problem =
             deconvolve::resolve_problem(shape, to_volume(psf, PixelType::float64).view(), options);
         return deconvolve::coarsening_of(problem, keeps_planes).halved;
     };

@@ -127,7 +127,7 @@ void check_point(int begin, int end) {
         work.newest = newest.data();
         work.before = before.data();
         work.restart = restart;
-        work.elements.ahead = {0.75F, 0.1F};
+        work.elements.extrapolation = {0.75F, 0.1F};
         check.template run<ElementKind::load>(work);
         std::vector<double> wanted;
         for (std::size_t i = 0; i < newest.size(); ++i) {
@@ -149,15 +149,15 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
     data[check.element(0, 0, 1)] = 0;
-    std::vector<std::uint16_t> narrow_data;
+    std::vector<std::uint16_t> data_is_uint16;
     if (narrow)
         for (float& value : data) {
-            narrow_data.push_back(static_cast<std::uint16_t>(value));
-            value = static_cast<float>(narrow_data.back());
+            data_is_uint16.push_back(static_cast<std::uint16_t>(value));
+            value = static_cast<float>(data_is_uint16.back());
         }
     Work work = check.work(ElementKind::compare);
-    work.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
-    work.narrow_data = narrow;
+    work.data = narrow ? static_cast<const void*>(data_is_uint16.data()) : data.data();
+    work.data_is_uint16 = narrow;
     work.elements.model = {0.5F, 2};
     work.elements.less = less;
     work.elements.misfit = sums_misfit;
@@ -214,7 +214,7 @@ void check_step(int begin, int end, const StepCase& of) {
     work.newest = newest.data();
     if (ahead) work.before = before.data();
     work.restart = restart;
-    work.elements.ahead = {0.5F, 0};
+    work.elements.extrapolation = {0.5F, 0};
     if (changes) work.change = change.data();
     work.last_format = last_format;
     work.format = format;

@@ -42,7 +42,7 @@ struct TransformPlan {
     }
 
     /// Pitches of the exchange memory between stages 0 and 1 (1 and 2), such that `lanes` threads
-    /// side by side meet in different banks on both sides; see Stages::place.
+    /// side by side meet in different banks on both sides; see RadixStages::place.
     CONVOLUME_CONSTEXPR int pitch(int exchange) const {
         const int width = radix[2];
         int size = exchange == 0 ? n / radix[0] : radix[0] * radix[1];

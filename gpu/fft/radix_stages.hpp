@@ -12,13 +12,13 @@
 
 namespace convolume::gpu {
 
-/// `Lane` is where the threads of one transform meet: exchange(write, read) calls write(put), then
-/// read(get), of samples at places. P::value is the plan. Twiddle factors (device_table.hpp) are
-/// best in shared memory.
+/// `Exchanger` is where the threads of one transform meet: exchange(write, read) calls write(put),
+/// then read(get), of samples at places. P::value is the plan. Twiddle factors (device_table.hpp)
+/// are best in shared memory.
 template <class Real, class P>
-struct Stages {
+struct RadixStages {
     static constexpr TransformPlan plan = P::value;
-    using Held = Samples<Real, plan.elements>;
+    using ThreadSamples = Samples<Real, plan.elements>;
 
     /// Calls f(sample, position) for the samples of `thread` before (stage 0) or after
     /// (plan.last()) the transform.
@@ -47,33 +47,33 @@ struct Stages {
     };
 
     /// `twiddles`: the table, or a KeptTwiddles.
-    template <class Lane, class Twiddles>
-    CONVOLUME_DEVICE static void forward(const Lane& lane, int thread, Held& v,
+    template <class Exchanger, class Twiddles>
+    CONVOLUME_DEVICE static void forward(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                          const Twiddles& twiddles) {
         transform<0>(thread, v);
         if constexpr (plan.stages > 1) {
             twiddle<0>(thread, v, twiddles);
-            exchange<0, true>(lane, thread, v);
+            exchange<0, true>(exchanger, thread, v);
             transform<1>(thread, v);
         }
         if constexpr (plan.stages > 2) {
             twiddle<1>(thread, v, twiddles);
-            exchange<1, true>(lane, thread, v);
+            exchange<1, true>(exchanger, thread, v);
             transform<2>(thread, v);
         }
     }
 
-    template <class Lane, class Twiddles>
-    CONVOLUME_DEVICE static void back(const Lane& lane, int thread, Held& v,
+    template <class Exchanger, class Twiddles>
+    CONVOLUME_DEVICE static void back(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                       const Twiddles& twiddles) {
         if constexpr (plan.stages > 2) {
             transform<2>(thread, v);
-            exchange<1, false>(lane, thread, v);
+            exchange<1, false>(exchanger, thread, v);
             twiddle<1>(thread, v, twiddles);
         }
         if constexpr (plan.stages > 1) {
             transform<1>(thread, v);
-            exchange<0, false>(lane, thread, v);
+            exchange<0, false>(exchanger, thread, v);
             twiddle<0>(thread, v, twiddles);
         }
         transform<0>(thread, v);
@@ -99,7 +99,7 @@ struct Stages {
     }
 
     template <int Stage>
-    CONVOLUME_DEVICE static void transform(int thread, Held& v) {
+    CONVOLUME_DEVICE static void transform(int thread, ThreadSamples& v) {
         constexpr int radix = plan.radix[Stage];
         each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
     }
@@ -107,7 +107,7 @@ struct Stages {
     /// Sample i of butterfly u of stage 0 (frequency i of position u in it) is multiplied by
     /// e^{-2πi u i/n}. In stage 1, of transforms of n/radix[0], u is the position within that.
     template <int Stage, class Twiddles>
-    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Twiddles& twiddles) {
+    CONVOLUME_DEVICE static void twiddle(int thread, ThreadSamples& v, const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
         each_butterfly<Stage>(thread, [&](int first, int u) {
             CONVOLUME_UNROLL
@@ -147,12 +147,13 @@ struct Stages {
     }
 
     /// Samples move from stage `Exchange` to the next, or back.
-    template <int Exchange, bool Forward, class Lane>
-    CONVOLUME_DEVICE static void exchange(const Lane& lane, int thread, Held& v) {
+    template <int Exchange, bool Forward, class Exchanger>
+    CONVOLUME_DEVICE static void exchange(const Exchanger& exchanger, int thread,
+                                          ThreadSamples& v) {
         constexpr int from = Forward ? Exchange : Exchange + 1;
         constexpr int to = Forward ? Exchange + 1 : Exchange;
         constexpr int radix_from = plan.radix[from], radix_to = plan.radix[to];
-        lane.exchange(
+        exchanger.exchange(
             [&](const auto& put) {
                 each_butterfly<from>(thread, [&](int first, int u) {
                     CONVOLUME_UNROLL
@@ -174,7 +175,7 @@ struct Stages {
 
 /// Exchanges real parts, then imaginary parts, through memory for one of them.
 template <class Real, class Context>
-struct SplitLane {
+struct SplitExchange {
     Context context;
     Real* memory;
     int stride;
@@ -195,7 +196,7 @@ struct SplitLane {
 
 /// Exchanges whole samples.
 template <class Real, class Context>
-struct WholeLane {
+struct WholeExchange {
     Context context;
     Complex<Real>* memory;
 
