@@ -31,13 +31,13 @@ std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
                                                int levels) {
     if (fine.options.coarse_start == 0 || levels == 0) return {};
     // Planes are mostly further apart than pixels: detail along z that is lost in the last coarse
-    // image takes many fine iterations. In the one before it is of less account.
+    // image would take many fine iterations. A coarser image before that one may lose it.
     const Coarsening coarsening = coarsening_of(fine, levels == most_levels);
     if (!coarsening.any()) return {};
     std::unique_ptr<CoarseStart> start(new CoarseStart(fine, coarsening, threads));
     start->coarser_ = make(start->problem_, make_runner, threads, levels - 1);
     start->runner_ = make_runner(start->problem_);
-    start->problem_.psf = {};  // the convolvers have it
+    start->problem_.psf = {};  // the convolvers hold its samples
     return start;
 }
 
@@ -49,7 +49,8 @@ std::vector<Shape3> CoarseStart::images() const {
 }
 
 index_t CoarseStart::host_bytes() const {
-    // Runners count an image and a result of its extents; this result has the object's.
+    // A runner's plan counts an image and a result of the image's extents, but this result has the
+    // object's extents.
     const index_t result = static_cast<index_t>(sizeof(float)) *
                            (element_count(problem_.object) - element_count(problem_.image));
     return checked_add(checked_add(runner_->plan().host_bytes, result),
@@ -80,9 +81,10 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
-        // As it was found in the fine image, where it was not given.
+        // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
-        ExecutionContext own;  // the timeline has this time already, as the fine iterations'
+        ExecutionContext
+            own;  // without a timeline, which counts this time as that of the fine iterations
         own.progress = context.progress;
         own.stop = context.stop;
         const HostImages images(std::as_const(coarse).view(), estimate.view(), coarser_.get());
@@ -99,13 +101,13 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
 
 namespace {
 
-// Shorter axes cost little, and hold no broad structures.
+// Least extent of an axis to halve. Shorter axes cost little, and hold no broad structures.
 constexpr index_t least_extent = 16;
-// Of the contrast of detail that has four fine pixels a period, which is the finest that coarse
-// pixels show.
+// Largest contrast of a wave of four fine pixels a period, the finest detail that coarse pixels
+// show, along an axis to halve.
 constexpr double most_contrast = 0.5;
 
-// What the PSF leaves of a wave along an axis that has four samples a period.
+// Returns the contrast that the PSF leaves of a wave along an axis that has four samples a period.
 double contrast_of(const Volume& psf, int axis) {
     const Shape3 shape = psf.shape();
     std::complex<double> sum = 0;
@@ -125,8 +127,8 @@ index_t floor_half(index_t value) {
     return value >= 0 ? value / 2 : -((1 - value) / 2);
 }
 
-// Sums of pairs of what is blurred of spread voxels: every second sample of the PSF after a
-// binomial filter of 5 taps, whose middle one stands for no shift.
+// Returns the coarse PSF along an axis: every second sample of the PSF after a binomial filter of 5
+// taps, which interpolation and sums make together. The filter's middle tap stands for no shift.
 Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     constexpr std::array<double, 5> binomial{1. / 8, 4. / 8, 6. / 8, 4. / 8, 1. / 8};
     const index_t low = -center[axis];
@@ -164,7 +166,7 @@ double least_length(const VoxelSize& size) {
     return std::min({size.z_um, size.y_um, size.x_um});
 }
 
-// Of a fine sample: two coarse ones and their shares of it.
+// The two coarse samples that a fine sample is interpolated from, and the share of each.
 struct InterpolationSource {
     index_t near = 0;
     index_t far = 0;
@@ -176,7 +178,8 @@ InterpolationSource interpolation_source(index_t fine, bool halved, index_t exte
     const auto inside = [&](index_t i) { return std::clamp<index_t>(i, 0, extent - 1); };
     if (!halved) return {inside(fine), inside(fine), 1, 0};
     const index_t near = floor_half(fine);
-    // Half of the light of a coarse voxel; three quarters of it come from the nearer one.
+    // A fine voxel has half of a coarse voxel's light, and three quarters of that come from the
+    // nearer one.
     return {inside(near), inside(fine == 2 * near ? near - 1 : near + 1), 0.375F, 0.125F};
 }
 
@@ -191,7 +194,7 @@ Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes) {
     const std::optional<Boundary>& boundary = fine.options.boundary;
     for (int axis = 0; axis < 3; ++axis) {
         const index_t extent = fine.image[axis];
-        // A ring of an odd number of pixels has none of half as many.
+        // A periodic axis of an odd number of pixels cannot be halved.
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
         coarsening.halved[static_cast<std::size_t>(axis)] =
             extent >= least_extent && fits && contrast_of(fine.psf, axis) < most_contrast;
@@ -222,7 +225,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
         }
     options.iterations = options.coarse_start;
     options.stop.reset();
-    options.hold_out = false;  // the fine image has set them apart
+    options.hold_out = false;  // the fine image has held photons out
     options.image_type.reset();
     if (options.saturation) options.saturation = coarse_saturation();
     if (options.background) *options.background *= static_cast<double>(coarsening.pixels());
@@ -230,7 +233,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     options.voxel = {size.z_um * static_cast<double>(coarsening.factor(0)),
                      size.y_um * static_cast<double>(coarsening.factor(1)),
                      size.x_um * static_cast<double>(coarsening.factor(2))};
-    // Gradients are per the shortest edge of a voxel: the penalty of an object stays what it was.
+    // Gradients are divided by the shortest edge of a voxel: this keeps the penalty of an object.
     options.tv_weight *= least_length(size) / least_length(options.voxel);
     return coarse;
 }
@@ -283,7 +286,7 @@ void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const 
             const Index3& at, float least, int threads,
             const std::function<void(const float*, index_t, index_t)>& write) {
     const ConstImageView& coarse = estimate.voxels;
-    // A fine voxel's place, counted from the fine voxel that the first coarse one begins with.
+    // Counts from the fine voxel at which the first coarse voxel begins.
     const auto place = [&](int axis, index_t i) {
         return interpolation_source(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
                                     coarsening.halved[static_cast<std::size_t>(axis)],

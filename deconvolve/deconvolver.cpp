@@ -13,7 +13,8 @@ namespace convolume {
 
 namespace {
 
-// Coarser images come first in memory; the fine one has what they leave.
+// Reserves memory for coarser images first. `engines` and the problem's limit keep the rest for the
+// fine image.
 std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
     deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
     auto start = deconvolve::CoarseStart::make(
@@ -58,7 +59,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
         impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
     }
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
-    impl_->problem.psf = {};  // the convolvers have it
+    impl_->problem.psf = {};  // the convolvers hold its samples
     impl_->problem.unmatched = {};
 }
 
@@ -100,7 +101,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
                                       ": plan another one"));
     const StopScope scope(context.stop);
     deconvolve::check_start(impl_->problem, run.start);
-    // The loop's arrays serve one execution at a time.
+    // One execution at a time uses the arrays of the runner.
     const std::lock_guard lock(impl_->execution_mutex);
     return impl_->runner->execute(impl_->problem,
                                   deconvolve::HostImages(image, result, impl_->coarse_start.get()),
@@ -176,7 +177,7 @@ DeconvolveReport DeviceDeconvolver::execute(const void* image, void* result, Dev
         {on_device.device, image, on_device.image_type, result, on_device.output_type,
          stream.get()},
         impl_->problem.image);
-    // The loop's arrays serve one execution at a time.
+    // One execution at a time uses the arrays of the runner.
     const std::lock_guard lock(impl_->execution_mutex);
     return impl_->runner->execute(impl_->problem, *images, context, run);
 }

@@ -15,7 +15,7 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// One loop of iterations: where they start and when they end.
+/// A loop of iterations: asks the method where each starts, and decides when they end.
 class IterationLoop {
   public:
     IterationLoop(Executor& executor, const DeconvolutionProblem& problem, const LoadedImage& image,
@@ -64,7 +64,7 @@ class IterationLoop {
         return executor_.iterate(start_of(k), progress_);
     }
 
-    /// Reports iteration `k`; returns whether it is the last.
+    /// Reports iteration `k`. Returns whether it is the last one.
     bool ends(int k, const StepResult& result) {
         if (!std::isfinite(result.objective()))
             throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
@@ -111,10 +111,11 @@ IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem
 
 namespace {
 
-// One photon in 2³ is held out.
+// Binary logarithm of the number of photons of which one is held out.
 constexpr int held_out_halvings = 3;
 
-// Begins iterations on coarser images where there are some, within their part of the progress.
+// Prepares the image for a loop of iterations. Its first estimate comes from coarser images if the
+// caller wants that and gave none.
 class StartPreparation {
   public:
     StartPreparation(Executor& executor, const CallerImages& images,
@@ -123,8 +124,9 @@ class StartPreparation {
         if (run_options.start.data == nullptr) coarse_ = images.coarse();
     }
 
-    /// `iterations` follow, which are this part of the whole with what comes before them. `image`
-    /// loses the photons that are held out already.
+    /// Returns the image whose `load_start` iterates on coarser images. These and the `iterations`
+    /// that follow advance the progress from `from` to `to`. One photon in 2^halvings is held out
+    /// of the image already.
     LoadedImage prepare(const LoadedImage& image, int halvings, IterationProgress& progress,
                         double from, double to, int iterations) {
         const double share =
@@ -133,7 +135,7 @@ class StartPreparation {
         progress.begin(fine_from, to, iterations);
         LoadedImage prepared = image;
         if (coarse_.start == nullptr) return prepared;
-        prepared.start_scale = 1;  // it is of what is left of the photons
+        prepared.start_scale = 1;  // the coarse estimate is of the photons that are left
         prepared.load_start = [=, this, background = image.background,
                                held = HeldOutPhotons{photons_, halvings}](float level) {
             ExecutionContext own;
@@ -158,7 +160,8 @@ class StartPreparation {
     int iterations_ = 0;
 };
 
-// Finds the number of iterations with some photons held out, then takes as many with all.
+// Finds the number of iterations that predicts held-out photons best, then takes as many with all
+// photons.
 IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem& problem,
                                   const LoadedImage& image, StartPreparation& preparation,
                                   IterationProgress& progress) {
@@ -203,7 +206,7 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
     return loaded;
 }
 
-// `target` has the extents of the image or of the object.
+// Stores the estimate in `target`, which has the extents of the image or of the object.
 ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProblem& problem,
                                const ImageView& target) {
     if (target.shape != problem.object && target.shape != problem.image)

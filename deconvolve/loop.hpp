@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One execution: the image goes in, iterations of the method are done, the estimate comes out.
+// The loop of a deconvolution: loads the image, carries out iterations, and stores the estimate.
 
 #include "deconvolve/executors/executor.hpp"
 
@@ -8,27 +8,27 @@ namespace convolume::deconvolve {
 
 class CoarseStart;
 
-/// A start on coarser images, and the image in host memory whose pixels these are sums of.
+/// A coarse start, and the image in host memory whose pixels it sums.
 struct CoarseStartSource {
-    CoarseStart* start = nullptr;  ///< null: there is none
+    CoarseStart* start = nullptr;  ///< null: no coarse start
     ConstImageView image{};
 };
 
-/// The caller's image and result, wherever they are.
+/// The caller's image and result, in host memory or in a GPU's.
 class CallerImages {
   public:
     virtual ~CallerImages() = default;
 
     virtual CoarseStartSource coarse() const { return {}; }
 
-    /// Writes the image, with 0 for negative pixels if `clip`, and saturated ones marked. Throws
-    /// BadData where it is complex or not finite.
+    /// Writes the image to the executor. `clip` sets negative pixels to 0; saturated pixels are
+    /// marked. Throws BadData if the image is complex or has a value that is not finite.
     virtual LoadedImage load(Executor& executor, bool clip,
                              std::optional<double> saturation) const = 0;
-    /// Estimates of it (images.hpp, photons.hpp).
+    /// Estimates from the image's pixels (images.hpp, photons.hpp).
     virtual double background() const = 0;
     virtual std::optional<PhotonScale> photon_scale(int threads) const = 0;
-    /// The estimate becomes the result.
+    /// Stores the executor's estimate in the caller's result.
     virtual ExecutionReport store(const Executor& executor,
                                   const DeconvolutionProblem& problem) const = 0;
 };
@@ -51,25 +51,27 @@ class HostImages final : public CallerImages {
     CoarseStart* start_;
 };
 
-/// Loads the image, iterates until the method, held-out photons or the number of iterations end it,
-/// and stores the estimate.
+/// Loads the image, iterates until the method, held-out photons or the number of iterations end the
+/// loop, and stores the estimate.
 DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
                      const CallerImages& images, const ExecutionContext& context,
                      const DeconvolveRun& run_options);
 
 /// Results of the iterations, apart from the estimate itself.
 struct IterationOutcome {
-    int best = 0;  ///< with photons held out: the number of steps that predicted these best
+    int best = 0;  ///< number of steps that predicted the held-out photons best
     DeconvolveReport report;
 };
 
-/// Number of iterations in a row without a better prediction of what is held out that end them.
+/// Number of consecutive iterations without a better prediction of held-out photons that end the
+/// loop.
 inline constexpr int patience = 4;
-/// A prediction is better where its error is less by this share: a flat curve falls on by chance,
-/// while grains grow that the PSF hides from the prediction.
+/// Least relative decrease of the error for a prediction to count as better. A flat curve falls on
+/// by chance, while the estimate becomes grainy in a way that the PSF hides from the prediction.
 inline constexpr double least_gain = 3e-5;
 
-/// Carries out at most `iterations`, from the beginning. `held_share` as of Executor::begin.
+/// Carries out at most `iterations` iterations from the first estimate on. Executor::begin explains
+/// `held_out_share`.
 IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,
                          const LoadedImage& image, float held_share, IterationProgress& progress,
                          int iterations);

@@ -16,15 +16,16 @@ namespace {
 constexpr index_t enough_pixels = 1 << 19;
 constexpr std::size_t levels = 64;
 constexpr std::size_t least_of_level = 100;
-// Median of the square of a normal deviate of variance 1.
+// Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
 
 struct NoiseSample {
     double mean = 0;
-    double square = 0;  ///< expected: the variance
+    double square = 0;  ///< of the second difference; its expectation is the variance
 };
 
-// Around one pixel: the mean, and the square of the second differences along all axes.
+// Returns the mean around a pixel, and the square of the second differences along all axes, scaled
+// to have the variance of one pixel.
 template <class Value>
 NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
                           const Value& value) {
@@ -86,7 +87,9 @@ std::vector<BrightnessLevel> levels_of(std::vector<NoiseSample>& samples) {
     return result;
 }
 
-// variance = slope * mean + constant, by least squares weighted with the variance of a variance.
+// Fits by least squares, with weights from the variance of a variance, the line
+//
+//     variance = slope * mean + constant
 std::optional<PhotonScale> fit(const std::vector<BrightnessLevel>& of_noise) {
     if (of_noise.size() < 2) return {};
     double slope = 0;

@@ -7,7 +7,7 @@
 #include "core/threads.hpp"
 
 #if CONVOLUME_HAVE_CUDA
-// Weak: null where the linker has left the CUDA part out.
+// A weak reference: null if the linker has left the CUDA part out.
 extern "C" [[gnu::weak]] const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;
 #endif
 
@@ -27,7 +27,7 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
     const DeviceDeconvolution& device = *device_deconvolution();
     const auto gpus = device.choose(choice, std::move(workspace));
     try {
-        // Passes hold fewest arrays: where these do not fit, no other arrays do.
+        // Passes need the fewest arrays: if these do not fit, no other arrays do.
         if (fits_fused_passes(problem))
             if (auto runner = device.passes_in_slabs(problem, *gpus)) return runner;
         if (gpus->has_several() && gpus->wanted_slabs(problem) > 1)

@@ -78,7 +78,8 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
-// Negative samples of measured PSFs are noise; light is not negative.
+// Copies the PSF with negative samples as 0: they are the noise of a measurement, since light is
+// not negative.
 Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
     if (is_complex(psf.type))
         throw BadData("the PSF is complex: give its intensity, which is real");
@@ -122,7 +123,7 @@ Options DeconvolutionProblem::blur(Operation operation) const {
     convolution.operation = operation;
     convolution.center = options.center;
     convolution.normalization = KernelNormalization::sum;
-    convolution.nan = NanPolicy::propagate;  // the image was searched for them
+    convolution.nan = NanPolicy::propagate;  // the image is checked for NaN before
     return convolution;
 }
 

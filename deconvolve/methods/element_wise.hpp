@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Functors for every element of an array, on the host and on a device alike: they are called with
-// the element's index, and results are added up. Grids tell the neighbors of a voxel.
+// Functors for every element of an array, on the host and on a device. They are called with the
+// element's index, and their results are added up. Functors over a voxel grid also get the offsets
+// of the voxel's neighbors.
 
 #include <cstdint>
 #include <type_traits>
@@ -14,8 +15,8 @@
 
 namespace convolume::deconvolve {
 
-/// How far a voxel's neighbors are in memory, for each axis; 0 where there is none, so that what
-/// is read there is the voxel itself.
+/// Distances in memory from a voxel to its neighbors along each axis, in samples. A distance is 0
+/// at an edge, so that the neighbor there is the voxel itself.
 struct NeighborOffsets {
     index_t ahead[3];
     index_t behind[3];
@@ -43,13 +44,14 @@ struct VoxelGrid {
     }
 };
 
-/// Some rows of a grid.
+/// Consecutive rows of a voxel grid.
 struct VoxelRows : VoxelGrid {
     IndexRange own;
     CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
 };
 
-/// The result of a functor for an element of an array, or for a voxel of a grid. Not defined.
+/// The type of a functor's result for an element of an array, or for a voxel of a grid. Declared
+/// only.
 template <class Functor>
 std::invoke_result_t<Functor, index_t> result_of(const Functor&, index_t);
 template <class Functor>
@@ -67,7 +69,7 @@ struct SumPair {
     }
 };
 
-/// A sum of numbers as the first of two sums.
+/// Returns a sum as a pair, whose second sum is 0 unless there are two sums.
 CONVOLUME_DEVICE SumPair pair_of(double sum) {
     return {sum, 0};
 }
@@ -75,16 +77,16 @@ CONVOLUME_DEVICE SumPair pair_of(const SumPair& sum) {
     return sum;
 }
 
-/// A functor whose results are sums of pairs.
+/// A functor whose result is a pair of sums, made from the result of another functor.
 template <class Functor>
 struct SumPairFunctor {
     Functor functor;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return pair_of(functor(i)); }
 };
 
-/// Voxels outside the image that send less than this share of their light into it are left dark:
-/// what float32 transforms leave of their correction is no information (Bertero and Boccacci cut
-/// there, too).
+/// Least share of a voxel's light that must reach the image. Voxels that send less stay dark, since
+/// float32 transforms leave rounding errors of their correction (Bertero and Boccacci cut there,
+/// too).
 inline constexpr float least_weight = 1e-2F;
 
 struct ConstantFill {
@@ -93,7 +95,7 @@ struct ConstantFill {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
-/// To uint16, of values that fit.
+/// Copies values that are exact in uint16.
 struct Uint16Copy {
     std::uint16_t* target;
     const float* source;
@@ -102,10 +104,10 @@ struct Uint16Copy {
     }
 };
 
-/// The light that each voxel sends into the image.
+/// Weights of voxels: the light that each voxel sends into the image.
 struct Weights {
     const float* values = nullptr;
-    index_t plane = 1;  ///< voxels of one
+    index_t plane = 1;  ///< voxels of a plane
     AlikePlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
@@ -114,9 +116,9 @@ struct Weights {
     }
 };
 
-/// The number in the image of a pixel of a tile's planes.
+/// Numbers in the image of the pixels of a tile's planes.
 struct PixelNumbers {
-    index_t first = 0;  ///< of the first pixel of these planes
+    index_t first = 0;  ///< number of the first pixel of these planes
     index_t rows = 1, row = 1, whole_plane = 1, whole_row = 1;
     bool is_whole = true;
 
@@ -127,7 +129,8 @@ struct PixelNumbers {
     }
 };
 
-/// An estimate that was given: scaled, and above 0 wherever light can be, since what is 0 stays 0.
+/// Scales the caller's initial estimate, and makes it positive wherever light can be: voxels that
+/// are 0 would stay 0.
 struct ScaledStart {
     float* estimate;
     Weights weight;
@@ -140,7 +143,7 @@ struct ScaledStart {
     }
 };
 
-/// 1 where pixels are compared, 0 elsewhere.
+/// 1 for pixels that are compared, 0 for others.
 struct ComparedMask {
     const float* data;
     float* target;
@@ -155,7 +158,7 @@ struct ArrayCopy {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
-/// An image as float32 or, where that is null, as uint16.
+/// Pixels of an image as float32, or as uint16 if `values` is null.
 struct ImagePixels {
     const float* values;
     const std::uint16_t* narrow;
@@ -164,8 +167,10 @@ struct ImagePixels {
     }
 };
 
-/// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
-/// negative likelihood relative to a perfect fit.
+/// Divides the data by the model, and sums the misfit, the negative likelihood relative to a
+/// perfect fit:
+///
+///     m = model + background,  model = data / m,  misfit = Σ [m - y + y log(y / m)]
 template <class Data>
 struct DataRatio {
     Data data;
@@ -187,8 +192,10 @@ DataRatio(Data, float*, richardson_lucy::PixelModel) -> DataRatio<Data>;
 
 using Ratio = DataRatio<const float*>;
 
-/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
-/// result is what the step adds.
+/// A step of Richardson and Lucy from `point`. Its result is the change that the step adds to the
+/// point.
+///
+///     correction = point * correction / weight
 template <class AnyWeights>
 struct MultiplicativeStep {
     const float* point;
@@ -212,7 +219,10 @@ MultiplicativeStep(const float*, float*, AnyWeights, float) -> MultiplicativeSte
 
 using Step = MultiplicativeStep<const float*>;
 
-/// correction <- point (1 + correction): a step with an unmatched back projector.
+/// A step with an unmatched back projector. Its result is the change that the step adds to the
+/// point.
+///
+///     correction = point * (1 + correction)
 template <class AnyWeights>
 struct UnmatchedStep {
     const float* point;
@@ -229,7 +239,7 @@ struct UnmatchedStep {
 template <class AnyWeights>
 UnmatchedStep(const float*, float*, AnyWeights, float) -> UnmatchedStep<AnyWeights>;
 
-/// previous <- the point ahead of the estimate.
+/// Replaces the previous estimate by a point extrapolated beyond the newest estimate.
 struct ExtrapolatedPoints {
     const float* estimate;
     float* previous;
@@ -239,12 +249,12 @@ struct ExtrapolatedPoints {
     }
 };
 
-/// The same, and the squared difference of data that were set apart from `share` of the model,
-/// which they expect.
+/// A data ratio that also sums squared errors of the prediction of held-out data: the share `share`
+/// of the model is expected there.
 template <class AnyRatio>
 struct RatioWithHeldOut {
     AnyRatio ratio;
-    const float* held;  ///< null: none
+    const float* held;  ///< null: no data are held out
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
@@ -258,7 +268,7 @@ struct RatioWithHeldOut {
 template <class AnyRatio>
 RatioWithHeldOut(AnyRatio, const float*, float) -> RatioWithHeldOut<AnyRatio>;
 
-/// Changes that steps add to their points, kept in 32 or in 16 bits.
+/// The last change of each voxel that a step has added to its point, in 32 or in 16 bits.
 struct FloatChanges {
     float* values;
     CONVOLUME_DEVICE float last(index_t i) const { return values[i]; }
@@ -276,8 +286,8 @@ struct ShortFloatChanges {
     }
 };
 
-/// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
-/// latter squared.
+/// A step that keeps the changes it adds to its point. Sums the product of the change and the last
+/// one, and the square of the last one.
 template <class AnyStep, class Changes = FloatChanges>
 struct StepWithProducts {
     AnyStep step;
@@ -291,7 +301,7 @@ struct StepWithProducts {
     }
 };
 
-/// target <- target + factor source.
+/// Adds a multiple of another array: target += factor * source.
 struct ScaledAddition {
     float* target;
     const float* source;
@@ -299,7 +309,7 @@ struct ScaledAddition {
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
 };
 
-/// ratio <- ratio - 1, 0 where pixels are not compared.
+/// Subtracts 1 from ratios of compared pixels. Other pixels become 0.
 template <class Data>
 struct RatioLessOne {
     Data data;

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson-Lucy gradient consensus: in each iteration the photons are divided at random into two
-// halves, each with a correction cᵢ of its own, and only voxels take the step where AᵀA((c₁ - 1)
-// (c₂ - 1)) is not negative: where the halves agree nearby. J. Manton and A. York, doi
-// 10.5281/zenodo.10278919 (2023).
+// Richardson-Lucy gradient consensus: J. Manton and A. York, doi 10.5281/zenodo.10278919 (2023).
+// Each iteration divides the photons at random into two halves, each with a correction cᵢ of its
+// own. Only voxels where the halves agree nearby take the step:
+//
+//     AᵀA((c₁ - 1) (c₂ - 1)) >= 0
 
 #include "deconvolve/methods/richardson_lucy.hpp"
 #include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
-/// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
-/// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+/// Divides the data at random into halves, by random numbers of their own for every `seed`, and
+/// divides each half by half of the model. The first ratio replaces the model, the second is stored
+/// in `other`. The sum is the misfit of all data.
 template <class AnyRatio>
 struct HalfRatios {
     AnyRatio ratio;
@@ -37,11 +39,12 @@ struct HalfRatios {
 template <class AnyRatio>
 HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfRatios<AnyRatio>;
 
-/// The same, and the squared difference of data that were set apart from `share` of the model.
+/// Ratios of both halves, with a sum of squared errors of the prediction of held-out data: the
+/// share `share` of the model is expected there.
 template <class AnyRatio>
 struct HalfRatiosWithHeldOut {
     HalfRatios<AnyRatio> halves;
-    const float* held;  ///< null: none
+    const float* held;  ///< null: no data are held out
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = halves.ratio.expected(i);
@@ -54,7 +57,9 @@ struct HalfRatiosWithHeldOut {
 template <class AnyRatio>
 HalfRatiosWithHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosWithHeldOut<AnyRatio>;
 
-/// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
+/// Makes the correction of all data, and the agreement of the halves' corrections c₁ and c₂:
+///
+///     first = (c₁ + c₂) / 2,  second = (c₁ / weight - 1) (c₂ / weight - 1)
 template <class AnyWeights>
 struct Agreement {
     float* first;
@@ -72,7 +77,7 @@ struct Agreement {
 template <class AnyWeights>
 Agreement(float*, float*, AnyWeights, float) -> Agreement<AnyWeights>;
 
-/// The step where the halves agree; elsewhere the point stays.
+/// A step of the voxels where the halves agree. The others keep their point.
 template <class AnyStep>
 struct ConsensusStep {
     AnyStep step;
@@ -86,7 +91,7 @@ struct ConsensusStep {
 template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
-/// Its second sum is the number of voxels that agree.
+/// Counts the voxels where the halves agree, as its second sum.
 struct ConsentCount {
     const float* agreement;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
@@ -105,7 +110,8 @@ struct GradientConsensus {
         return accelerated(traits, options);
     }
 
-    /// Ends after five steps in a row that less than the share DeconvolveOptions::consensus took.
+    /// Ends after five consecutive steps in which the share of voxels that agreed was below
+    /// DeconvolveOptions::consensus.
     class State final : public MethodState {
       public:
         State(const DeconvolutionProblem& problem, float mean)

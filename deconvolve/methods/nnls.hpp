@@ -7,10 +7,10 @@
 //     xₖ₊₁ = max(0, pₖ - Aᵀ(A pₖ + b - y) / w),  pₖ = xₖ + (tₖ₋₁ - 1) / tₖ (xₖ - xₖ₋₁),
 //     tₖ₊₁ = (1 + √(1 + 4 tₖ²)) / 2
 //
-// pₖ is kept from going below 0. w = Aᵀ1 takes the place of one step length for all voxels: A and
-// its samples are not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A.
-// R. De Pierro, IEEE Trans. Med. Imaging 14:132 (1995)). Where the objective has grown, t begins
-// anew from 1: B. O'Donoghue and E. Candès, Found. Comput. Math. 15:715 (2015), section 3.2.
+// Points pₖ below 0 are raised to 0. The weights w = Aᵀ1 replace a step length for all voxels: A is
+// not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A. R. De Pierro,
+// IEEE Trans. Med. Imaging 14:132 (1995)). After an increase of the objective, t starts again from
+// 1: B. O'Donoghue and E. Candès, Found. Comput. Math. 15:715 (2015), section 3.2.
 
 #include <cmath>
 
@@ -18,7 +18,10 @@
 
 namespace convolume::deconvolve {
 
-/// model <- model + background - data; sums: half its square, and (data - background)².
+/// Replaces the model by its difference to the data. Sums half the square of the difference, and
+/// the square of the data less the background.
+///
+///     model = model + background - data
 template <class Data>
 struct ModelDifference {
     Data data;
@@ -35,7 +38,9 @@ struct ModelDifference {
 template <class Data>
 ModelDifference(Data, float*, float) -> ModelDifference<Data>;
 
-/// gradient <- max(0, point - gradient / weight). The result is what the step adds.
+/// A projected gradient step, whose result is the change that it adds to the point:
+///
+///     gradient = max(0, point - gradient / weight)
 template <class AnyWeights>
 struct ProjectedStep {
     const float* point;
@@ -89,7 +94,7 @@ struct NonNegativeLeastSquares {
 
       private:
         std::optional<double> stop_;
-        double misfit_ = 0;  ///< of the last starting point
+        double misfit_ = 0;  ///< at the last starting point
         double t_ = 1;
     };
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,

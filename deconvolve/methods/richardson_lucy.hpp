@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy: x <- p / (Aᵀ1) · Aᵀ(y / (A p + b)). W. H. Richardson, J. Opt. Soc. Am. 62:55
-// (1972); L. B. Lucy, Astron. J. 79:745 (1974). The starting point p is the estimate, or lies ahead
-// of it: D. S. C. Biggs and M. Andrews, Appl. Opt. 36:1766 (1997).
+// Richardson and Lucy: W. H. Richardson, J. Opt. Soc. Am. 62:55 (1972); L. B. Lucy, Astron. J.
+// 79:745 (1974).
+//
+//     x = p / (Aᵀ1) · Aᵀ(y / (A p + b))
+//
+// The starting point p is the newest estimate, or extrapolated beyond it: D. S. C. Biggs and M.
+// Andrews, Appl. Opt. 36:1766 (1997).
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +19,7 @@
 
 namespace convolume::deconvolve {
 
-/// Steps from the estimate itself. Ends when an iteration lowers the objective by less than the
+/// Steps from the newest estimate. Ends when an iteration lowers the objective by less than the
 /// fraction DeconvolveOptions::stop.
 class PlainState : public MethodState {
   public:
@@ -37,11 +41,11 @@ class PlainState : public MethodState {
     }
     bool needs_results() const override { return stop_.has_value(); }
 
-    /// Iterations up to this one need not lower the objective.
+    /// Lets iterations up to this one raise the objective.
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
-    double objective() const { return objective_; }  ///< of the last step's point
+    double objective() const { return objective_; }  ///< at the last step's point
     void forget_previous() { restarts_ = true; }
 
   private:
@@ -51,11 +55,11 @@ class PlainState : public MethodState {
     bool restarts_ = true;
 };
 
-/// Steps from a point ahead, by eq. 10 of Biggs and Andrews. A point that is less probable than the
-/// one before is given up for the estimate itself.
+/// Steps from an extrapolated point, by eq. 10 of Biggs and Andrews. If such a point is less
+/// probable than the one before, the step starts at the newest estimate instead.
 class BiggsAndrewsState final : public PlainState {
   public:
-    /// `mean`: of the voxels at the start.
+    /// `mean`: mean of the voxels at the start.
     BiggsAndrewsState(const DeconvolutionProblem& problem, float mean)
         : PlainState(problem),
           voxels_(element_count(problem.object)),
@@ -67,7 +71,7 @@ class BiggsAndrewsState final : public PlainState {
         start.last_format = last_format_;
         start.format = format_;
         start.extrapolation = {factor_, 0};
-        // A misfit that grew by less has not grown: float32 transforms are not more exact.
+        // A smaller increase of the misfit is a rounding error of float32 transforms.
         constexpr double rounding = 1e-6;
         if (factor_ > 0) start.most = objective() * (1 + rounding);
         return start;
@@ -98,7 +102,7 @@ class BiggsAndrewsState final : public PlainState {
 inline bool is_accelerated(const DeconvolveOptions& options) {
     return options.acceleration == Acceleration::biggs_andrews;
 }
-/// The arrays of acceleration.
+/// Adds the arrays that acceleration needs.
 inline MethodTraits accelerated(MethodTraits traits, const DeconvolveOptions& options) {
     traits.keeps_previous = traits.keeps_change = is_accelerated(options);
     return traits;
@@ -109,7 +113,7 @@ inline std::unique_ptr<MethodState> state_with_acceleration(const DeconvolutionP
     return std::make_unique<PlainState>(problem);
 }
 
-/// The ratio of data and model, and its misfit.
+/// Blurs the starting point, and makes the ratio of data and model with its misfit.
 template <class Operations>
 void compare_photons(Operations& operations) {
     operations.load_point();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy with Aᵀ1 + w ∂TV(x) for Aᵀ1: edges stay, noise goes. N. Dey et al., Microsc.
-// Res. Tech. 69:260 (2006).
+// Richardson and Lucy with a penalty on the total variation, which keeps edges and removes noise:
+// Aᵀ1 + w ∂TV(x) replaces Aᵀ1. N. Dey et al., Microsc. Res. Tech. 69:260 (2006).
 
 #include "deconvolve/methods/richardson_lucy.hpp"
 #include "deconvolve/methods/variation.hpp"
@@ -30,8 +30,8 @@ struct RichardsonLucyTv {
         }
         compare_photons(operations);
         if constexpr (Operations::steps_overwrite_neighbors) {
-            // The slope needs the points before any of them is overwritten: it is kept as a
-            // divisor.
+            // The slope needs the points before any of them is overwritten, so it is kept in the
+            // divisors.
             operations.blur_back(ArrayRole::model, ArrayRole::correction);
             operations.find_divisors();
             operations.step(

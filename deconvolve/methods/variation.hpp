@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Total variation TV(x) = Σ √(Σ_a d_a² + ε²), d_a the forward difference along axis a divided by
-// the spacing, 0 at the far end; its derivative, and steps that it penalizes.
+// Total variation, its derivative, and steps that it penalizes:
+//
+//     TV(x) = Σ √(Σ_a d_a² + ε²)
+//
+// d_a is the forward difference along axis a divided by the spacing, and 0 at the far end.
 
 #include <cmath>
 
@@ -13,7 +16,8 @@ struct TotalVariation : VoxelGrid {
     float per_step[3] = {1, 1, 1};  ///< 1 / spacing
     float smallest = 1e-6F;         ///< ε: keeps the root differentiable
 
-    /// Squared gradient of voxel i, plus ε², with its neighbors at the offsets `ahead`.
+    /// Returns the squared gradient at voxel i, plus ε². `ahead` has the offsets of its next
+    /// neighbors.
     CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
                                              const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;
@@ -27,7 +31,7 @@ struct TotalVariation : VoxelGrid {
         return std::sqrt(squared_magnitude(x, i, near.ahead));
     }
 
-    /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
+    /// Returns ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
     CONVOLUME_DEVICE float derivative(const float* x, index_t i,
                                       const NeighborOffsets& near) const {
         const float here = inverse_root(squared_magnitude(x, i, near.ahead));
@@ -56,7 +60,7 @@ struct TotalVariation : VoxelGrid {
     }
 };
 
-/// A step of Richardson and Lucy, penalized.
+/// A step of Richardson and Lucy that the total variation penalizes.
 struct PenalizedStep {
     MultiplicativeStep<const float*> step;
     TotalVariation variation;
@@ -66,7 +70,7 @@ struct PenalizedStep {
     }
 };
 
-/// Its sum is the penalty: the weight times the total variation.
+/// Sums the penalty: the weight times the total variation.
 struct VariationPenalty {
     const float* point;
     TotalVariation variation;
@@ -76,14 +80,13 @@ struct VariationPenalty {
     }
 };
 
-/// For penalized steps over planes whose points and weights begin with voxel `first`: divisor <-
-/// what PenalizedStep divides by, infinite where there is no light, so that a step without a
-/// penalty becomes that one. The sum is the penalty. `point` has a plane more on either side where
-/// there is one.
+/// Makes the divisors of penalized steps over planes whose points and weights begin with voxel
+/// `first`. A divisor is infinite where there is no light, so that a step without a penalty then
+/// gives 0. Sums the penalty. `point` has one more plane on either side where the object has one.
 struct PenalizedDivisor {
     const float* point;
     const float* weight;
-    index_t weight_period;  ///< voxels after which weights repeat
+    index_t weight_period;  ///< number of voxels after which weights repeat
     float* divisor;
     index_t first;
     float least_weight;

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Least squares with a penalty: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients. M. R. Hestenes and
-// E. Stiefel, J. Res. Natl. Bur. Stand. 49:409 (1952).
+// Least squares with a penalty, by conjugate gradients: M. R. Hestenes and E. Stiefel, J. Res.
+// Natl. Bur. Stand. 49:409 (1952).
 //
-// An iteration makes p = (AᵀA + K) d of the direction d, with the sums d·p, p², r·p and r², where r
-// is the residual. These tell the length l = r² / d·p of the step and what will be left of the
-// residual, |r - l p|² = r² - 2 l r·p + l² p², and with it the next direction. So one look at each
-// array is enough, and the step itself can wait until the arrays are needed again.
+//     (AᵀA + K) x = Aᵀ(y - b)
+//
+// An iteration multiplies the direction d by the matrix, and sums d·p, p², r·p and r², where r is
+// the residual. The sums tell the length l of the step and the square of the next residual, and
+// with it the next direction:
+//
+//     p = (AᵀA + K) d,  l = r² / d·p,  |r - l p|² = r² - 2 l r·p + l² p²
+//
+// So each array is read once, and the step itself can wait until the arrays are needed again.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +22,9 @@
 
 namespace convolume::deconvolve {
 
-/// product <- product + factor direction; sums: direction · product, product².
+/// Adds the penalty's part to a product with the matrix. Sums direction · product, and product².
+///
+///     product = product + factor * direction
 struct RegularizedProduct {
     const float* direction;
     float* product;
@@ -29,7 +36,7 @@ struct RegularizedProduct {
     }
 };
 
-/// Sums: a · b, b².
+/// Sums a · b, and b².
 struct DotAndSquare {
     const float* a;
     const float* b;
@@ -39,7 +46,9 @@ struct DotAndSquare {
     }
 };
 
-/// The step of an iteration: solution += length d; residual -= length p; d <- residual + factor d.
+/// The step of an iteration:
+///
+///     solution += length d,  residual -= length p,  d = residual + factor d
 struct ConjugateStep {
     float* solution;
     float* residual;
@@ -87,7 +96,7 @@ struct Wiener {
             length_ = 0;
             factor_ = 0;
             if (iteration.number == 1) whole_ = left;
-            if (!(curvature > 0)) return LoopDecision::discard;  // nothing but rounding is left
+            if (!(curvature > 0)) return LoopDecision::discard;  // only rounding errors are left
             const double length = left / curvature;
             const double next = std::max(
                 left - 2 * length * residual_product + length * length * product_squared, 0.0);
@@ -101,7 +110,7 @@ struct Wiener {
 
       private:
         double stop_;
-        double whole_ = 0;  ///< the residual at first, squared
+        double whole_ = 0;  ///< square of the first residual
         float length_ = 0, factor_ = 0;
     };
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
@@ -109,7 +118,7 @@ struct Wiener {
         return std::make_unique<State>(problem);
     }
 
-    /// Applies the step of the last iteration.
+    /// Returns the functor that applies the step of the last iteration.
     template <class Views>
     static ConjugateStep advance(const Views& at, const StepStart& start) {
         return {at.object(ArrayRole::solution),

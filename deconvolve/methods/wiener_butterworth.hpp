@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Richardson and Lucy whose first steps use another back projector B, which is nearly an inverse of
-// A: x <- p · max(1/10, 1 + B(y / (A p + b) - 1)). Outside the image the quotient is taken for 1.
-// M. Guo et al., Nat. Biotechnol. 38:1337 (2020).
+// A: M. Guo et al., Nat. Biotechnol. 38:1337 (2020).
+//
+//     x = p · max(1/10, 1 + B(y / (A p + b) - 1))
+//
+// Pixels outside the image have a quotient of 1.
 
 #include <utility>
 
@@ -11,15 +14,16 @@
 
 namespace convolume::deconvolve {
 
-/// Taps, of the PSF's extents and center, whose adjoint stands in for that of the PSF:
+/// Returns the taps of an unmatched back projector, of the PSF's extents and center and with a sum
+/// of 1: a Wiener filter times a Butterworth filter of order 10. Its adjoint replaces that of the
+/// PSF.
 ///
-///     B = H / (|H|² + α) / √(1 + ε w¹⁰),  ε = 1 / (β² + α)² - 1,  w = Σₐ (fₐ dₐ)²,
+///     B = H / (|H|² + α) / √(1 + ε w¹⁰),  ε = 1 / (β² + α)² - 1,  w = Σₐ (fₐ dₐ)²
 ///
-/// H the discrete transform of the PSF (sum 1) about `center`, f the frequency in cycles a sample,
-/// d the PSF's full width at half its maximum along an axis through its peak, which is taken for
-/// the resolution limit, and β the mean over the axes of the largest |H| at that limit, so that B
-/// is there β. Their sum is made 1. Guo et al., Nat. Biotechnol. 38:1337 (2020): a Wiener filter
-/// times a Butterworth filter of order 10. `psf` is float64; α is above 0.
+/// H is the discrete transform of the PSF (sum 1) about `center`, and f the frequency in cycles a
+/// sample. d is the PSF's full width at half maximum along an axis through its peak, which counts
+/// as the resolution limit. β is the mean over the axes of the largest |H| at that limit, so that B
+/// is β there. Guo et al., Nat. Biotechnol. 38:1337 (2020). `psf` is float64; α is above 0.
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads);
 
 struct WienerButterworth {
@@ -34,8 +38,8 @@ struct WienerButterworth {
         return accelerated(traits, options);
     }
 
-    /// Unmatched steps tell nothing of the way ahead, and the first step after them has no previous
-    /// one.
+    /// Unmatched steps do not tell how to extrapolate, and the first step after them has no
+    /// previous change.
     class State final : public MethodState {
       public:
         State(const DeconvolutionProblem& problem, float mean)
