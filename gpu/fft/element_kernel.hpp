@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The CUDA kernel of element passes (element_job.hpp). Samples stay in registers, two real ones as
-// a complex one, like rows that lie in memory as the CUDA kernel has them.
+// a complex one, as in rows that lie in memory in this layout.
 //
-// What a thread needs of memory it copies to places of its own in shared memory, early enough that
-// it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
-// spectrum (or the samples to load) while this one is worked on. It holds the samples k and N - k
-// of a spectrum together (RowPairs), so that threads meet in the exchanges of transforms
-// alone.
+// A thread copies the samples that it needs from memory to places of its own in shared memory. It
+// starts early enough that a transform hides the time. It copies the arrays of a row while that is
+// transformed back, and the next row's spectrum (or the samples to load) while it works on this
+// row. It holds the samples k and N - k of a spectrum together (RowPairs), so that threads only
+// meet in the exchanges of transforms.
 
 #include <cstdint>
 
@@ -26,9 +26,9 @@ struct ElementSamples {
     ElementCopies<N, Kind, Context>& copies;
     const ElementWork<Elements>& work;
     const ElementRow row;
-    Complex<float> sums{0, 0};  ///< of one row: few enough for single precision
+    Complex<float> sums{0, 0};  ///< of one row, which single precision is enough for
 
-    /// Copies of the arrays that the work needs.
+    /// Copies the arrays that the work needs.
     CONVOLUME_DEVICE void copy() const {
         if constexpr (Kind == ElementKind::load) {
             if (work.ones) return;
@@ -76,15 +76,15 @@ struct ElementSamples {
         });
     }
 
-    /// `v` has come from an inverse transform: imaginary parts have the wrong sign.
+    /// `v` comes from an inverse transform: imaginary parts have the wrong sign.
     CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale) {
         if (work.held != nullptr) add_held_out(v, scale);
         work.elements.with_comparison([&](const auto& of) { compare(v, scale, of); });
     }
 
-    /// Some samples at a time: all that they need is read before any is stored, since the compiler
-    /// cannot know that stores leave the rest alone. Conditions on the pass are checked once for
-    /// all of them, so that their work overlaps.
+    /// Updates some samples at a time. All values that they need are read before any sample is
+    /// stored, since the compiler cannot know that stores do not change them. Conditions on the
+    /// pass are checked once for all of them, so that their work overlaps.
     CONVOLUME_DEVICE void update(ThreadSamples& v, float scale) {
         constexpr int at_a_time = 4;
         CONVOLUME_UNROLL
@@ -127,7 +127,7 @@ struct ElementSamples {
                 each([&](int sample, int i, int) { v[sample] = next[i]; });
             if (!remembers || work.change == nullptr) continue;
             each([&](int, int i, int x) {
-                // Where there are no samples all are 0.
+                // All values are 0 outside the row.
                 const Complex<float> made = next[i] - point[i];
                 store_pair<InPairs>(work.change + row.offset, row, x,
                                     Complex<ShortFloat>{work.format.shortened(made.re),
@@ -162,7 +162,7 @@ struct ElementSamples {
             use(static_cast<const float*>(work.data) + row.offset);
     }
 
-    /// 1 or 0.
+    /// Returns 1 for a sample that is compared, else 0.
     CONVOLUME_DEVICE float is_compared(int x) const {
         if (!row.holds(x)) return 0;
         if (work.data == nullptr) return 1;
@@ -211,7 +211,7 @@ struct ElementSamples {
     }
 };
 
-/// Adds up the sums of a block's threads, always in the same order.
+/// Adds up the sums of a thread block's threads, always in the same order.
 template <class Shape, class Context>
 CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     if (target == nullptr) return;
@@ -225,7 +225,7 @@ CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     target[2 * context.block() + context.thread()] = sum;
 }
 
-/// The index of a row among those of all planes, and its place. Going on needs no division.
+/// The index of a row among those of all planes, its plane and its y. Advancing needs no division.
 struct RowIndex {
     int index, plane, y;
     CONVOLUME_DEVICE RowIndex(int of, int rows) : index(of), plane(of / rows), y(of % rows) {}
@@ -246,7 +246,7 @@ struct RowIndex {
     }
 };
 
-/// Calls use(the ElementSamples of the row).
+/// Calls use(samples) with the ElementSamples of the row.
 template <int N, ElementKind Kind, class Elements, class Context, class Use>
 CONVOLUME_DEVICE void with_samples(ElementCopies<N, Kind, Context>& copies,
                                    const ElementWork<Elements>& work, const ElementRow& row,
@@ -257,7 +257,7 @@ CONVOLUME_DEVICE void with_samples(ElementCopies<N, Kind, Context>& copies,
         use(ElementSamples<N, Kind, false, Elements, Context>{copies, work, row});
 }
 
-/// Copies what a pass needs first of a row.
+/// Copies the first data of a row that a pass needs: the samples to load, or the spectrum.
 template <int N, ElementKind Kind, class Elements, class Context>
 CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
                                  const ElementJob<Elements>& job, const RowIndex& at) {
@@ -268,7 +268,7 @@ CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
         copies.copy_spectrum(at.spectrum(job.rows));
 }
 
-/// Returns the twiddle factors as transforms take them: some in registers, or all in the table.
+/// Returns the twiddle factors in the form for transforms: some in registers, or all in the table.
 template <class Shape>
 CONVOLUME_DEVICE auto transform_twiddles(int thread, const Complex<float>* table) {
     if constexpr (Shape::keeps_twiddles)

@@ -14,13 +14,13 @@ namespace convolume::gpu {
 template <class Real, int N, bool OfTaps>
 __global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
                                   ColumnShape<Real, N>::blocks_per_unit)
-    column_kernel(const __grid_constant__ ColumnJob<Real> job) {
+    column_cuda_kernel(const __grid_constant__ ColumnJob<Real> job) {
     CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>
 __global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>::blocks_per_unit)
-    row_kernel(const __grid_constant__ RowJob<Real> job) {
+    row_cuda_kernel(const __grid_constant__ RowJob<Real> job) {
     CONVOLUME_PASS((row_pass<Real, N>(DeviceBlock{}, job)));
 }
 
@@ -28,12 +28,12 @@ template <class Real, int N>
 Passes<Real> passes_of() {
     using Column = ColumnShape<Real, N>;
     using Row = RowShape<Real, N>;
-    void (*of_taps)(ColumnJob<Real>) = nullptr;
-    if constexpr (transforms_kernels<Real>) of_taps = column_kernel<Real, N, true>;
+    void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
+    if constexpr (transforms_kernels<Real>) taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
     return {N,
-            {column_kernel<Real, N, false>, of_taps, Column::value, Column::threads,
+            {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, Column::value, Column::threads,
              Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
-            {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
+            {row_cuda_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
 template <class Real, int Group, int Groups, std::size_t... I>

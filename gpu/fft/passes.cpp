@@ -29,7 +29,7 @@ std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Group...>) {
     return by_length;
 }
 
-/// The passes for columns, or rows of complex samples, of length n; null when there are none.
+/// Returns the passes for columns, or rows of complex samples, of length n; null if there are none.
 template <class Real>
 const Passes<Real>* find_passes(index_t n) {
     static const auto passes = all_passes<Real>(std::make_integer_sequence<int, groups<Real>>{});
@@ -51,17 +51,18 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
 
-    // Prefetching pays unless its memory leaves less than half the blocks.
-    const auto* kernel = reinterpret_cast<const void*>(job.taps > 0 ? pass.of_taps : pass.kernel);
+    // Prefetching pays unless its memory leaves less than half the thread blocks.
+    const auto* cuda_kernel =
+        reinterpret_cast<const void*>(job.taps > 0 ? pass.taps_cuda_kernel : pass.cuda_kernel);
     const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
-    const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
-    const index_t prefetching = resident_blocks(kernel, pass.threads, with_source);
+    const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
+    const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
     job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
     const index_t resident = job.prefetches ? prefetching : plain;
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
     if (job.prefetches && job.taps > 0) {
         const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
-        const index_t blocks = resident_blocks(kernel, pass.threads, with_taps);
+        const index_t blocks = resident_blocks(cuda_kernel, pass.threads, with_taps);
         job.prefetches_taps = blocks == prefetching;
         if (job.prefetches_taps) bytes = with_taps;
     }
@@ -70,13 +71,13 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
                                      " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(bytes), stream),
           "launching a pass over columns");
 }
 
-/// Complex samples of a row in the kernel; 0 for an odd number of real ones.
+/// Returns the complex samples of a row in the CUDA kernel, or 0 for an odd number of real ones.
 index_t samples_of_row(index_t length, bool complex_rows) {
     if (complex_rows) return length;
     return length % 2 == 0 ? length / 2 : 0;
@@ -94,22 +95,23 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const index_t groups = ceil_div(job.planes * job.rows, pass.rows);
     if (groups == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
-    const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
-    const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
+    const auto* cuda_kernel = reinterpret_cast<const void*>(pass.cuda_kernel);
+    const index_t resident = resident_blocks(cuda_kernel, pass.threads, pass.shared_bytes);
     if (resident == 0) {
         throw GpuUnavailable(message("rows of ", pass.plan.n,
                                      " complex samples do not fit this device's shared memory"));
     }
     const index_t blocks = std::min(groups, resident);
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(blocks)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(pass.shared_bytes), stream),
           "launching a pass over rows");
 }
 
-/// Bytes of device memory in and out a second, in units of 10 GB/s, of passes in single precision:
-/// measured by bench/gpu_passes sweep on an H200 (columns of 1056 and 1152: one pass alone).
+/// Measured rates of the passes of one length in single precision: bytes of device memory in and
+/// out a second, in units of 10 GB/s. From bench/gpu_passes sweep on an H200 (columns of 1056 and
+/// 1152: one pass alone).
 struct LengthRates {
     short n, columns, rows;
 };
@@ -141,7 +143,7 @@ constexpr LengthRates rates[] = {
 };
 constexpr double usual_rate = 330;
 
-/// A longer length makes more work for the passes along the other axes too.
+/// Returns the cost of a length, which also makes more work for the passes along the other axes.
 double cost(int n, int rate) {
     return n * (0.5 / rate + 0.5 / usual_rate);
 }
@@ -165,7 +167,7 @@ index_t cheapest(index_t least, index_t step, index_t samples_each, short Length
 template <class Real>
 bool has_column_pass(index_t length, int device) {
     const Passes<Real>* passes = find_passes<Real>(length);
-    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.kernel),
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.cuda_kernel),
                                         passes->columns.fixed_bytes, device);
 }
 
@@ -187,7 +189,7 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device) {
     const Passes<Real>* passes = find_passes<Real>(samples_of_row(length, complex_rows));
-    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.kernel),
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.cuda_kernel),
                                         passes->rows.shared_bytes, device);
 }
 
