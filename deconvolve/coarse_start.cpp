@@ -269,7 +269,7 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                     if (held.halvings > 0) {
                         PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
                         value -=
-                            taken_value(value, held.halvings, static_cast<float>(held.photons.gain),
+                            drawn_value(value, held.halvings, static_cast<float>(held.photons.gain),
                                         static_cast<float>(held.photons.offset), bits);
                     }
                     if (sum < coarse_saturation()) sum += value;

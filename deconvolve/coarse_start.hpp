@@ -16,9 +16,7 @@
 // along each of some axes, so that its photons still follow Poisson's distribution. A coarse voxel
 // spreads its light over the fine voxels by linear interpolation. If B sums pixels, A blurs and U
 // interpolates, the coarse image has the PSF of
-//
 //     B A U
-//
 // without approximation, but for pixels that are left over at the end of an axis.
 namespace convolume::deconvolve {
 

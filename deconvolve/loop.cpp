@@ -19,25 +19,25 @@ namespace {
 class IterationLoop {
   public:
     IterationLoop(Executor& executor, const DeconvolutionProblem& problem, const LoadedImage& image,
-                  float held_share, IterationProgress& progress, int iterations)
+                  float held_out_share, IterationProgress& progress, int iterations)
         : executor_(executor),
           pixels_(static_cast<double>(element_count(problem.image))),
-          held_share_(held_share),
+          held_out_share_(held_out_share),
           progress_(progress),
           iterations_(iterations),
           state_(
               visit_method(problem.options.method,
                            [&](auto method) { return decltype(method)::state(problem, image); })),
-          may_end_(held_share > 0 || state_->needs_results()),
+          may_end_(held_out_share > 0 || state_->needs_results()),
           needs_misfit_(may_end_ || progress.reports()) {}
 
     IterationOutcome run() {
         for (int k = 1; k <= iterations_;) {
             const int most = may_end_ ? 1 : executor_.most_fused_iterations();
-            const int together = std::min({iterations_ - k + 1, most, progress_.unread(k)});
-            if (together > 1) {
+            const int fused = std::min({iterations_ - k + 1, most, progress_.unread(k)});
+            if (fused > 1) {
                 std::vector<StepStart> starts;
-                for (int i = 0; i < together; ++i) starts.push_back(state_->start(k + i));
+                for (int i = 0; i < fused; ++i) starts.push_back(state_->start(k + i));
                 for (const StepResult& result : executor_.iterate_fused(starts, progress_))
                     ends(k++, result);
             } else {
@@ -53,7 +53,7 @@ class IterationLoop {
   private:
     StepStart start_of(int k) {
         StepStart start = state_->start(k);
-        start.without_misfit = !needs_misfit_ && k < iterations_;
+        start.skips_misfit = !needs_misfit_ && k < iterations_;
         return start;
     }
     StepResult step(int k) {
@@ -71,15 +71,15 @@ class IterationLoop {
         Iteration iteration;
         iteration.number = k;
         iteration.of = iterations_;
-        iteration.searching = held_share_ > 0;
-        if (held_share_ > 0) iteration.held_out = std::sqrt(result.held_out() / pixels_);
+        iteration.searching = held_out_share_ > 0;
+        if (held_out_share_ > 0) iteration.held_out = std::sqrt(result.held_out() / pixels_);
         const MethodState::LoopDecision decision = state_->finished(result, iteration);
         if (decision == MethodState::LoopDecision::discard) return true;
         outcome_.report.iterations = k;
         outcome_.report.last = iteration;
         if (progress_.may_read(k)) executor_.complete(state_->pending());
         progress_.finished(iteration);
-        if (held_share_ > 0) {
+        if (held_out_share_ > 0) {
             if (result.held_out() < (1 - least_gain) * least_held_) {
                 least_held_ = result.held_out();
                 outcome_.best = k - 1;
@@ -91,7 +91,7 @@ class IterationLoop {
 
     Executor& executor_;
     double pixels_;
-    float held_share_;
+    float held_out_share_;
     IterationProgress& progress_;
     int iterations_;
     std::unique_ptr<MethodState> state_;
@@ -103,10 +103,10 @@ class IterationLoop {
 }  // namespace
 
 IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,
-                         const LoadedImage& image, float held_share, IterationProgress& progress,
-                         int iterations) {
-    executor.begin(image, held_share);
-    return IterationLoop(executor, problem, image, held_share, progress, iterations).run();
+                         const LoadedImage& image, float held_out_share,
+                         IterationProgress& progress, int iterations) {
+    executor.begin(image, held_out_share);
+    return IterationLoop(executor, problem, image, held_out_share, progress, iterations).run();
 }
 
 namespace {

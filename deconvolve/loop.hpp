@@ -73,7 +73,7 @@ inline constexpr double least_gain = 3e-5;
 /// Carries out at most `iterations` iterations from the first estimate on. Executor::begin explains
 /// `held_out_share`.
 IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,
-                         const LoadedImage& image, float held_share, IterationProgress& progress,
-                         int iterations);
+                         const LoadedImage& image, float held_out_share,
+                         IterationProgress& progress, int iterations);
 
 }  // namespace convolume::deconvolve

@@ -88,7 +88,6 @@ std::vector<BrightnessLevel> levels_of(std::vector<NoiseSample>& samples) {
 }
 
 // Fits by least squares, with weights from the variance of a variance, the line
-//
 //     variance = slope * mean + constant
 std::optional<PhotonScale> fit(const std::vector<BrightnessLevel>& of_noise) {
     if (of_noise.size() < 2) return {};

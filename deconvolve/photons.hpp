@@ -57,17 +57,17 @@ CONVOLUME_DEVICE int ones_of(std::uint32_t word) {
 /// Draws from `count` photons, each with probability 2^-halvings, and returns how many were drawn.
 /// Up to 1024 photons have random bits of their own. The number drawn from more is nearly normal
 /// with the same mean and variance, and made of the sum of 512 bits.
-CONVOLUME_DEVICE std::int64_t taken_photons(std::int64_t count, int halvings,
+CONVOLUME_DEVICE std::int64_t drawn_photons(std::int64_t count, int halvings,
                                             PixelRandomBits& bits) {
     constexpr std::int64_t most_single = 1024;
-    std::int64_t taken = 0;
+    std::int64_t drawn = 0;
     if (count <= most_single) {
         for (std::int64_t left = count; left > 0; left -= 32) {
             std::uint32_t word = left < 32 ? (std::uint32_t{1} << left) - 1 : ~std::uint32_t{0};
             for (int h = 0; h < halvings; ++h) word &= bits.next();
-            taken += ones_of(word);
+            drawn += ones_of(word);
         }
-        return taken;
+        return drawn;
     }
     int sum = -256;
     for (int k = 0; k < 16; ++k) sum += ones_of(bits.next());
@@ -76,22 +76,22 @@ CONVOLUME_DEVICE std::int64_t taken_photons(std::int64_t count, int halvings,
     const double p = 1.0 / static_cast<double>(1 << halvings);
     const double n = static_cast<double>(count);
     const double scale = std::sqrt(n * p * (1 - p) / (128 + 1.0 / 12));
-    const double drawn = std::floor(std::fma(scale, deviate, n * p + 0.5));
-    return static_cast<std::int64_t>(drawn < 0 ? 0 : drawn > n ? n : drawn);
+    const double rounded = std::floor(std::fma(scale, deviate, n * p + 0.5));
+    return static_cast<std::int64_t>(rounded < 0 ? 0 : rounded > n ? n : rounded);
 }
 
 /// Returns the part of a pixel's value that is drawn: the drawn ones of its whole photons, and the
 /// share 2^-halvings of the rest (a fraction of a photon, the offset). It lies between 0 and
 /// `value`.
-CONVOLUME_DEVICE float taken_value(float value, int halvings, float gain, float offset,
+CONVOLUME_DEVICE float drawn_value(float value, int halvings, float gain, float offset,
                                    PixelRandomBits& bits) {
     const float share = 1.0F / static_cast<float>(1 << halvings);
     const float above = value - offset;
     const float photons = gain * above;
     const float whole = photons > 0 ? std::floor(photons) : 0;
-    const auto taken =
-        static_cast<float>(taken_photons(static_cast<std::int64_t>(whole), halvings, bits));
-    const float part = share * value + (taken - share * whole) / gain;
+    const auto drawn =
+        static_cast<float>(drawn_photons(static_cast<std::int64_t>(whole), halvings, bits));
+    const float part = share * value + (drawn - share * whole) / gain;
     return part < 0 ? 0 : part > value ? value : part;
 }
 
@@ -111,7 +111,7 @@ struct PhotonThinning {
             return;
         }
         PixelRandomBits bits(seed, purpose, first + i);
-        const float part = taken_value(data[i], halvings, gain, offset, bits);
+        const float part = drawn_value(data[i], halvings, gain, offset, bits);
         held[i] = part;
         data[i] -= part;
     }
@@ -120,9 +120,7 @@ struct PhotonThinning {
 // Estimation of the number of photons that a pixel's value stands for, from the image's own noise.
 
 /// Fits the line
-///
 ///     variance = (mean - offset) / gain
-///
 /// to the noise of pixels of equal brightness, the mean over 5 samples of each axis. The noise is
 /// seen in second differences along all axes of at least 3 samples, which blurred objects hardly
 /// have. Its variance is the median of their squares. Read noise counts as light, by a lower

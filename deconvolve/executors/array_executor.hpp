@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Carries out the operations of any method over whole arrays, which offer
-//   object(i), image(i)            the arrays of either extent
-//   blur(object, image)            A, and blur_back(image, object) its adjoint;
-//                                  back_project_unmatched(image, object) the other back projector
-//   for_each(extent, functor)      functor(i) for every i below a count, or functor(i, neighbors)
-//   for
-//                                  every voxel of a Grid; sum(extent, functor) also adds the
-//                                  results up, in an order of its own that is always the same
-//   write(values, array, first, count), read(…)   between the host and an array
-//   staging, threads()             host memory to transfer from, and the host's threads
+// Carries out the operations of any method over whole arrays. The class `Arrays` offers
+//
+// - object(i), image(i): the i-th array of the object's or the image's extents
+// - blur(object, image), blur_back(image, object): A and its adjoint
+// - back_project_unmatched(image, object): the unmatched back projector
+// - for_each(extent, functor): calls functor(i) for every i below a count, or functor(i, neighbors)
+//   for every voxel of a VoxelGrid
+// - sum(extent, functor): also adds up the results, always in the same order
+// - write(values, array, first, count), read(…): copy between the host and an array
+// - staging, threads(): kind of host memory for transfers, and number of host threads
 
 #include <initializer_list>
 #include <type_traits>
@@ -38,7 +38,7 @@ class ArrayExecutor final : public Executor {
             residual_ = object(true);
             direction_ = object(true);
             product_ = object(true);
-            data_ = model_ = image(true);  // the data are read but once
+            data_ = model_ = image(true);  // the data are read only once
             return;
         }
         correction_ = object(true);
@@ -73,8 +73,8 @@ class ArrayExecutor final : public Executor {
     }
     void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_, 1}); }
 
-    void begin(const LoadedImage& image, float held_share) override {
-        settings_ = settings_of(problem_, image, held_share);
+    void begin(const LoadedImage& image, float held_out_share) override {
+        settings_ = settings_of(problem_, image, held_out_share);
         is_complete_ = true;
         if (problem_.traits.solves_system) {
             arrays_.for_each(pixels_,
@@ -112,95 +112,106 @@ class ArrayExecutor final : public Executor {
     }
 
   private:
-    /// The arrays as functors see them.
+    /// The arrays, as functors see them.
     struct ArrayViews {
-        const ArrayExecutor& of;
-        float* object(ArrayRole slot) const { return of.array(slot); }
-        float* image(ArrayRole slot) const { return of.array(slot); }
-        const float* data() const { return of.data_; }
-        const float* held() const { return of.settings_.held_share > 0 ? of.held_ : nullptr; }
-        const float* weights() const { return of.weights_; }
+        const ArrayExecutor& executor;
+        float* object(ArrayRole role) const { return executor.array(role); }
+        float* image(ArrayRole role) const { return executor.array(role); }
+        const float* data() const { return executor.data_; }
+        const float* held() const {
+            return executor.settings_.held_out_share > 0 ? executor.held_ : nullptr;
+        }
+        const float* weights() const { return executor.weights_; }
         PixelNumbers pixel_numbers() const { return {}; }
     };
 
-    /// The operations of one iteration (methods/method.hpp). Those after a refusal do nothing.
+    /// The operations of one iteration (methods/method.hpp). After a refusal they do nothing.
     struct ArrayOperations {
         static constexpr bool steps_overwrite_neighbors = false;
         using ArrayRoles = std::initializer_list<ArrayRole>;
 
-        ArrayExecutor& of;
+        ArrayExecutor& executor;
         const StepStart& at_start;
         const IterationProgress& progress;
         StepResult result;
         bool is_accepted = false;
 
-        const StepSettings& settings() const { return of.settings_; }
+        const StepSettings& settings() const { return executor.settings_; }
         const StepStart& start() const { return at_start; }
 
-        void load_point() { of.load_point(at_start); }
+        void load_point() { executor.load_point(at_start); }
         void blur(ArrayRole object, ArrayRole image) {
-            if (!result.refused) of.arrays_.blur(of.array(object), of.array(image));
+            if (!result.refused)
+                executor.arrays_.blur(executor.array(object), executor.array(image));
         }
         void blur_back(ArrayRole image, ArrayRole object) {
-            if (accepts()) of.arrays_.blur_back(of.array(image), of.array(object));
+            if (accepts())
+                executor.arrays_.blur_back(executor.array(image), executor.array(object));
         }
         void back_project_unmatched(ArrayRole image, ArrayRole object) {
-            if (accepts()) of.arrays_.back_project_unmatched(of.array(image), of.array(object));
+            if (accepts())
+                executor.arrays_.back_project_unmatched(executor.array(image),
+                                                        executor.array(object));
         }
         template <class Make>
         void each_pixel(ArrayRoles, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.pixels_, make(ArrayViews{of}));
+            if (!result.refused)
+                executor.arrays_.for_each(executor.pixels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void each_voxel(ArrayRoles, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.voxels_, make(ArrayViews{of}));
+            if (!result.refused)
+                executor.arrays_.for_each(executor.voxels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void sum_pixels(SumIndex which, ArrayRoles, const Make& make) {
-            add(which, of.pixels_, make(ArrayViews{of}));
+            add(which, executor.pixels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void sum_voxels(SumIndex which, ArrayRoles, const Make& make) {
-            add(which, of.voxels_, make(ArrayViews{of}));
+            add(which, executor.voxels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void sum_voxels_of_grid(SumIndex which, ArrayRoles, const Make& make) {
-            add(which, VoxelGrid{of.settings_.variation}, make(ArrayViews{of}));
+            add(which, VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
         }
         template <class Make>
         void step(ArrayRoles, const Make& make) {
-            take(of.voxels_, make(ArrayViews{of}));
+            take(executor.voxels_, make(ArrayViews{executor}));
         }
         template <class Make>
         void step_of_grid(ArrayRoles, const Make& make) {
-            take(VoxelGrid{of.settings_.variation}, make(ArrayViews{of}));
+            take(VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
         }
 
       private:
-        /// Once all of the objective is known, a step may be refused.
+        /// Whether the step goes on. It is refused here, before the first back projection, if the
+        /// objective is too large.
         bool accepts() {
-            if (!result.refused && result.objective() > at_start.most) result.refused = true;
+            if (!result.refused && result.objective() > at_start.objective_limit)
+                result.refused = true;
             if (!result.refused && !std::exchange(is_accepted, true)) progress.at(0.5);
             return !result.refused;
         }
         template <class Extent, class Functor>
         void add(SumIndex which, const Extent& extent, const Functor& functor) {
-            if (!result.refused) result.sums[which] += pair_of(of.arrays_.sum(extent, functor));
+            if (!result.refused)
+                result.sums[which] += pair_of(executor.arrays_.sum(extent, functor));
         }
         template <class Extent, class Functor>
         void take(const Extent& extent, const Functor& functor) {
             if (result.refused) return;
-            if (of.change_ != nullptr)
+            if (executor.change_ != nullptr)
                 add(step_sums, extent,
-                    StepWithProducts<Functor>{functor, FloatChanges{of.change_}});
+                    StepWithProducts<Functor>{functor, FloatChanges{executor.change_}});
             else
-                of.arrays_.for_each(extent, functor);
-            of.advance();
+                executor.arrays_.for_each(extent, functor);
+            executor.advance();
         }
     };
 
-    float* array(ArrayRole slot) const {
-        switch (slot) {
+    float* array(ArrayRole role) const {
+        switch (role) {
             case ArrayRole::point:
                 return point_;
             case ArrayRole::correction:
@@ -231,7 +242,8 @@ class ArrayExecutor final : public Executor {
         throw InternalError("an array that whole arrays do without");
     }
 
-    /// The estimate, or a point ahead of it, which takes the place of the previous estimate.
+    /// Makes the starting point: the newest estimate, or a point extrapolated beyond it, which
+    /// replaces the previous estimate.
     void load_point(const StepStart& start) {
         point_ = problem_.traits.solves_system ? direction_ : estimate_;
         if (previous_ == nullptr) return;
@@ -243,7 +255,7 @@ class ArrayExecutor final : public Executor {
         point_ = previous_;
     }
 
-    /// The step has made the next estimate of the correction, and needs its point no more.
+    /// Makes the step's result the newest estimate. Its starting point is no longer needed.
     void advance() {
         if (previous_ != nullptr) std::swap(previous_, correction_);
         std::swap(previous_ != nullptr ? previous_ : correction_, estimate_);
@@ -260,7 +272,7 @@ class ArrayExecutor final : public Executor {
     float* weights_ = nullptr;
     float* other_object_ = nullptr;
     float* previous_ = nullptr;  ///< the previous estimate, then the point
-    float* change_ = nullptr;    ///< what the last step added to its point
+    float* change_ = nullptr;    ///< change that the last step added to its point
     float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
     float *data_ = nullptr, *model_ = nullptr, *held_ = nullptr, *other_image_ = nullptr;
     bool is_complete_ = true;

@@ -15,7 +15,7 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// Pixels become float32; sums of the values and of how many are negative.
+// Converts pixels to float32. Sums their values, and counts negative ones.
 struct PixelLoader {
     const void* pixels;
     PixelType type;
@@ -33,7 +33,7 @@ struct PixelLoader {
     }
 };
 
-// How many pixels are marked.
+// Counts pixels that are marked as left out of comparisons.
 struct MarkedPixelCount {
     const float* pixels;
     CONVOLUME_DEVICE double operator()(index_t i) const {
@@ -41,10 +41,12 @@ struct MarkedPixelCount {
     }
 };
 
-// Part of rows of float32 becomes pixels; how many were clamped, below and above.
+// Stores part of each float32 row as pixels. Counts values that were clamped from below and from
+// above.
 struct PixelStorer {
     const float* rows;
-    index_t row_length, begin, count;  ///< of those, and of the pixels' rows
+    index_t row_length, begin,
+        count;  ///< length of a float32 row, and the part of it that becomes a row of pixels
     void* pixels;
     PixelType type;
     index_t first;

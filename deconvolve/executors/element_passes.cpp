@@ -19,7 +19,7 @@ std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all_element_passe
 }  // namespace
 
 index_t good_element_length(index_t least) {
-    // That of an iteration's passes along y and z, measured like those of element passes.
+    // Cost of an iteration's passes along y and z, in the unit of ElementLength::cost.
     constexpr double column_cost = 180;
     index_t best = 0;
     double best_cost = 0;

@@ -27,7 +27,8 @@ void FusedWalker::work(index_t k, const WalkTask& task) {
     }
 }
 
-// The two newest estimates of several iterations, or the newest one in the place of its point.
+// Downloads the two newest estimates of fused iterations, or the estimate of a single iteration to
+// WalkArrays::target().
 void FusedWalker::download(index_t k, const WalkTask& task) {
     const std::size_t last = task.starts.size() - 1;
     const IndexRange planes = walk(last).step(k).update;
@@ -61,8 +62,8 @@ void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_
             work.kind = ElementKind::compare;
             work.data = rings_.data.bytes_of(z);
             work.data_is_uint16 = arrays_.data_is_uint16;
-            if (task.settings.held_share > 0) work.held = rings_.held.at(z);
-            work.elements.held_share = task.settings.held_share;
+            if (task.settings.held_out_share > 0) work.held = rings_.held.at(z);
+            work.elements.held_out_share = task.settings.held_out_share;
             work.elements.model = task.settings.model;
             work.elements.less = task.starts[i].unmatched ? 1 : 0;
             double* const sums = counted ? &place_for_sums(0, i)->first : nullptr;

@@ -16,7 +16,7 @@
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/staging.hpp"
 
-// Which GPUs deconvolve, and how much of their memory they may take.
+// The GPUs of a deconvolution with the memory that it may use, and the base of its runners.
 namespace convolume::deconvolve {
 
 struct DeviceChoice final : GpuChoice {
@@ -44,9 +44,10 @@ struct DeviceChoice final : GpuChoice {
         return std::min(static_cast<index_t>(devices.size()), problem.object.z);
     }
 
-    /// Bytes that may be taken of a GPU now, for each time it is named.
+    /// Returns the bytes that may be taken on a GPU now. A GPU that is named several times is
+    /// divided.
     index_t limit_bytes(int device) const {
-        // Transforms and arrays must leave the driver some room.
+        // Transforms and arrays must leave the driver some memory.
         constexpr double usable_share = 0.95;
         const auto free_bytes = static_cast<index_t>(
             usable_share * static_cast<double>(gpu::free_device_bytes(device)));
@@ -54,32 +55,32 @@ struct DeviceChoice final : GpuChoice {
                gpu::shares_of(devices, device);
     }
 
-    /// Relative speeds of the first devices: passes and sums wait for memory.
+    /// Returns relative speeds of the first `count` devices: their memory bandwidths, which limit
+    /// passes and sums.
     std::vector<double> speeds(index_t count) const {
         std::vector<double> found;
         for (index_t i = 0; i < count; ++i)
             found.push_back(
                 gpu::device_facts(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
-        // If a driver does not tell, all count as equal.
+        // If a driver reports no bandwidth, all devices count as equal.
         if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
             std::fill(found.begin(), found.end(), 1.0);
         return found;
     }
 
     std::vector<int> devices;
-    bool named;  ///< by the caller: all of them are to be used
+    bool named;  ///< the caller has named the devices, so all of them are used
     int threads;
     std::optional<index_t> max_bytes;
-    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
+    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, on the only device; null: not shared
 };
 
-// Entries of DeviceDeconvolution.
+// Functions of DeviceDeconvolution that other sources define.
 std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
 std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
-/// The common part of runners on GPUs.
-
+/// Base of runners on GPUs.
 class GpuRunner : public Runner {
   public:
     const DeconvolvePlan& plan() const override { return plan_; }
@@ -94,8 +95,7 @@ class GpuRunner : public Runner {
     }
 
   protected:
-    /// `device` is the first where there are several. Engines, grid and bytes of the plan are left
-    /// to do where they are others.
+    /// `device` is the first device. Derived classes correct engines, grid and bytes of the plan.
     GpuRunner(const DeconvolutionProblem& problem, int device) : device_(device) {
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
@@ -112,7 +112,7 @@ class GpuRunner : public Runner {
         try {
             const gpu::DeviceScope scope(device_);
             arrays.reset();
-        } catch (const Error&) {  // a lost device: nothing is left to free
+        } catch (const Error&) {  // the device is lost, so no memory is left to free
         }
     }
 

@@ -18,7 +18,7 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// The caller's image and result, of types not known yet, as floats.
+// Bytes of the caller's image and result as float32, since their types are not known yet.
 index_t caller_bytes(const DeconvolutionProblem& problem) {
     return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
 }
@@ -39,7 +39,7 @@ Convolver make_convolver(const DeconvolutionProblem& problem, const Volume& taps
     return ConvolverFactory::make(problem.object, taps.view(), options, engines);
 }
 
-// Over whole arrays, around convolvers.
+// Runs a deconvolution over whole arrays, around convolvers.
 class HostArrayRunner final : public Runner {
   public:
     HostArrayRunner(const DeconvolutionProblem& problem, const EngineList& engines, int threads)
@@ -52,7 +52,7 @@ class HostArrayRunner final : public Runner {
                 "the deconvolution's arrays take ", format_bytes(arrays), " and its images ",
                 format_bytes(own - arrays), ", but the limit is ", format_bytes(limit),
                 ": raise it (", OptionName{"max_host_bytes"}, "), or choose acceleration none"));
-        // A convolver counts its input and output, which are arrays of the loop.
+        // A convolver counts its input and output, which are arrays counted above.
         const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
                                          array_pair_bytes(problem));
         blur_.emplace(make_convolver(problem, problem.psf, Operation::convolve, each, engines));
@@ -98,7 +98,7 @@ class HostArrayRunner final : public Runner {
     std::optional<HostArrays> arrays_;
 };
 
-// By passes over spectra, by the CPU alone.
+// Runs a deconvolution on the CPU by passes over spectra.
 class HostPassRunner final : public Runner {
   public:
     HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
@@ -134,12 +134,12 @@ class HostPassRunner final : public Runner {
     }
 
     HostPassLayout layout_;
-    Volume psf_;  ///< until steps are made of it
+    Volume psf_;  ///< empty once the executor is made
     DeconvolvePlan plan_;
     std::optional<HostPassExecutor> executor_;
 };
 
-// Whether a few taps, or three 1D convolutions, take less time than transforms.
+// Whether direct sums, or three 1D convolutions, take less time than transforms.
 bool sums_are_faster(const DeconvolutionProblem& problem, const EngineList& engines) {
     constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
     return make_convolver(problem, problem.psf, Operation::convolve, unlimited, engines)
@@ -147,8 +147,8 @@ bool sums_are_faster(const DeconvolutionProblem& problem, const EngineList& engi
                .chosen.algorithm != Algorithm::fft;
 }
 
-// Passes keep the kernel's spectrum where there is memory for it. Nothing where the method has no
-// passes, or they do not fit.
+// Returns sizes of passes that keep the kernel's spectrum if memory allows. Returns nothing if the
+// method has no passes, they do not fit, or direct sums are faster.
 std::optional<HostPassLayout> pass_layout(const DeconvolutionProblem& problem,
                                           const EngineChoice& choice, const EngineList& engines,
                                           int threads) {

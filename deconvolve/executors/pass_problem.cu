@@ -6,8 +6,8 @@
 
 namespace convolume::deconvolve {
 
-// Samples are moved two at a time where the image begins at an even sample of the grid: taps along
-// x may get a 0 before them.
+// A tap of 0 before the others along x makes the image begin at an even sample of the grid, so that
+// passes move samples two at a time.
 std::optional<PairAxes> pass_axes(const DeconvolutionProblem& problem, index_t least_taps_z) {
     if (!can_convolve_by_passes(problem)) return {};
     Shape3 taps = problem.psf.shape();
@@ -35,7 +35,7 @@ std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, in
 
 namespace {
 
-// In the last of `width` taps along x.
+// Returns the taps scaled to a sum of 1. They are the last of `width` taps along x.
 Volume normalized_taps(const Volume& psf, index_t width) {
     const auto* samples = static_cast<const double*>(psf.view().data);
     const double sum = sum_of_taps(psf);

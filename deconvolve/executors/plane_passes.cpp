@@ -129,9 +129,10 @@ void DevicePlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMem
     stream.wait();
 }
 
-// In the spectra, rows of both begin at 0; x and the positions of transforms do not.
-DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind side) const {
-    if (side == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
+// In spectra, the rows of both object and image begin at slot 0. Samples along x, and positions of
+// transforms, begin at the shift.
+DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
+    if (kind == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
@@ -147,18 +148,18 @@ gpu::SpectrumPlanes<float> DevicePlanePasses::planes(const SlotRange& slots) con
     return {ring(slots.ring), plane_, pitch_, slots.first, slots_};
 }
 
-// Slots are the rows of each plane.
+// Columns along y: each row of a plane is a slot, each plane a batch.
 gpu::Columns<float> DevicePlanePasses::rows_of_planes(std::complex<float>* first_plane,
                                                       index_t count) const {
     return {first_plane, pitch_, pitch_, count, plane_};
 }
 
-// Slots are planes.
+// Columns along z: each plane is a slot.
 gpu::Columns<float> DevicePlanePasses::columns(std::complex<float>* first_plane) const {
     return {first_plane, plane_, plane_, 1, 0};
 }
 
-// Rows of samples, in the first slots, to or from rows of the grid.
+// Transforms between the rows of samples, which are in the first slots, and all rows of the grid.
 void DevicePlanePasses::transform_y(const PlaneArea& area, gpu::PassDirection direction,
                                     const SlotRange& slots, cudaStream_t stream) const {
     const index_t length = axes_[1].grid;
@@ -175,12 +176,12 @@ void DevicePlanePasses::transform_y(const PlaneArea& area, gpu::PassDirection di
     }
 }
 
-void DevicePlanePasses::forward(PlaneKind side, const ElementWork& work, const SlotRange& slots,
+void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                                 cudaStream_t stream) const {
-    const PlaneArea of = area_of(side);
-    element_passes().run(axes_[2].grid, placed(work, of), slots.count, planes(slots), scale_,
+    const PlaneArea area = area_of(kind);
+    element_passes().run(axes_[2].grid, placed(work, area), slots.count, planes(slots), scale_,
                          nullptr, stream);
-    transform_y(of, gpu::PassDirection::forward, slots, stream);
+    transform_y(area, gpu::PassDirection::forward, slots, stream);
 }
 
 void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
@@ -191,27 +192,27 @@ void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& stor
         {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint}, stream);
 }
 
-index_t DevicePlanePasses::inverse(PlaneKind side, const ElementWork& work, const SlotRange& slots,
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                                    double* sums, cudaStream_t stream) const {
-    const PlaneArea of = area_of(side);
-    transform_y(of, gpu::PassDirection::inverse, slots, stream);
-    const index_t blocks = element_passes().run(axes_[2].grid, placed(work, of), slots.count,
+    const PlaneArea area = area_of(kind);
+    transform_y(area, gpu::PassDirection::inverse, slots, stream);
+    const index_t blocks = element_passes().run(axes_[2].grid, placed(work, area), slots.count,
                                                 planes(slots), scale_, sums, stream);
     if (work.kind == ElementKind::compare || work.kind == ElementKind::advance)
-        transform_y(of, gpu::PassDirection::forward, slots, stream);
+        transform_y(area, gpu::PassDirection::forward, slots, stream);
     return blocks;
 }
 
-void DevicePlanePasses::inverse(PlaneKind side, const SlotRange& slots, float* target,
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
                                 cudaStream_t stream) const {
-    const PlaneArea of = area_of(side);
-    transform_y(of, gpu::PassDirection::inverse, slots, stream);
+    const PlaneArea area = area_of(kind);
+    transform_y(area, gpu::PassDirection::inverse, slots, stream);
     gpu::RowTarget rows;
-    rows.pixels = {target, PixelType::float32, of.rows * of.count, of.count};
+    rows.pixels = {target, PixelType::float32, area.rows * area.count, area.count};
     rows.planes = slots.count;
-    rows.kept_y = of.rows;
-    rows.kept_begin_x = of.first_x;
-    rows.kept_x = of.count;
+    rows.kept_y = area.rows;
+    rows.kept_begin_x = area.first_x;
+    rows.kept_x = area.count;
     gpu::inverse_rows<float>(axes_[2].grid, false, planes(slots), rows, scale_, stream);
 }
 

@@ -13,13 +13,12 @@
 #include "deconvolve/executors/slabs.cuh"
 #include "deconvolve/problem.hpp"
 
-// The loop's arrays in the memory of one GPU, around DeviceConvolver.
+// Runners whose arrays stay in the memory of GPUs.
 namespace convolume::deconvolve {
 
 class DeviceArrays : public DeviceLoops {
   public:
-    /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
-    /// null.
+    /// `device` is current. The convolvers are kept by reference; `unmatched` may be null.
     DeviceArrays(int device, const DeconvolutionProblem& problem, DeviceConvolver& blur,
                  DeviceConvolver& back, int threads, DeviceConvolver* unmatched)
         : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
@@ -54,7 +53,7 @@ namespace {
 
 struct SlabDivision {
     std::vector<SlabPlanes> slabs;
-    index_t grid = 0;  ///< along z; 0: no such length
+    index_t grid = 0;  ///< along z; 0: no length of transforms fits
 };
 
 SlabDivision divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
@@ -64,7 +63,7 @@ SlabDivision divide(const PairAxis& z, const std::vector<double>& speeds, int de
     return division;
 }
 
-// `Slabs`: the steps of passes, or arrays for the steps of any method.
+// `Slabs` is an executor of passes, or arrays for an ArrayExecutor.
 template <class Slabs>
 class SlabRunner final : public GpuRunner {
   public:
@@ -108,8 +107,8 @@ class SlabRunner final : public GpuRunner {
     std::unique_ptr<Executor> over_arrays_;  ///< null if the slabs are an executor
 };
 
-// In so many parts, or in more where these do not fit; null where lengths have no passes. Throws
-// OutOfMemory where nothing fits.
+// Makes a runner with `count` slabs, or with more if these do not fit. Returns null if there are no
+// passes of the lengths, and throws OutOfMemory if no number of slabs fits.
 template <class Slabs>
 std::unique_ptr<Runner> in_slabs(const DeconvolutionProblem& problem, const DeviceChoice& choice,
                                  const PairAxes& axes, index_t count) {
@@ -129,7 +128,8 @@ std::unique_ptr<Runner> in_slabs(const DeconvolutionProblem& problem, const Devi
     return nullptr;
 }
 
-// Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
+// Number of about equal shares of memory that convolvers take: a workspace for all of them, and a
+// kernel's spectrum for each.
 index_t workspace_shares(const DeconvolutionProblem& problem) {
     return problem.traits.has_unmatched ? 4 : 3;
 }

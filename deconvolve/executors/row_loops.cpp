@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
-// The loops are the compiler's to turn into vectors. Targets left out lie between others.
+// Compilers make vectors of these loops. Targets that are disabled lie between others.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -30,7 +30,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const data = row.data;
     const float* const held = row.held;
     const richardson_lucy::PixelModel rule = row.rule;
-    const float share = row.held_share;
+    const float share = row.held_out_share;
     double misfits = 0, errors = 0;
     if (held != nullptr) {
 #pragma omp simd reduction(+ : errors)
@@ -49,7 +49,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
             const float ratio = data[i] / rule.expected(blurred);
             const bool compared = richardson_lucy::is_compared(data[i]);
             model[i] = compared ? ratio : 0;
-            sum += compared ? richardson_lucy::trace_of(blurred) : 0;
+            sum += compared ? richardson_lucy::finiteness_probe(blurred) : 0;
         }
         return {static_cast<double>(sum), errors};
     }
@@ -80,7 +80,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
             next[i] = richardson_lucy::step(newest[i], correction[i], weight[i], least_weight);
         return {};
     }
-    // Without an estimate before, the point is the newest one.
+    // A restart ignores the previous estimate: extrapolating from equal estimates gives the newest.
     const bool restart = row.point.restart;
     const float* const other = restart ? newest : before;
     if (change == nullptr) {

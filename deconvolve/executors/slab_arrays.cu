@@ -10,13 +10,13 @@ namespace {
 
 constexpr index_t sample_bytes = sizeof(float);
 
-// Spectra of the samples of an array's planes, which it does not change.
-void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind side, const float* first_plane,
+// Transforms planes of an array to spectra, without changing the array.
+void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind kind, const float* first_plane,
           const DevicePlanePasses::SlotRange& slots, cudaStream_t stream) {
     if (slots.count == 0) return;
     ElementWork work;
     work.newest = const_cast<float*>(first_plane);
-    passes.forward(side, work, slots, stream);
+    passes.forward(kind, work, slots, stream);
 }
 
 }  // namespace

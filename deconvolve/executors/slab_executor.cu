@@ -19,8 +19,8 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// The part of `count` samples from `first` on that lies in planes of `plane` samples: calls
-// work(first sample of those, first of the planes' own, how many).
+// Finds the samples `first` to `first` + `count` that lie in `planes`, each of `plane` samples.
+// Calls work(index among these samples, index among those of the planes, how many).
 template <class Work>
 void within(const IndexRange& planes, index_t plane, index_t first, index_t count,
             const Work& work) {
@@ -32,7 +32,7 @@ void within(const IndexRange& planes, index_t plane, index_t first, index_t coun
 
 }  // namespace
 
-/// The arrays of a slab.
+/// Sizes of the arrays of a slab.
 struct SlabLayout {
     SlabLayout(const DeconvolutionProblem& problem, const PairAxis& z, const SlabPlanes& slab)
         : object(problem.object), image(problem.image) {
@@ -41,7 +41,7 @@ struct SlabLayout {
         has_before = problem.traits.keeps_previous;
         has_change = problem.traits.keeps_change;
         has_held = problem.options.hold_out;
-        narrow = problem.keeps_uint16();
+        keeps_uint16 = problem.keeps_uint16();
         alike = alike_planes(problem, z, slab.object);
     }
     index_t plane() const { return object.y * object.x; }
@@ -55,7 +55,7 @@ struct SlabLayout {
             image_bytes() + has_held * array_bytes(pixels()) + array_bytes(weight_samples()));
     }
     index_t image_bytes() const {
-        return array_bytes(pixels(), narrow ? sizeof(std::uint16_t) : sizeof(float));
+        return array_bytes(pixels(), keeps_uint16 ? sizeof(std::uint16_t) : sizeof(float));
     }
     index_t change_bytes() const { return array_bytes(voxels(), sizeof(ShortFloat)); }
     static index_t array_bytes(index_t samples, index_t sample_bytes = sizeof(float)) {
@@ -64,18 +64,17 @@ struct SlabLayout {
 
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
-    bool narrow = false;  ///< the image is uint16
-    AlikePlanes alike;    ///< of the weights
+    bool keeps_uint16 = false;  ///< the image is uint16
+    AlikePlanes alike;          ///< planes with equal weights
 };
 
-// A slab of planes in the memory of one GPU, for iterations as passes over that memory: image,
-// estimates and their weights exist, but neither the model nor the correction, which are spectra
-// from beginning to end (plane_passes.hpp).
+// A slab of planes in the memory of one GPU, for iterations as passes. The image, the estimates and
+// their weights are arrays. The model and the correction exist only as spectra (plane_passes.hpp).
 class SlabExecutor::PassSlab : public DeviceLoops {
   public:
     using PlaneKind = DevicePlanePasses::PlaneKind;
 
-    /// On the GPU of `place`, which is current.
+    /// The device of `setup` is current.
     PassSlab(const SlabSetup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
              const SlabPlanes& slab, const std::vector<ConstImageView>& kernels, int threads)
         : DeviceLoops(setup.device, threads),
@@ -109,9 +108,9 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         most_sums_ = passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
         sums_ = gpu::DeviceMemory(device_, bytes, "sums of a deconvolution");
-        if (layout_.narrow)
-            narrowing_ = gpu::DeviceMemory(device_, narrowed_at_once * index_t{sizeof(float)},
-                                           "an image on its way");
+        if (layout_.keeps_uint16)
+            uint16_staging_ = gpu::DeviceMemory(device_, staged_at_once * index_t{sizeof(float)},
+                                                "an image on its way");
         fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
         fetched_sums_.touch(1);
         fetched_sums_.lock_pages();
@@ -124,29 +123,29 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     const SlabPasses& passes() const { return *passes_; }
     using DeviceLoops::stream;
 
-    /// To change what it holds, forget_point() too.
+    /// The newest estimate. Callers that change it must call forget_point().
     float* newest() const { return newest_; }
     void forget_point() { has_point_ = false; }
-    /// Not of an image that is kept narrow.
+    /// The image as float32. Not for an image that is kept as uint16.
     float* data() const { return reinterpret_cast<float*>(data_); }
     float* held() const { return held_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
 
     void write_image(const float* values, index_t first, index_t count) const {
-        if (!layout_.narrow) {
+        if (!layout_.keeps_uint16) {
             write(values, data(), first, count);
             return;
         }
         auto* const target = reinterpret_cast<std::uint16_t*>(data_) + first;
-        for (index_t done = 0; done < count; done += narrowed_at_once) {
-            const index_t some = std::min(narrowed_at_once, count - done);
-            write(values + done, narrowing_.as<float>(), 0, some);
-            for_each(some, Uint16Copy{target + done, narrowing_.as<float>()});
+        for (index_t done = 0; done < count; done += staged_at_once) {
+            const index_t some = std::min(staged_at_once, count - done);
+            write(values + done, uint16_staging_.as<float>(), 0, some);
+            for_each(some, Uint16Copy{target + done, uint16_staging_.as<float>()});
         }
     }
 
-    /// Spectra of ones in its own image planes, of 0 where pixels are not to be compared if some
-    /// are not.
+    /// Makes spectra of an image, in the slab's own planes, that is 1, or 0 for pixels that are not
+    /// compared unless `all` are.
     void load_ones(bool all) {
         ElementWork work;
         work.ones = true;
@@ -154,7 +153,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (planes().image.count() == 0) return;
         passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
     }
-    /// Projects them and their neighbors' back.
+    /// Projects the images of ones back, its own and its neighbors'.
     void find_weights() {
         passes_->back(stream());
         const auto [first, last] = layout_.alike;
@@ -164,15 +163,15 @@ class SlabExecutor::PassSlab : public DeviceLoops {
                              weights_ + (first + 1) * layout_.plane(), stream());
     }
 
-    /// Spectra of the points of its own object planes, in the slots of what its image planes see.
+    /// Makes spectra of the points in the slab's own object planes.
     void load_point(const StepStart& start) {
         if (std::exchange(has_point_, false)) return;
         passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
                          passes_->object_slots(), stream());
     }
-    /// Blurs them with their neighbors, makes the ratio of the image, `less` something, and spectra
-    /// of that.
-    void compare(const richardson_lucy::PixelModel& model, float held_share, float less,
+    /// Blurs the points of the slab and its neighbors, divides the image by them, subtracts `less`,
+    /// and makes spectra of the ratio.
+    void compare(const richardson_lucy::PixelModel& model, float held_out_share, float less,
                  bool misfit) {
         compared_ = 0;
         if (planes().image.count() == 0) return;
@@ -180,9 +179,9 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         ElementWork work;
         work.kind = ElementKind::compare;
         work.data = data_;
-        work.data_is_uint16 = layout_.narrow;
-        work.held = held_share > 0 ? held() : nullptr;
-        work.elements.held_share = held_share;
+        work.data_is_uint16 = layout_.keeps_uint16;
+        work.held = held_out_share > 0 ? held() : nullptr;
+        work.elements.held_out_share = held_out_share;
         work.elements.model = model;
         work.elements.less = less;
         work.elements.misfit = misfit;
@@ -193,8 +192,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     /// Projects the ratio back and takes the step.
     void step(const StepStart& start) {
         passes_->back(stream(), start.unmatched ? 1 : 0);
-        // Without a memory of earlier steps, the next point is what this one makes. Its spectrum
-        // comes with it where it lies where the next iteration looks for it.
+        // If steps do not depend on earlier ones, the result of this step is the next point. An
+        // advance makes its spectrum as well, if the next iteration looks for it in these slots.
         has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
         ElementWork work = work_of(has_point_ ? ElementKind::advance : ElementKind::update, start);
         work.change = change_;
@@ -210,15 +209,17 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (layout_.has_before) std::swap(newest_, before_);
     }
 
-    /// Sums of the last comparison (misfit, squared errors of what is held out), and of the last
-    /// step (products of changes). They wait for the GPU to come to them, no further.
+    /// Sums of the last comparison (misfit, squared errors of predicted held-out data), and of the
+    /// last step (products of changes). These wait for the GPU to compute the sums, but not for
+    /// later work.
     SumPair compared() const { return total(0, compared_, has_compared_); }
     SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
-    gpu::Event ready, fetched;  ///< its spectra; those of its neighbors
+    gpu::Event ready,
+        fetched;  ///< its own spectra are ready; it has fetched those of its neighbors
 
   private:
-    static constexpr index_t narrowed_at_once = index_t{1} << 20;
+    static constexpr index_t staged_at_once = index_t{1} << 20;
 
     ElementWork work_of(ElementKind kind, const StepStart& start) const {
         ElementWork work;
@@ -230,7 +231,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         return work;
     }
 
-    // Two sums of each block, from sum `first` on.
+    // Copies two sums of each thread block to the host, from sum `first` on.
     void fetch(index_t first, index_t blocks, const gpu::Event& done) const {
         gpu::check(cudaMemcpyAsync(fetched_sums_.as<double>() + first, sums_.as<double>() + first,
                                    static_cast<std::size_t>(blocks) * sizeof(SumPair),
@@ -251,15 +252,15 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     int device_;
     SlabLayout layout_;
     std::optional<SlabPasses> passes_;
-    gpu::DeviceMemory arrays_, sums_, narrowing_;
+    gpu::DeviceMemory arrays_, sums_, uint16_staging_;
     Buffer fetched_sums_;
     gpu::Event has_compared_, has_stepped_;
-    float *newest_, *before_, *held_, *weights_;  ///< null: there is none
+    float *newest_, *before_, *held_, *weights_;  ///< null: there is no such array
     ShortFloat* change_;
     char* data_;
     index_t most_sums_ = 0;
-    index_t compared_ = 0, stepped_ = 0;  ///< blocks with sums
-    bool has_point_ = false;              ///< the spectrum of the next point is there
+    index_t compared_ = 0, stepped_ = 0;  ///< thread blocks with sums
+    bool has_point_ = false;              ///< the spectrum of the next point is in its slots
 };
 
 SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
@@ -283,8 +284,8 @@ std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
     return slabs_.front()->passes().workspace();
 }
 
-// Calls work(as_left), which enqueues passes. The workspace of a single part may be shared: then
-// others have their turns between this and the next, and leave other spectra in it.
+// Calls work(as_left), which enqueues passes. Others may share the workspace of a single slab: they
+// may use it between this call and the next one, and leave other spectra in it.
 template <class Work>
 void SlabExecutor::in_turn(const Work& work) {
     if (slabs_.size() > 1) return work(true);
@@ -349,9 +350,9 @@ void SlabExecutor::put_back() {
     });
 }
 
-void SlabExecutor::begin(const LoadedImage& image, float held_share) {
+void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     model_ = model_of(image);
-    held_share_ = held_share;
+    held_out_share_ = held_out_share;
     if (!has_weights_)
         in_turn([&](bool) {
             on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
@@ -376,15 +377,15 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
         on_each(slabs_, [&](PassSlab& slab) { slab.load_point(start); });
         exchange(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
         on_each(slabs_, [&](PassSlab& slab) {
-            slab.compare(model_, held_share_, start.unmatched ? 1 : 0, !start.without_misfit);
+            slab.compare(model_, held_out_share_, start.unmatched ? 1 : 0, !start.skips_misfit);
         });
     };
     const auto step = [&] {
         exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
         on_each(slabs_, [&](PassSlab& slab) { slab.step(start); });
     };
-    // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
-    const bool certain = start.most == std::numeric_limits<double>::infinity();
+    // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
+    const bool certain = start.objective_limit == std::numeric_limits<double>::infinity();
     in_turn([&](bool as_left) {
         if (!as_left) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
         compare();
@@ -394,7 +395,7 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
     on_each(slabs_, [&](PassSlab& slab) { compared += slab.compared(); });
     StepResult result;
     result.sums[pixel_sums] = compared;
-    result.refused = result.objective() > start.most;
+    result.refused = result.objective() > start.objective_limit;
     if (result.refused) return result;
     progress.at(0.5);
 

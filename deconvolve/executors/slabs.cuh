@@ -21,8 +21,8 @@
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
-// A slab's share of a convolution and of its adjoint: passes over its planes and those of its
-// neighbors that it needs (plane_geometry.hpp), on one GPU.
+// Slabs of planes on GPUs: passes over them, halo exchange between them, and deconvolutions in
+// slabs.
 namespace convolume::deconvolve {
 
 class SlabPasses : public DevicePlanePasses {
@@ -37,8 +37,8 @@ class SlabPasses : public DevicePlanePasses {
 
     const SlabPlanes& planes() const { return planes_; }
 
-    // Its own planes: of the object before blur(), of the image after it and before back(), of the
-    // object after that.
+    // Slots of the slab's own planes: object planes before blur(), image planes after blur() and
+    // before back(), object planes after back().
     SlotRange object_slots() const {
         return {planes_.object.begin - planes_.seen.begin, planes_.object.count()};
     }
@@ -47,13 +47,13 @@ class SlabPasses : public DevicePlanePasses {
     }
     SlotRange back_slots() const { return {0, planes_.object.count()}; }
 
-    /// Spectra of the object's planes become those of its image planes, of which there is one.
+    /// Computes the spectra of the slab's image planes, at least one, from those of object planes.
     void blur(cudaStream_t stream) const {
         const IndexRange from = z_.seen_by(planes_.image);
         along_z(z_.object_map(from, from.begin - planes_.seen.begin, slots()),
                 z_.image_map(planes_.image, image_slots().first, slots()), false, stream);
     }
-    /// Spectra of the image's planes become those of its object planes, by the adjoint.
+    /// Computes the spectra of the slab's object planes from those of image planes, by the adjoint.
     void back(cudaStream_t stream, std::size_t kernel = 0) const {
         const IndexRange from = z_.lit_by(planes_.object);
         along_z(z_.image_map(from, from.begin - planes_.light.begin, slots()),
@@ -65,19 +65,19 @@ class SlabPasses : public DevicePlanePasses {
     SlabPlanes planes_;
 };
 
-// Halo exchange between slabs on several GPUs: from GPU to GPU where these reach one another,
-// else through the host. A slab has device(), stream(), passes() (SlabPasses) and the events
-// `ready` and `fetched`.
+// Halo exchange between slabs: from GPU to GPU if these have access to each other, else through the
+// host. A slab offers device(), stream(), passes() (SlabPasses) and the events `ready` and
+// `fetched`.
 
-/// The GPU of a slab, how much it may take there, and the workspace that it shares with others;
-/// null: one of its own.
+/// The GPU of a slab, the memory that it may take there, and the workspace that it shares; null: it
+/// has a workspace of its own.
 struct SlabSetup {
     int device = 0;
     index_t limit_bytes = 0;
     std::shared_ptr<gpu::Workspace> workspace = nullptr;
 };
 
-/// Bytes that slabs take of each GPU, which may hold several.
+/// Adds up the bytes of slabs by GPU, since one GPU may hold several slabs.
 class GpuBytes {
   public:
     void add(int device, index_t bytes) { of_devices_[device] += bytes; }
@@ -91,7 +91,7 @@ class GpuBytes {
     std::map<int, index_t> of_devices_;
 };
 
-/// Calls work(slab) with each slab's device current.
+/// Calls work(slab) for each slab, with its device current.
 template <class Slab, class Work>
 void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) {
     for (const auto& slab : slabs) {
@@ -106,11 +106,11 @@ inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
     return devices;
 }
 
-/// Copies between GPUs then take the shortest way. Where these do not reach one another, copies go
-/// through the host all the same.
+/// Lets GPUs access each other's memory, so that copies between them take the shortest way. Copies
+/// between other GPUs go through the host.
 inline void let_reach(const std::vector<int>& devices) {
     static std::mutex mutex;
-    static std::set<std::pair<int, int>> seen;  // asked once in a process
+    static std::set<std::pair<int, int>> seen;  // pairs asked in this process
     const std::lock_guard lock(mutex);
     for (const int from : devices)
         for (const int to : devices) {
@@ -121,14 +121,15 @@ inline void let_reach(const std::vector<int>& devices) {
             if (possible == 0) continue;
             const gpu::DeviceScope scope(from);
             const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            if (status == cudaErrorPeerAccessAlreadyEnabled)  // by the program around the library
+            if (status ==
+                cudaErrorPeerAccessAlreadyEnabled)  // enabled by the program that uses the library
                 static_cast<void>(cudaGetLastError());
             else
                 gpu::check(status, "letting GPUs reach another");
         }
 }
 
-/// All later work of any slab waits for all that was enqueued so far.
+/// Makes all later work of every slab wait for all work that was enqueued so far.
 template <class Slab>
 void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
     if (slabs.size() == 1) return;
@@ -139,7 +140,8 @@ void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
     });
 }
 
-/// The slots that `needed` takes in a slab's memory get what other slabs have of it.
+/// Fills the slots of the planes that each slab needs (`needed`) from the slabs that own these
+/// planes (`own`).
 template <class Slab>
 void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
               IndexRange SlabPlanes::*needed) {
@@ -163,33 +165,32 @@ void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPl
         }
         slab.fetched.record(slab.stream());
     });
-    // No slab overwrites planes that another one still fetches.
+    // A slab must not overwrite planes that another one still fetches.
     on_each(slabs, [&](Slab& slab) {
         for (const auto& other : slabs)
             if (other.get() != &slab) other->fetched.hold_back(slab.stream());
     });
 }
 
-// The loop's arrays in slabs on several GPUs, for methods that have no passes of their own
-// (array_executor.hpp). Each array has one address; every GPU works on its planes of it, and reads
-// those next to them where it needs them.
-
+/// The arrays of a deconvolution in slabs on several GPUs, for methods without fused passes
+/// (array_executor.hpp). Each array has one address. Every GPU works on its own planes, and reads
+/// neighboring ones from other GPUs.
 class SlabArrays {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
-    /// `places`: one for each part.
+    /// `kernels`: the PSF and, if the method has one, the unmatched back projector's taps.
+    /// `setups`: one for each slab.
     SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
                const std::vector<SlabPlanes>& slab_planes,
                const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                int threads);
 
-    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
+    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const { return array_bytes_; }
     index_t most_bytes() const { return most_bytes_; }
 
-    /// None for others to share: there are several.
+    /// Returns null: there are several workspaces, which are not shared.
     std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 
     int threads() const { return threads_; }
@@ -206,7 +207,7 @@ class SlabArrays {
         join(slabs_);
     }
 
-    // Slabs are added up one after another.
+    // Adds up the sums of slabs in their order.
     template <class Extent, class Functor>
     auto sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
@@ -251,7 +252,7 @@ class SlabArrays {
         SlabPasses passes_;
     };
 
-    // A slab's share of an array's elements, or of a grid's rows.
+    // Returns a slab's share of an array's elements, or of a voxel grid's rows.
     IndexRange share(index_t count, const ArraySlab& slab) const;
     VoxelRows share(const VoxelGrid& grid, const ArraySlab& slab) const {
         const IndexRange own = slab.passes().planes().object;
@@ -267,20 +268,21 @@ class SlabArrays {
 };
 
 /// Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
-/// convolutions a slab fetches what it needs of its neighbors' spectra.
+/// convolutions, a slab fetches the spectra that it needs from its neighbors.
 class SlabExecutor final : public Executor {
   public:
-    /// `places`: one for each part.
+    /// `setups`: one for each slab.
     SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
                  const std::vector<SlabPlanes>& slab_planes,
                  const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                  int threads);
     ~SlabExecutor() override;
 
-    /// The workspace of a single part, which others may share; else null.
+    /// Returns the workspace of a single slab, which others may share; null if there are several
+    /// slabs.
     std::shared_ptr<DeviceWorkspace> workspace() const;
 
-    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
+    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const;
     index_t most_bytes() const;
 
@@ -291,7 +293,7 @@ class SlabExecutor final : public Executor {
     void read_estimate(float* values, index_t first, index_t count) const override;
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
-    void begin(const LoadedImage& image, float held_share) override;
+    void begin(const LoadedImage& image, float held_out_share) override;
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
 
   private:
@@ -301,7 +303,7 @@ class SlabExecutor final : public Executor {
     class PassSlab;
     std::vector<std::unique_ptr<PassSlab>> slabs_;
     richardson_lucy::PixelModel model_{0, 0};
-    float held_share_ = 0;
+    float held_out_share_ = 0;
     bool has_weights_ = false;
     bool compares_all_;  ///< no pixel is left out
     int threads_;

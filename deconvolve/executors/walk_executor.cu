@@ -18,7 +18,7 @@ WalkExecutor::WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& 
       pixels_(element_count(problem.image)),
       threads_(threads),
       arrays_(problem, axes[0], !setups.front().tiles.empty(), threads),
-      together_(static_cast<int>(setups.front().together)) {
+      iterations_a_walk_(static_cast<int>(setups.front().iterations_a_walk)) {
     for (const Walker::Setup& setup : setups) {
         const gpu::DeviceScope scope(setup.device);
         walkers_.push_back(Walker::make(setup, problem, axes, kernels, arrays_));
@@ -58,8 +58,8 @@ void WalkExecutor::put_back() {
     for_each(pixels_, ScaledAddition{arrays_.data.data(), arrays_.held.data(), 1});
 }
 
-void WalkExecutor::begin(const LoadedImage& image, float held_share) {
-    settings_ = settings_of(problem_, image, held_share);
+void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
+    settings_ = settings_of(problem_, image, held_out_share);
     is_complete_ = true;
     WalkTask task;
     task.compares_all = problem_.compares_all();
@@ -92,7 +92,7 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
         steps = std::max(steps, walker->steps(task));
         tiles = std::max(tiles, walker->tiles());
     }
-    // All transfers must have ended when an error leaves here.
+    // Transfers must end before an error leaves this function.
     struct DrainOnExit {
         const std::vector<std::unique_ptr<Walker>>& walkers;
         ~DrainOnExit() {
@@ -129,7 +129,7 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
 
 StepResult WalkExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     StepResult result = iterate_fused({start}, progress).front();
-    result.refused = result.objective() > start.most;
+    result.refused = result.objective() > start.objective_limit;
     if (!result.refused) arrays_.advance();
     return result;
 }
@@ -141,7 +141,7 @@ std::vector<StepResult> WalkExecutor::iterate_fused(const std::vector<StepStart>
     task.settings = settings_;
     std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
                                is_complete_ || !problem_.traits.solves_system);
-    // Several walks load the planes at their borders.
+    // Two walks load the planes at their common border: these get the pending step once.
     const auto prepare = [&](const IndexRange& planes) {
         for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
             for (end = z; end < planes.end && !complete[static_cast<std::size_t>(end)]; ++end)
@@ -164,10 +164,10 @@ void WalkExecutor::advance(const IndexRange& planes, const StepStart& start) {
     struct HostPlaneViews {
         WalkArrays& arrays;
         index_t z;
-        float* object(ArrayRole slot) const {
-            return (slot == ArrayRole::solution    ? arrays.newest
-                    : slot == ArrayRole::residual  ? arrays.residual
-                    : slot == ArrayRole::direction ? arrays.direction
+        float* object(ArrayRole role) const {
+            return (role == ArrayRole::solution    ? arrays.newest
+                    : role == ArrayRole::residual  ? arrays.residual
+                    : role == ArrayRole::direction ? arrays.direction
                                                    : arrays.product)
                 .plane(z);
         }

@@ -14,13 +14,13 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// A way to walk.
+/// The plan of a walk.
 struct WalkPlan {
-    PairAxes axes;         ///< of whole planes, with the grids of a step and of a tile
-    index_t depth = 0;     ///< 0: nothing fits
-    index_t together = 1;  ///< iterations
+    PairAxes axes;                  ///< of whole planes, with the grids of a step and of a tile
+    index_t depth = 0;              ///< planes a step; 0: nothing fits
+    index_t iterations_a_walk = 1;  ///< fused iterations
     std::vector<PlaneTile> tiles;
-    double seconds = 0;  ///< an iteration, about
+    double seconds = 0;  ///< of an iteration, predicted
 
     bool in_tiles() const { return tiles.size() > 1; }
 };
@@ -28,10 +28,10 @@ struct WalkPlan {
 index_t pass_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
     return DevicePlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
                                           problem.traits.has_unmatched ? 2 : 1,
-                                          WalkerRings::spectra(problem, walk.together));
+                                          WalkerRings::spectra(problem, walk.iterations_a_walk));
 }
 index_t device_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
-    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
+    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.iterations_a_walk,
                             most_samples(walk.tiles), walk.in_tiles());
     return checked_add(rings.bytes(), pass_bytes(problem, walk));
 }
@@ -46,7 +46,7 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
     const auto own = static_cast<double>(problem.object.y * problem.object.x);
     const auto of_object = static_cast<double>(bytes.object);
     const auto of_before = static_cast<double>(bytes.before);
-    double loaded = 0, compared = 0;  // samples of a plane, of all tiles
+    double loaded = 0, compared = 0;  // samples of a plane, over all tiles
     for (const PlaneTile& tile : walk.tiles) {
         loaded += static_cast<double>(tile.samples().object);
         compared += static_cast<double>(tile.samples().image);
@@ -55,9 +55,9 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
     WalkTraffic traffic;
     traffic.up =
         loaded * (objects * (of_object + of_before) + weights * of_object) + images * of_data;
-    traffic.down = own * objects * (of_object + (walk.together > 1 ? of_before : 0));
+    traffic.down = own * objects * (of_object + (walk.iterations_a_walk > 1 ? of_before : 0));
     traffic.arrays = loaded * objects * (4 * of_object + of_before) + images * of_data;
-    // Samples between passes of tiles are written and read once more.
+    // In tiles, samples are written and read once more between passes.
     if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
     const int device = choice.devices.front();
     const gpu::TransferRates transfers = gpu::transfer_rates(device);
@@ -66,14 +66,14 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
     const double spectrum =
         tiles * static_cast<double>(DevicePlanePasses::least_bytes(walk.axes, 1, 0, 1));
     const double seconds =
-        iteration_seconds(z, spectrum, walk.depth, walk.together, traffic,
+        iteration_seconds(z, spectrum, walk.depth, walk.iterations_a_walk, traffic,
                           {transfers.to_device, transfers.to_host, memory > 0 ? memory : 1e12});
     const auto devices = static_cast<double>(choice.devices.size());
     return walk.in_tiles() ? seconds * std::ceil(tiles / devices) / tiles : seconds / devices;
 }
 
-// Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
-// transfers nothing hides, are few of them.
+// Returns the depth of steps to aim at. Deep steps are efficient, but transfers of the first and
+// the last step overlap with no work, so there should be several steps.
 index_t wanted_depth(const PairAxis& z) {
     constexpr index_t wanted_steps = 8;
     return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
@@ -90,8 +90,8 @@ void deepen(WalkPlan& walk, const DeconvolutionProblem& problem, index_t limit,
     if (walk.depth > 0) walk.seconds = predicted_seconds(problem, walk, choice);
 }
 
-// Number of consecutive iterations that can be fused into one walk of one GPU: of methods whose
-// steps need nothing of each other but estimates.
+// Returns the largest number of consecutive iterations that one GPU can fuse into a walk. Their
+// steps may depend on earlier estimates, but not on sums.
 index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
     return alone && fits_fused_passes(problem) && !problem.traits.keeps_change
@@ -99,7 +99,7 @@ index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceC
                : 1;
 }
 
-// The fastest of those that fit.
+// Returns the fastest plan over whole planes that fits.
 WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
@@ -107,8 +107,8 @@ WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& 
     deepen(best, problem, limit, choice);
     if (best.depth == 0) return best;
     const index_t most = most_fused_iterations(problem, choice);
-    for (index_t together = 2; together <= most; ++together) {
-        WalkPlan walk{axes, 0, together, {whole}};
+    for (index_t iterations_a_walk = 2; iterations_a_walk <= most; ++iterations_a_walk) {
+        WalkPlan walk{axes, 0, iterations_a_walk, {whole}};
         deepen(walk, problem, limit, choice);
         if (walk.depth == 0) break;
         if (walk.seconds < 0.9 * best.seconds) best = walk;
@@ -121,7 +121,7 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
     constexpr index_t most_along_axis = 16;
     const int device = choice.devices.front();
     const index_t chained = problem.traits.projections;
-    // A total variation looks at the voxels beside each.
+    // A total variation reads the voxels beside each voxel.
     const index_t least_taps = problem.tv_weight() > 0 ? 2 : 1;
     const auto most = [&](const PairAxis& axis) {
         return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
@@ -140,7 +140,7 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
             walk.tiles = tiles_of(along_y, along_x);
             deepen(walk, problem, limit, choice);
             if (walk.depth > 0 && (best.depth == 0 || walk.seconds < best.seconds)) best = walk;
-            // Smaller ones would do no more than load more around them.
+            // Smaller tiles would only load more samples around them.
             if (walk.depth == wanted_depth(z) && walk.tiles.size() >= choice.devices.size()) break;
         }
         if (walk.depth == wanted_depth(walk.axes[0]) && walk.tiles.size() == along_x.size()) break;
@@ -150,12 +150,12 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
 
 WalkPlan choose_walk(const DeconvolutionProblem& problem, index_t limit,
                      const DeviceChoice& choice) {
-    // A total variation looks at the plane behind each.
+    // A total variation reads the plane behind each plane.
     const index_t least_taps_z = problem.tv_weight() > 0 ? 2 : 1;
     WalkPlan whole;
     if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
         whole = walk_whole_planes(problem, *axes, limit, choice);
-        // Deep steps leave tiles nothing to gain.
+        // Tiles cannot gain anything over such deep steps.
         const PairAxis& z = whole.axes[0];
         if (whole.depth >= std::min(z.taps, z.object)) return whole;
     }
@@ -178,7 +178,8 @@ class WalkRunner final : public GpuRunner {
         const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
         const auto tiles = static_cast<index_t>(walk.tiles.size());
-        Walker::Setup setup{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
+        Walker::Setup setup{
+            0, z.whole_object(), z.whole_image(), walk.depth, walk.iterations_a_walk, 0, {}};
         if (walk.in_tiles()) {
             setups_.assign(static_cast<std::size_t>(std::min(devices, tiles)), setup);
             for (std::size_t i = 0; i < walk.tiles.size(); ++i)
@@ -193,7 +194,7 @@ class WalkRunner final : public GpuRunner {
         }
         plan_.on_device = false;
         plan_.by_walks = true;
-        plan_.iterations_a_walk = static_cast<int>(walk.together);
+        plan_.iterations_a_walk = static_cast<int>(walk.iterations_a_walk);
         plan_.tiles = static_cast<int>(tiles);
         plan_.why_not_on_device = why_not_resident;
         plan_.engines.clear();

@@ -14,7 +14,7 @@ void copy(void* to, const void* from, index_t bytes, cudaStream_t stream) {
         cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
         "copying between host and GPU");
 }
-/// Rows, whose beginnings are so many bytes apart.
+/// Copies rows. Pitches are the bytes from one row to the next.
 void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch, index_t row_bytes,
                index_t rows, cudaStream_t stream) {
     const auto size = [](index_t bytes) { return static_cast<std::size_t>(bytes); };
@@ -28,7 +28,8 @@ std::vector<PlaneTile> tiles_or_whole(const Walker::Setup& setup, const PairAxes
     return {whole_planes(axes[1], axes[2])};
 }
 
-// Launches of a step with sums: rings wrap, and what is counted and what is alike begins and ends.
+// Most launches with sums in a step: runs of planes end where rings wrap, where counted planes
+// begin or end, and where planes of equal weights do.
 constexpr index_t most_launches_a_step = 12;
 
 }  // namespace
@@ -37,7 +38,7 @@ Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const Pa
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], setup.depth, setup.together,
+      rings_(problem, axes[0], setup.depth, setup.iterations_a_walk,
              most_samples(tiles_or_whole(setup, axes)), !setup.tiles.empty()),
       setup_(setup),
       axes_(axes),
@@ -51,18 +52,18 @@ Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const Pa
                     format_bytes(setup.limit_bytes), " that a GPU may hold"),
             MemoryKind::gpu);
     passes_.emplace(setup.device, axes, back_.ring(), kernels, setup.limit_bytes - rings_.bytes(),
-                    WalkerRings::spectra(problem, setup.together));
+                    WalkerRings::spectra(problem, setup.iterations_a_walk));
     rings_.allocate(setup.device);
     choose_tile(0);
     most_blocks_ = most_launches_a_step * std::max(passes_->most_sums() / 2, index_t{most_blocks});
-    const index_t kinds = index_of(static_cast<std::size_t>(setup.together), 0);
+    const index_t kinds = index_of(static_cast<std::size_t>(setup.iterations_a_walk), 0);
     const auto sums = [&](index_t count) {
         return gpu::DeviceMemory(setup.device, kinds * count * index_t{sizeof(SumPair)},
                                  "sums of a deconvolution");
     };
     sums_ = sums(most_blocks_);
     step_sums_ = sums(walks_.back().steps());
-    // Linear systems load nothing that is overwritten.
+    // Walks of linear systems load no planes that another walk overwrites.
     const IndexRange loaded = arrays.product ? setup.object : walks_.front().loaded();
     lower_ = {loaded.begin, setup.object.begin};
     upper_ = {setup.object.end, loaded.end};
@@ -109,7 +110,7 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
-    // Runs end where borders do.
+    // Runs end at the borders.
     for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
@@ -162,7 +163,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     const bool iterates = task.purpose == WalkPurpose::iteration;
     const WalkStep back = back_.step(k);
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
-    // The planes whose places this step takes are no longer needed.
+    // Planes whose slots this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
     if (k >= 3) event(downloaded_, k - 3).hold_back(uploads_);
@@ -220,7 +221,7 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.settings.held_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_out_share > 0) copy_in(rings_.held, arrays_.held, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {
@@ -260,11 +261,11 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
                      true, work_, kernel, ring);
 }
 
-void Walker::transform(PlaneKind side, const float* samples,
+void Walker::transform(PlaneKind kind, const float* samples,
                        const DevicePlanePasses::SlotRange& slots) {
     ElementWork work;
-    work.newest = const_cast<float*>(samples);  // which a point only reads
-    passes_->forward(side, work, slots, work_);
+    work.newest = const_cast<float*>(samples);  // loading a point only reads
+    passes_->forward(kind, work, slots, work_);
 }
 
 // Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite
@@ -278,7 +279,7 @@ void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
                    "copying on the GPU");
     };
     const index_t below = planes.begin - 1;
-    // Planes that are not this walk's own have not been updated.
+    // Planes of another walker have not been updated here.
     if (below >= 0 && below < own().begin) keep(place_of(below), rings_.points.front().at(below));
     const index_t end = std::min(planes.end + 1, z_.object);
     for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.front().at(z));
@@ -309,7 +310,7 @@ ImagePixels Walker::pixels(index_t z) const {
     return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
 }
 
-// Numbers of the pixels from plane z on.
+// Returns the numbers of the pixels from plane z on.
 PixelNumbers Walker::pixel_numbers(index_t z) const {
     const PlaneShape& whole = arrays_.image;
     return {z * whole.samples() + tile_->y.image.begin * whole.row + tile_->x.image.begin,

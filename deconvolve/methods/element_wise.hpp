@@ -161,15 +161,14 @@ struct ArrayCopy {
 /// Pixels of an image as float32, or as uint16 if `values` is null.
 struct ImagePixels {
     const float* values;
-    const std::uint16_t* narrow;
+    const std::uint16_t* uint16_values;
     CONVOLUME_DEVICE float operator[](index_t i) const {
-        return values != nullptr ? values[i] : static_cast<float>(narrow[i]);
+        return values != nullptr ? values[i] : static_cast<float>(uint16_values[i]);
     }
 };
 
 /// Divides the data by the model, and sums the misfit, the negative likelihood relative to a
 /// perfect fit:
-///
 ///     m = model + background,  model = data / m,  misfit = Σ [m - y + y log(y / m)]
 template <class Data>
 struct DataRatio {
@@ -194,7 +193,6 @@ using Ratio = DataRatio<const float*>;
 
 /// A step of Richardson and Lucy from `point`. Its result is the change that the step adds to the
 /// point.
-///
 ///     correction = point * correction / weight
 template <class AnyWeights>
 struct MultiplicativeStep {
@@ -203,13 +201,13 @@ struct MultiplicativeStep {
     AnyWeights weight;
     float least_weight;
     CONVOLUME_DEVICE float operator()(index_t i) const {
-        return taken(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
+        return store(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
     }
     CONVOLUME_DEVICE float operator()(index_t i, float slope) const {
-        return taken(
+        return store(
             i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope));
     }
-    CONVOLUME_DEVICE float taken(index_t i, float next) const {
+    CONVOLUME_DEVICE float store(index_t i, float next) const {
         correction[i] = next;
         return next - point[i];
     }
@@ -221,7 +219,6 @@ using Step = MultiplicativeStep<const float*>;
 
 /// A step with an unmatched back projector. Its result is the change that the step adds to the
 /// point.
-///
 ///     correction = point * (1 + correction)
 template <class AnyWeights>
 struct UnmatchedStep {

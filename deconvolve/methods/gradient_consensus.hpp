@@ -3,7 +3,6 @@
 // Richardson-Lucy gradient consensus: J. Manton and A. York, doi 10.5281/zenodo.10278919 (2023).
 // Each iteration divides the photons at random into two halves, each with a correction cᵢ of its
 // own. Only voxels where the halves agree nearby take the step:
-//
 //     AᵀA((c₁ - 1) (c₂ - 1)) >= 0
 
 #include "deconvolve/methods/richardson_lucy.hpp"
@@ -30,7 +29,7 @@ struct HalfRatios {
             return 0;
         }
         PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
-        const float part = taken_value(y, 1, gain, offset, bits);
+        const float part = drawn_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;
         return static_cast<double>(richardson_lucy::misfit(y, m, y / m));
@@ -58,7 +57,6 @@ template <class AnyRatio>
 HalfRatiosWithHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosWithHeldOut<AnyRatio>;
 
 /// Makes the correction of all data, and the agreement of the halves' corrections c₁ and c₂:
-///
 ///     first = (c₁ + c₂) / 2,  second = (c₁ / weight - 1) (c₂ / weight - 1)
 template <class AnyWeights>
 struct Agreement {
@@ -155,7 +153,7 @@ struct GradientConsensus {
                                         static_cast<float>(settings.photons.offset),
                                         static_cast<std::uint32_t>(operations.start().iteration),
                                         at.pixel_numbers()};
-                return HalfRatiosWithHeldOut{halves, at.held(), settings.held_share};
+                return HalfRatiosWithHeldOut{halves, at.held(), settings.held_out_share};
             });
         operations.blur_back(ArrayRole::model, ArrayRole::correction);
         operations.blur_back(ArrayRole::other_image, ArrayRole::other_object);

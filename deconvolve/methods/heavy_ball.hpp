@@ -2,7 +2,6 @@
 #pragma once
 // The scaled heavy ball: Richardson and Lucy from an extrapolated point, but at least a tenth of
 // xₖ. H. Wang and P. C. Miller, IEEE Trans. Image Process. 23:848 (2014), eq. 7 and 10:
-//
 //     p = xₖ + αₖ (xₖ - xₖ₋₁),  αₖ = (k - 1) / (k + 2)
 
 #include "deconvolve/methods/richardson_lucy.hpp"

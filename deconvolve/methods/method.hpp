@@ -85,9 +85,9 @@ struct StepStart {
     /// Formats of the last change and of this step's change, if changes are kept in 16 bits.
     ShortFormat last_format, format;
     /// The step is refused if the objective at its starting point is larger.
-    double most = std::numeric_limits<double>::infinity();
+    double objective_limit = std::numeric_limits<double>::infinity();
     /// The misfit is not needed, so passes may skip it.
-    bool without_misfit = false;
+    bool skips_misfit = false;
     /// Conjugate gradients: length of the last step, and the factor of the last direction in the
     /// next direction. Both are applied before the iteration.
     float length = 0, factor = 0;
@@ -132,7 +132,7 @@ class MethodState {
 /// Constants of an execution.
 struct StepSettings {
     richardson_lucy::PixelModel model{0, 0};
-    float held_share =
+    float held_out_share =
         0;  ///< share of the model that held-out data are expected to be; 0: none are held out
     PhotonScale photons;
     float tv_weight = 0;

@@ -3,10 +3,8 @@
 // Non-negative least squares: min ½ |A x + b - y|² over x >= 0, by accelerated projected gradients,
 // for bright images whose noise is additive. A. Beck and M. Teboulle, SIAM J. Imaging Sci. 2:183
 // (2009), eq. 4.1 to 4.3:
-//
 //     xₖ₊₁ = max(0, pₖ - Aᵀ(A pₖ + b - y) / w),  pₖ = xₖ + (tₖ₋₁ - 1) / tₖ (xₖ - xₖ₋₁),
 //     tₖ₊₁ = (1 + √(1 + 4 tₖ²)) / 2
-//
 // Points pₖ below 0 are raised to 0. The weights w = Aᵀ1 replace a step length for all voxels: A is
 // not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A. R. De Pierro,
 // IEEE Trans. Med. Imaging 14:132 (1995)). After an increase of the objective, t starts again from
@@ -20,7 +18,6 @@ namespace convolume::deconvolve {
 
 /// Replaces the model by its difference to the data. Sums half the square of the difference, and
 /// the square of the data less the background.
-///
 ///     model = model + background - data
 template <class Data>
 struct ModelDifference {
@@ -39,7 +36,6 @@ template <class Data>
 ModelDifference(Data, float*, float) -> ModelDifference<Data>;
 
 /// A projected gradient step, whose result is the change that it adds to the point:
-///
 ///     gradient = max(0, point - gradient / weight)
 template <class AnyWeights>
 struct ProjectedStep {

@@ -2,9 +2,7 @@
 #pragma once
 // Richardson and Lucy: W. H. Richardson, J. Opt. Soc. Am. 62:55 (1972); L. B. Lucy, Astron. J.
 // 79:745 (1974).
-//
 //     x = p / (Aᵀ1) · Aᵀ(y / (A p + b))
-//
 // The starting point p is the newest estimate, or extrapolated beyond it: D. S. C. Biggs and M.
 // Andrews, Appl. Opt. 36:1766 (1997).
 
@@ -73,7 +71,7 @@ class BiggsAndrewsState final : public PlainState {
         start.extrapolation = {factor_, 0};
         // A smaller increase of the misfit is a rounding error of float32 transforms.
         constexpr double rounding = 1e-6;
-        if (factor_ > 0) start.most = objective() * (1 + rounding);
+        if (factor_ > 0) start.objective_limit = objective() * (1 + rounding);
         return start;
     }
     void refused() override {
@@ -121,12 +119,12 @@ void compare_photons(Operations& operations) {
     const auto ratio = [&](const auto& at) {
         return DataRatio{at.data(), at.image(ArrayRole::model), operations.settings().model};
     };
-    if (operations.settings().held_share == 0)
+    if (operations.settings().held_out_share == 0)
         operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
     else
         operations.sum_pixels(
             pixel_sums, {ArrayRole::data, ArrayRole::held, ArrayRole::model}, [&](const auto& at) {
-                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_share};
+                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_out_share};
             });
 }
 

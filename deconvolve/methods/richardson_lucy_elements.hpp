@@ -41,15 +41,13 @@ struct PixelModel {
 
 /// Returns a number to add up instead of a misfit that is not needed. It is finite if the model is
 /// finite, and too small for sums to overflow.
-CONVOLUME_DEVICE float trace_of(float blurred) {
+CONVOLUME_DEVICE float finiteness_probe(float blurred) {
     return 1e-10F * blurred;
 }
 
 /// Returns m - y + y log(y / m) in float32, to a relative 1e-6, for y >= 0 and m > 0; `ratio` is y
 /// / m. Near y = m, where the terms cancel, it is computed as
-///
 ///     (y - m) s + 2 y (atanh s - s),  s = (y - m) / (y + m)
-///
 /// after C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no
 /// branches, so that compilers make vectors of loops.
 CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
@@ -130,7 +128,7 @@ struct Extrapolation {
 struct ElementFunctor {
     Extrapolation extrapolation{0, 0};
     // Members of comparisons.
-    float held_share = 0;  ///< share of the expected photons in the data that are held out
+    float held_out_share = 0;  ///< share of the expected photons in the data that are held out
     PixelModel model{0, 0};
     float less = 0;      ///< number to subtract from ratios
     bool misfit = true;  ///< sums the misfit, or else finiteness_probe() of the blurred estimate
@@ -159,7 +157,7 @@ struct ElementFunctor {
     }
 
     CONVOLUME_DEVICE float held_out_error(float held, float blurred) const {
-        return held - held_share * model.expected(blurred);
+        return held - held_out_share * model.expected(blurred);
     }
 
     template <class Use>
@@ -182,7 +180,7 @@ struct ElementFunctor {
         const float m = model.expected(blurred);
         const float ratio = richardson_lucy::quotient(recorded, m);
         const float added = SumsMisfit ? richardson_lucy::misfit(recorded, m, ratio)
-                                       : richardson_lucy::trace_of(blurred);
+                                       : richardson_lucy::finiteness_probe(blurred);
         sum += compared ? added : 0;
         return compared ? ratio - less : 0;
     }

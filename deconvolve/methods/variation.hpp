@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Total variation, its derivative, and steps that it penalizes:
-//
 //     TV(x) = Σ √(Σ_a d_a² + ε²)
-//
 // d_a is the forward difference along axis a divided by the spacing, and 0 at the far end.
 
 #include <cmath>

@@ -2,15 +2,11 @@
 #pragma once
 // Least squares with a penalty, by conjugate gradients: M. R. Hestenes and E. Stiefel, J. Res.
 // Natl. Bur. Stand. 49:409 (1952).
-//
 //     (AᵀA + K) x = Aᵀ(y - b)
-//
 // An iteration multiplies the direction d by the matrix, and sums d·p, p², r·p and r², where r is
 // the residual. The sums tell the length l of the step and the square of the next residual, and
 // with it the next direction:
-//
 //     p = (AᵀA + K) d,  l = r² / d·p,  |r - l p|² = r² - 2 l r·p + l² p²
-//
 // So each array is read once, and the step itself can wait until the arrays are needed again.
 
 #include <algorithm>
@@ -23,7 +19,6 @@
 namespace convolume::deconvolve {
 
 /// Adds the penalty's part to a product with the matrix. Sums direction · product, and product².
-///
 ///     product = product + factor * direction
 struct RegularizedProduct {
     const float* direction;
@@ -47,7 +42,6 @@ struct DotAndSquare {
 };
 
 /// The step of an iteration:
-///
 ///     solution += length d,  residual -= length p,  d = residual + factor d
 struct ConjugateStep {
     float* solution;
@@ -95,14 +89,14 @@ struct Wiener {
             const auto [residual_product, left] = result.sums[step_sums];
             length_ = 0;
             factor_ = 0;
-            if (iteration.number == 1) whole_ = left;
+            if (iteration.number == 1) first_squared_residual_ = left;
             if (!(curvature > 0)) return LoopDecision::discard;  // only rounding errors are left
             const double length = left / curvature;
             const double next = std::max(
                 left - 2 * length * residual_product + length * length * product_squared, 0.0);
             length_ = static_cast<float>(length);
             factor_ = static_cast<float>(next / left);
-            iteration.residual = std::sqrt(next / whole_);
+            iteration.residual = std::sqrt(next / first_squared_residual_);
             return next == 0 || iteration.residual <= stop_ ? LoopDecision::converged
                                                             : LoopDecision::go_on;
         }
@@ -110,7 +104,7 @@ struct Wiener {
 
       private:
         double stop_;
-        double whole_ = 0;  ///< square of the first residual
+        double first_squared_residual_ = 0;  ///< square of the first residual
         float length_ = 0, factor_ = 0;
     };
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,

@@ -2,9 +2,7 @@
 #pragma once
 // Richardson and Lucy whose first steps use another back projector B, which is nearly an inverse of
 // A: M. Guo et al., Nat. Biotechnol. 38:1337 (2020).
-//
 //     x = p · max(1/10, 1 + B(y / (A p + b) - 1))
-//
 // Pixels outside the image have a quotient of 1.
 
 #include <utility>
@@ -17,9 +15,7 @@ namespace convolume::deconvolve {
 /// Returns the taps of an unmatched back projector, of the PSF's extents and center and with a sum
 /// of 1: a Wiener filter times a Butterworth filter of order 10. Its adjoint replaces that of the
 /// PSF.
-///
 ///     B = H / (|H|² + α) / √(1 + ε w¹⁰),  ε = 1 / (β² + α)² - 1,  w = Σₐ (fₐ dₐ)²
-///
 /// H is the discrete transform of the PSF (sum 1) about `center`, and f the frequency in cycles a
 /// sample. d is the PSF's full width at half maximum along an axis through its peak, which counts
 /// as the resolution limit. β is the mean over the axes of the largest |H| at that limit, so that B

@@ -181,7 +181,7 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     const StepResult second = executor.iterate(start, progress);
     CHECK(second.products().second > 0);
     const std::vector<float> before = estimate();
-    start.most = 0.5 * second.objective();
+    start.objective_limit = 0.5 * second.objective();
     CHECK(executor.iterate(start, progress).refused);
     CHECK(estimate() == before);
     StepStart restarted;

@@ -47,7 +47,7 @@ struct Found {
     IterationOutcome outcome;
 };
 
-Found iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
+Found iterations(const DeconvolveOptions& options, int reads_every, float held_out_share = 0) {
     DeconvolutionProblem problem;
     problem.options = options;
     problem.image = problem.object = {1, 1, 1};
@@ -59,7 +59,8 @@ Found iterations(const DeconvolveOptions& options, int reads_every, float held_s
     };
     const ExecutionContext context;
     IterationProgress progress(context, run, options.iterations);
-    found.outcome = iterate(found.executor, problem, {}, held_share, progress, options.iterations);
+    found.outcome =
+        iterate(found.executor, problem, {}, held_out_share, progress, options.iterations);
     return found;
 }
 
@@ -101,6 +102,6 @@ TEST_CASE("deconvolve: iterations together start where each one would") {
         CHECK(got.extrapolation.least_share == want.extrapolation.least_share);
         CHECK(got.restart == want.restart);
         CHECK(got.restart == (i == 0));
-        CHECK(got.most == want.most);
+        CHECK(got.objective_limit == want.objective_limit);
     }
 }

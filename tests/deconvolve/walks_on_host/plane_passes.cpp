@@ -73,12 +73,14 @@ double worked_on(const ElementWork& work, index_t i, index_t w, double sample, d
                                             : static_cast<const float*>(work.data)[i];
         const float m = work.elements.model.expected(back);
         if (work.held != nullptr && richardson_lucy::is_compared(work.held[i])) {
-            const double away = static_cast<double>(work.held[i] - work.elements.held_share * m);
+            const double away =
+                static_cast<double>(work.held[i] - work.elements.held_out_share * m);
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;
-        sums[0] += static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
-                                                            : richardson_lucy::trace_of(back));
+        sums[0] +=
+            static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
+                                                     : richardson_lucy::finiteness_probe(back));
         return static_cast<double>(y / m - work.elements.less);
     }
     const float point = extrapolated(work, i);
@@ -148,14 +150,14 @@ index_t DevicePlanePasses::most_sums() const {
     return 2;
 }
 
-DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind side) const {
-    if (side == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
+DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
+    if (kind == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
-void DevicePlanePasses::forward(PlaneKind side, const ElementWork& work, const SlotRange& slots,
+void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                                 cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(side)] {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
@@ -200,9 +202,9 @@ void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& stor
     });
 }
 
-index_t DevicePlanePasses::inverse(PlaneKind side, const ElementWork& work, const SlotRange& slots,
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                                    double* sums, cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(side)] {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         double found[2] = {0, 0};
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
@@ -222,9 +224,9 @@ index_t DevicePlanePasses::inverse(PlaneKind side, const ElementWork& work, cons
     return 1;
 }
 
-void DevicePlanePasses::inverse(PlaneKind side, const SlotRange& slots, float* target,
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
                                 cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(side)] {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);

@@ -163,7 +163,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     work.elements.misfit = sums_misfit;
     if (holds_out) {
         work.held = held.data();
-        work.elements.held_share = 0.25F;
+        work.elements.held_out_share = 0.25F;
     }
     check.template run<ElementKind::compare>(work);
     std::vector<double> wanted(data.size());
