@@ -37,7 +37,7 @@ std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
     std::unique_ptr<CoarseStart> start(new CoarseStart(fine, coarsening, threads));
     start->coarser_ = make(start->problem_, make_runner, threads, levels - 1);
     start->runner_ = make_runner(start->problem_);
-    start->problem_.psf = {};  // the convolvers hold its samples
+    start->problem_.psf = {};  // the convolvers hold the PSF's samples
     return start;
 }
 
@@ -84,7 +84,7 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
         // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
         ExecutionContext
-            own;  // without a timeline, which counts this time as that of the fine iterations
+            own;  // has no timeline, which counts this time as that of the fine iterations
         own.progress = context.progress;
         own.stop = context.stop;
         const HostImages images(std::as_const(coarse).view(), estimate.view(), coarser_.get());
@@ -225,7 +225,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
         }
     options.iterations = options.coarse_start;
     options.stop.reset();
-    options.hold_out = false;  // the fine image has held photons out
+    options.hold_out = false;  // photons were held out of the fine image
     options.image_type.reset();
     if (options.saturation) options.saturation = coarse_saturation();
     if (options.background) *options.background *= static_cast<double>(coarsening.pixels());

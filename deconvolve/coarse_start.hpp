@@ -22,13 +22,13 @@ namespace convolume::deconvolve {
 
 /// Axes along which a coarse image has one pixel for two pixels of the fine image.
 struct Coarsening {
-    std::array<bool, 3> halved{};  ///< along z, y, x
+    std::array<bool, 3> halved{};  ///< axes along which pixels are summed in pairs: z, y, x
 
     bool any() const { return halved[0] || halved[1] || halved[2]; }
     index_t factor(int axis) const { return halved[static_cast<std::size_t>(axis)] ? 2 : 1; }
     index_t pixels() const {
         return factor(0) * factor(1) * factor(2);
-    }  ///< fine pixels in a coarse pixel
+    }  ///< number of fine pixels in a coarse pixel
     Shape3 image(const Shape3& fine) const;
 };
 
@@ -44,7 +44,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine, const Coar
 /// Parameters of the draw that holds out photons before pixels are summed (Executor::hold_out).
 struct HeldOutPhotons {
     PhotonScale photons;
-    int halvings = 0;  ///< 0: no photons are held out
+    int halvings = 0;  ///< one photon in 2^halvings is held out; 0: none is
 };
 
 /// Returns the value of a coarse pixel if one of its fine pixels is left out of comparisons.

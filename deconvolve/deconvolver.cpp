@@ -59,7 +59,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
         impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
     }
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
-    impl_->problem.psf = {};  // the convolvers hold its samples
+    impl_->problem.psf = {};  // the convolvers hold the PSF's samples
     impl_->problem.unmatched = {};
 }
 

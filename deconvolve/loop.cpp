@@ -135,7 +135,7 @@ class StartPreparation {
         progress.begin(fine_from, to, iterations);
         LoadedImage prepared = image;
         if (coarse_.start == nullptr) return prepared;
-        prepared.start_scale = 1;  // the coarse estimate is of the photons that are left
+        prepared.start_scale = 1;  // coarse estimates are of the photons that are left
         prepared.load_start = [=, this, background = image.background,
                                held = HeldOutPhotons{photons_, halvings}](float level) {
             ExecutionContext own;

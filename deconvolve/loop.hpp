@@ -10,7 +10,7 @@ class CoarseStart;
 
 /// A coarse start, and the image in host memory whose pixels it sums.
 struct CoarseStartSource {
-    CoarseStart* start = nullptr;  ///< null: no coarse start
+    CoarseStart* start = nullptr;  ///< null: there is no coarse start
     ConstImageView image{};
 };
 

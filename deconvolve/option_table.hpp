@@ -23,7 +23,7 @@ inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Accelera
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
 inline std::string option_value_text(const PhotonScale&) {
-    return "";  // no default to show
+    return "";  // there is no default to show
 }
 
 /// Returns the option for one member of DeconvolveOptions::photons. Setting one member alone gives

@@ -21,7 +21,7 @@ constexpr double median_square = 0.4549364;
 
 struct NoiseSample {
     double mean = 0;
-    double square = 0;  ///< of the second difference; its expectation is the variance
+    double square = 0;  ///< square of the second difference, whose expectation is the variance
 };
 
 // Returns the mean around a pixel, and the square of the second differences along all axes, scaled
@@ -33,7 +33,7 @@ NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, 
     double difference = 0;
     double norm = 1;
     index_t count = 0;
-    for (const bool axis : differs) norm *= axis ? 6 : 1;  // 1² + 2² + 1²
+    for (const bool axis : differs) norm *= axis ? 6 : 1;  // sum of squared factors: 1² + 2² + 1²
     for (index_t k = -reach.z; k <= reach.z; ++k)
         for (index_t j = -reach.y; j <= reach.y; ++j)
             for (index_t i = -reach.x; i <= reach.x; ++i) {

@@ -11,7 +11,7 @@
 #include "deconvolve/loop.hpp"
 #include "engines/engines.hpp"
 
-struct CUstream_st;  // in CUDA: a cudaStream_t is a pointer to it
+struct CUstream_st;  // CUDA's type: a cudaStream_t is a pointer to it
 
 namespace convolume::deconvolve {
 

@@ -123,7 +123,7 @@ Options DeconvolutionProblem::blur(Operation operation) const {
     convolution.operation = operation;
     convolution.center = options.center;
     convolution.normalization = KernelNormalization::sum;
-    convolution.nan = NanPolicy::propagate;  // the image is checked for NaN before
+    convolution.nan = NanPolicy::propagate;  // the image was checked for NaN
     return convolution;
 }
 

@@ -18,7 +18,7 @@ struct DeconvolutionProblem {
     Shape3 image;
     Shape3 object;
     Index3 image_at;   ///< index of the object's voxel at the image's first pixel
-    Volume psf;        ///< float64, without negative samples
+    Volume psf;        ///< the PSF as float64, without negative samples
     Volume unmatched;  ///< taps of the unmatched back projector, if the method has one
     double psf_sum = 0;
     index_t negative_psf_samples = 0;
@@ -31,7 +31,7 @@ struct DeconvolutionProblem {
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
                !options.saturation && !traits.solves_system;
     }
-    bool compares_all() const { return !options.saturation; }  ///< no pixel is left out
+    bool compares_all() const { return !options.saturation; }  ///< whether no pixel is left out
     /// Returns the weight of the total variation, or 0 if the method has none.
     float tv_weight() const {
         return traits.uses_neighbors ? static_cast<float>(options.tv_weight) : 0;

@@ -38,7 +38,7 @@ class ArrayExecutor final : public Executor {
             residual_ = object(true);
             direction_ = object(true);
             product_ = object(true);
-            data_ = model_ = image(true);  // the data are read only once
+            data_ = model_ = image(true);  // linear systems read the data only once
             return;
         }
         correction_ = object(true);
@@ -271,8 +271,8 @@ class ArrayExecutor final : public Executor {
     float* correction_ = nullptr;
     float* weights_ = nullptr;
     float* other_object_ = nullptr;
-    float* previous_ = nullptr;  ///< the previous estimate, then the point
-    float* change_ = nullptr;    ///< change that the last step added to its point
+    float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
+    float* change_ = nullptr;    ///< the change that the last step added to its point
     float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
     float *data_ = nullptr, *model_ = nullptr, *held_ = nullptr, *other_image_ = nullptr;
     bool is_complete_ = true;

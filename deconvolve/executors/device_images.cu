@@ -46,7 +46,7 @@ struct MarkedPixelCount {
 struct PixelStorer {
     const float* rows;
     index_t row_length, begin,
-        count;  ///< length of a float32 row, and the part of it that becomes a row of pixels
+        count;  ///< length of a float32 row, and the part of the row that is stored as pixels
     void* pixels;
     PixelType type;
     index_t first;

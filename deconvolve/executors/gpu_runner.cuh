@@ -69,10 +69,11 @@ struct DeviceChoice final : GpuChoice {
     }
 
     std::vector<int> devices;
-    bool named;  ///< the caller has named the devices, so all of them are used
+    bool named;  ///< whether the caller has named the devices, so that all of them are used
     int threads;
     std::optional<index_t> max_bytes;
-    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, on the only device; null: not shared
+    std::shared_ptr<DeviceWorkspace>
+        workspace;  ///< workspace on the only device, shared with the caller's; null: not shared
 };
 
 // Functions of DeviceDeconvolution that other sources define.

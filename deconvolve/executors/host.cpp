@@ -134,7 +134,7 @@ class HostPassRunner final : public Runner {
     }
 
     HostPassLayout layout_;
-    Volume psf_;  ///< empty once the executor is made
+    Volume psf_;  ///< the PSF until the executor is made of it
     DeconvolvePlan plan_;
     std::optional<HostPassExecutor> executor_;
 };

@@ -27,9 +27,9 @@ struct HostPassLayout {
     Shape3 object, image;
     int threads;
     bool keep_spectrum;
-    index_t tap_bytes = 0;  ///< bytes of the PSF and of its used taps, while passes are made
+    index_t tap_bytes = 0;  ///< bytes of the PSF and of the used taps while passes are made of them
     bool has_before, has_change, has_held;
-    bool compares_all;  ///< no pixel is left out
+    bool compares_all;  ///< whether no pixel is left out of comparisons
     AlikePlanes alike;  ///< planes with equal weights
 };
 
@@ -67,12 +67,12 @@ class HostPassExecutor final : public Executor {
     HostPassLayout layout_;
     cpu::PlanePasses passes_;
     Buffer newest_, before_, change_, data_, held_, weights_;
-    std::vector<SumPair> sums_;  ///< of each row
+    std::vector<SumPair> sums_;  ///< sums of each row
     ExecutionContext context_;
     richardson_lucy::PixelModel model_{0, 0};
     float held_out_share_ = 0;
     bool has_weights_ = false;
-    bool has_point_ = false;  ///< the spectra are those of the next point
+    bool has_point_ = false;  ///< whether the spectra are those of the next point
 };
 
 }  // namespace convolume::deconvolve

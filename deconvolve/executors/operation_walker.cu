@@ -10,7 +10,7 @@ struct OperationWalker::RingViews {
     const OperationWalker& walker;
     const WalkTask& task;
     index_t z, count;
-    bool alike = false;  ///< their weights are equal
+    bool alike = false;  ///< whether the weights of these planes are equal
 
     float* object(ArrayRole role) const { return walker.ring(role).at(z); }
     float* image(ArrayRole role) const { return walker.ring(role).at(z); }
@@ -30,7 +30,7 @@ struct OperationWalker::WalkOperations {
     OperationWalker& walker;
     index_t k;
     const WalkTask& task;
-    std::size_t projection = 0;  ///< also the index of the walk that makes it
+    std::size_t projection = 0;  ///< number of the projection, and of the walk that makes it
     bool has_blurred = false;
 
     const StepSettings& settings() const { return task.settings; }

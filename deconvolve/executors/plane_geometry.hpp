@@ -18,9 +18,9 @@
 namespace convolume::deconvolve {
 
 struct SlabPlanes {
-    IndexRange object, image;  ///< its own planes
-    IndexRange seen, light;    ///< object planes that its image planes depend on, and image planes
-                               ///< that its object planes light; both with its own planes
+    IndexRange object, image;  ///< the slab's own planes
+    IndexRange seen, light;    ///< object planes that the slab's image planes depend on, and image
+                               ///< planes that its object planes light; both with its own planes
 
     index_t slots() const { return std::max(seen.count(), light.count()); }
 };
@@ -80,8 +80,8 @@ inline index_t least_grid(const PairAxis& axis, const std::vector<SlabPlanes>& s
 /// Consecutive planes, and the window of each whose samples count.
 struct PlaneWindow {
     index_t rows = 1, row = 1;  ///< rows of a plane; samples of a row
-    IndexRange y, x;            ///< the window
-    bool is_whole = true;       ///< the window is the whole plane
+    IndexRange y, x;            ///< the rows and samples whose results count
+    bool is_whole = true;       ///< whether the window is the whole plane
 
     CONVOLUME_DEVICE bool holds(index_t i) const {
         if (is_whole) return true;
@@ -118,9 +118,9 @@ WindowedSum(Functor, PlaneWindow) -> WindowedSum<Functor>;
 struct WalkStep {
     IndexRange load;    ///< object planes to load
     IndexRange image;   ///< image planes to compare
-    IndexRange seen;    ///< object planes that these depend on
+    IndexRange seen;    ///< object planes that `image` depends on
     IndexRange update;  ///< object planes to update
-    IndexRange light;   ///< image planes that these light
+    IndexRange light;   ///< image planes that `update` lights
 };
 
 class PlaneWalk {
@@ -204,12 +204,12 @@ struct PlaneSampleCounts {
 
 /// One axis of a tile.
 struct TileAxis {
-    IndexRange own;      ///< object samples that it updates
-    IndexRange object;   ///< object samples that it loads
-    IndexRange image;    ///< image samples that it compares
-    IndexRange counted;  ///< image samples whose misfit it counts
-    IndexRange updated;  ///< object samples with a correct update: its own, and those that the next
-                         ///< walk of a chain needs
+    IndexRange own;      ///< object samples that this tile updates and no other one
+    IndexRange object;   ///< object samples that the tile loads
+    IndexRange image;    ///< image samples that the tile compares
+    IndexRange counted;  ///< image samples whose misfit the tile counts
+    IndexRange updated;  ///< object samples with a correct update: own ones, and those that the
+                         ///< next walk of a chain needs
 
     /// Returns the axis of the tile alone, on the same grid.
     PairAxis within(const PairAxis& whole) const {
@@ -306,13 +306,13 @@ inline PlaneTile whole_planes(const PairAxis& y, const PairAxis& x) {
 // whichever is longer. It only serves to compare walks, so it is rough.
 
 struct WalkRates {
-    double to_device = 1, to_host = 1, memory = 1;  ///< bytes a second
+    double to_device = 1, to_host = 1, memory = 1;  ///< transfers and GPU memory, in bytes a second
 };
 
 /// Bytes that a walk moves, for any number of fused iterations.
 struct WalkTraffic {
-    double up = 0, down = 0;  ///< over the bus
-    double arrays = 0;        ///< of arrays in GPU memory that an iteration reads and writes
+    double up = 0, down = 0;  ///< bytes that cross the bus to the device and to the host
+    double arrays = 0;        ///< bytes of arrays in GPU memory that an iteration reads and writes
 };
 
 /// `plane_bytes`: bytes of a plane's spectrum.

@@ -51,7 +51,7 @@ struct PassBytes {
     }
 
     index_t pitch, plane, spectrum;
-    index_t kernels, taps;  ///< of all kernels, transformed along z or not
+    index_t kernels, taps;  ///< bytes of all kernels, transformed along z or not
 };
 
 }  // namespace

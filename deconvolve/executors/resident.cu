@@ -53,7 +53,7 @@ namespace {
 
 struct SlabDivision {
     std::vector<SlabPlanes> slabs;
-    index_t grid = 0;  ///< along z; 0: no length of transforms fits
+    index_t grid = 0;  ///< length of transforms along z; 0: none fits
 };
 
 SlabDivision divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
@@ -104,7 +104,8 @@ class SlabRunner final : public GpuRunner {
     }
 
     std::unique_ptr<Slabs> slabs_;
-    std::unique_ptr<Executor> over_arrays_;  ///< null if the slabs are an executor
+    std::unique_ptr<Executor>
+        over_arrays_;  ///< executor over the arrays in slabs; null if the slabs are an executor
 };
 
 // Makes a runner with `count` slabs, or with more if these do not fit. Returns null if there are no

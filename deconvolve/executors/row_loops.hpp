@@ -12,7 +12,7 @@ namespace convolume::deconvolve {
 struct PointRow {
     const float* newest;
     const float* before;
-    bool restart;  ///< the point is the newest estimate
+    bool restart;  ///< whether the point is the newest estimate
     richardson_lucy::Extrapolation extrapolation;
 };
 /// Fills `point` with starting points.
@@ -20,10 +20,10 @@ void fill_point(const PointRow& row, float* point, index_t count);
 
 struct RatioRow {
     const float* data;
-    const float* held;  ///< null: no data are held out
+    const float* held;  ///< recorded samples that are held out; null: none
     float held_out_share;
     richardson_lucy::PixelModel rule;
-    bool misfit;  ///< the misfit is needed
+    bool misfit;  ///< whether the misfit is needed
 };
 /// Replaces the model by data / expected(model), or by 0 for pixels that are not compared. Returns
 /// the misfit, or else sums of finiteness_probe(), and squared errors of the prediction of held-out
@@ -35,7 +35,7 @@ struct StepRow {
     const float* correction;
     const float* weight;
     float least_weight;
-    float* change;  ///< changes of the last step; null: they are not kept
+    float* change;  ///< changes of the last step; null: changes are not kept
 };
 /// Fills `next` with the results of a step from the point; `next` may be the row of the previous
 /// estimate. Returns sums of the change times the last one, and of the last one squared.

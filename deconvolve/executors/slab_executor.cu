@@ -64,7 +64,7 @@ struct SlabLayout {
 
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
-    bool keeps_uint16 = false;  ///< the image is uint16
+    bool keeps_uint16 = false;  ///< whether the image is kept as uint16
     AlikePlanes alike;          ///< planes with equal weights
 };
 
@@ -216,7 +216,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
     gpu::Event ready,
-        fetched;  ///< its own spectra are ready; it has fetched those of its neighbors
+        fetched;  ///< the slab's own spectra are ready; it has fetched its neighbors'
 
   private:
     static constexpr index_t staged_at_once = index_t{1} << 20;
@@ -259,8 +259,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     ShortFloat* change_;
     char* data_;
     index_t most_sums_ = 0;
-    index_t compared_ = 0, stepped_ = 0;  ///< thread blocks with sums
-    bool has_point_ = false;              ///< the spectrum of the next point is in its slots
+    index_t compared_ = 0, stepped_ = 0;  ///< numbers of thread blocks with sums
+    bool has_point_ = false;  ///< whether the spectrum of the next point is in its slots
 };
 
 SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,

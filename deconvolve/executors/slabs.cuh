@@ -110,7 +110,7 @@ inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
 /// between other GPUs go through the host.
 inline void let_reach(const std::vector<int>& devices) {
     static std::mutex mutex;
-    static std::set<std::pair<int, int>> seen;  // pairs asked in this process
+    static std::set<std::pair<int, int>> seen;  // pairs of GPUs that were asked in this process
     const std::lock_guard lock(mutex);
     for (const int from : devices)
         for (const int to : devices) {
@@ -121,8 +121,8 @@ inline void let_reach(const std::vector<int>& devices) {
             if (possible == 0) continue;
             const gpu::DeviceScope scope(from);
             const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            if (status ==
-                cudaErrorPeerAccessAlreadyEnabled)  // enabled by the program that uses the library
+            if (status == cudaErrorPeerAccessAlreadyEnabled)  // the program around the library has
+                                                              // enabled the access
                 static_cast<void>(cudaGetLastError());
             else
                 gpu::check(status, "letting GPUs reach another");
@@ -305,7 +305,7 @@ class SlabExecutor final : public Executor {
     richardson_lucy::PixelModel model_{0, 0};
     float held_out_share_ = 0;
     bool has_weights_ = false;
-    bool compares_all_;  ///< no pixel is left out
+    bool compares_all_;  ///< whether no pixel is left out of comparisons
     int threads_;
 };
 

@@ -14,7 +14,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
                          index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles) {
     const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
-    const bool remembers = bytes.before > 0;  // points are extrapolated from two estimates
+    const bool remembers = bytes.before > 0;  // whether points are extrapolated from two estimates
     const index_t last = iterations_a_walk - 1;
     const auto ring = [](index_t slots, index_t sample_bytes) {
         PlaneRing made;

@@ -76,7 +76,7 @@ struct SampleBytes {
 
     index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held = 0;
     index_t weights = 0, before = 0, change = 0;
-    index_t residual = 0;  ///< of this array and the others of linear systems
+    index_t residual = 0;  ///< bytes of a sample in each array that only linear systems have
 };
 
 struct WalkArrays {
@@ -132,12 +132,13 @@ struct WalkArrays {
         if (next) std::swap(newest, next);
     }
 
-    bool data_is_uint16;  ///< the image is uint16
+    bool data_is_uint16;  ///< whether the image is uint16
     PlaneShape object, image;
     PlaneArray newest, before, next, change, held, weights;
-    PlaneArray direction, residual, product;  ///< of linear systems, whose solution is `newest`
-    PlaneArray data;                          ///< of linear systems: in the memory of the product
-    AlikePlanes alike;                        ///< planes with equal weights
+    PlaneArray direction, residual,
+        product;        ///< arrays of linear systems, whose solution is `newest`
+    PlaneArray data;    ///< the image; of linear systems in the memory of the product
+    AlikePlanes alike;  ///< planes with equal weights
 
   private:
     static index_t next_bytes(const SampleBytes& bytes, bool in_tiles) {
@@ -149,9 +150,9 @@ struct WalkArrays {
 
 /// A ring buffer of planes on the device: plane z is in slot z mod `slots`.
 struct PlaneRing {
-    index_t slots = 0;  ///< 0: there is no such array
+    index_t slots = 0;  ///< number of slots; 0: there is no such array
     index_t sample_bytes = 0;
-    bool of_image = false;  ///< the planes have the image's extents, else the object's
+    bool of_image = false;  ///< whether planes have the image's extents, or the object's
     index_t plane = 0;      ///< samples of a plane
     gpu::DeviceMemory memory;
 

@@ -64,7 +64,7 @@ class WalkExecutor final : public Executor {
     StepSettings settings_;
     int iterations_a_walk_;
     bool has_weights_ = false;
-    bool is_complete_ = true;  ///< no step is pending
+    bool is_complete_ = true;  ///< whether no step is pending
 };
 
 }  // namespace convolume::deconvolve

@@ -16,11 +16,11 @@ namespace {
 
 /// The plan of a walk.
 struct WalkPlan {
-    PairAxes axes;                  ///< of whole planes, with the grids of a step and of a tile
-    index_t depth = 0;              ///< planes a step; 0: nothing fits
-    index_t iterations_a_walk = 1;  ///< fused iterations
+    PairAxes axes;      ///< axes of whole planes, with the grids of a step and of a tile
+    index_t depth = 0;  ///< planes that a step advances; 0: nothing fits
+    index_t iterations_a_walk = 1;  ///< number of iterations that a walk fuses
     std::vector<PlaneTile> tiles;
-    double seconds = 0;  ///< of an iteration, predicted
+    double seconds = 0;  ///< predicted time of an iteration
 
     bool in_tiles() const { return tiles.size() > 1; }
 };
@@ -46,7 +46,7 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
     const auto own = static_cast<double>(problem.object.y * problem.object.x);
     const auto of_object = static_cast<double>(bytes.object);
     const auto of_before = static_cast<double>(bytes.before);
-    double loaded = 0, compared = 0;  // samples of a plane, over all tiles
+    double loaded = 0, compared = 0;  // samples of a plane, summed over all tiles
     for (const PlaneTile& tile : walk.tiles) {
         loaded += static_cast<double>(tile.samples().object);
         compared += static_cast<double>(tile.samples().image);

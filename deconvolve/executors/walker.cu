@@ -264,7 +264,7 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
 void Walker::transform(PlaneKind kind, const float* samples,
                        const DevicePlanePasses::SlotRange& slots) {
     ElementWork work;
-    work.newest = const_cast<float*>(samples);  // loading a point only reads
+    work.newest = const_cast<float*>(samples);  // a load only reads its point
     passes_->forward(kind, work, slots, work_);
 }
 

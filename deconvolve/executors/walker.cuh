@@ -26,21 +26,22 @@ enum class WalkPurpose {
 /// The work of a walk.
 struct WalkTask {
     WalkPurpose purpose = WalkPurpose::iteration;
-    std::vector<StepStart> starts;  ///< of consecutive iterations
+    std::vector<StepStart> starts;  ///< starting points of consecutive iterations
     StepSettings settings;
-    bool compares_all = true;  ///< no pixel is left out
+    bool compares_all = true;  ///< whether no pixel is left out of comparisons
 };
 
 class Walker {
   public:
     struct Setup {
-        int device = 0;  ///< current
+        int device = 0;  ///< the GPU, which is current
         IndexRange object,
-            image;  ///< object planes that it updates, and image planes whose misfit it counts
-        index_t depth = 1;              ///< planes a step
-        index_t iterations_a_walk = 1;  ///< most fused iterations: above 1 only for a single walker
+            image;  ///< object planes that the walker updates, image planes whose misfit it counts
+        index_t depth = 1;  ///< planes that a step advances
+        index_t iterations_a_walk =
+            1;  ///< largest number of fused iterations: above 1 only for a single walker
         index_t limit_bytes = 0;
-        std::vector<PlaneTile> tiles;  ///< tiles that it walks through; none: whole planes
+        std::vector<PlaneTile> tiles;  ///< tiles that the walker goes through; none: whole planes
     };
     /// Makes the walker for the problem's method. `axes` have a grid along z for the depth.
     static std::unique_ptr<Walker> make(const Setup& setup, const DeconvolutionProblem& problem,
@@ -172,15 +173,16 @@ class Walker {
     PairAxes axes_;
     std::vector<PlaneTile> tiles_;
     const PlaneTile* tile_;
-    std::vector<PlaneWalk> walks_;  ///< chain of an iteration
-    PlaneWalk back_;                ///< projects an image back
-    gpu::DeviceMemory sums_;        ///< of a step's thread blocks, for each iteration
-    gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
-    std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;  ///< of step k at index k mod 4
+    std::vector<PlaneWalk> walks_;  ///< the chain of walks of an iteration
+    PlaneWalk back_;                ///< the walk that projects an image back
+    gpu::DeviceMemory sums_;        ///< sums of a step's thread blocks, for each iteration
+    gpu::DeviceMemory step_sums_;   ///< StepSums of each step, for each iteration
+    std::array<gpu::Event, 4> uploaded_, worked_,
+        downloaded_;  ///< step k has the events at index k mod 4
     PlaneArray borders_;
-    IndexRange lower_, upper_;  ///< planes of the borders
+    IndexRange lower_, upper_;  ///< planes that `borders_` holds
     std::vector<std::array<index_t, 3>>
-        blocks_;  ///< number of thread blocks with sums in this step, for each iteration
+        blocks_;  ///< numbers of thread blocks with sums in this step, for each iteration
     index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
 };

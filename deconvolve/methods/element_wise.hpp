@@ -23,7 +23,7 @@ struct NeighborOffsets {
 };
 
 struct VoxelGrid {
-    index_t extent[3] = {1, 1, 1};  ///< z, y, x
+    index_t extent[3] = {1, 1, 1};  ///< numbers of voxels along z, y, x
 
     CONVOLUME_DEVICE index_t rows() const { return extent[0] * extent[1]; }
 
@@ -107,7 +107,7 @@ struct Uint16Copy {
 /// Weights of voxels: the light that each voxel sends into the image.
 struct Weights {
     const float* values = nullptr;
-    index_t plane = 1;  ///< voxels of a plane
+    index_t plane = 1;  ///< number of voxels in a plane
     AlikePlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
@@ -118,7 +118,7 @@ struct Weights {
 
 /// Numbers in the image of the pixels of a tile's planes.
 struct PixelNumbers {
-    index_t first = 0;  ///< number of the first pixel of these planes
+    index_t first = 0;  ///< number of the first pixel of these planes in the image
     index_t rows = 1, row = 1, whole_plane = 1, whole_row = 1;
     bool is_whole = true;
 
@@ -251,7 +251,7 @@ struct ExtrapolatedPoints {
 template <class AnyRatio>
 struct RatioWithHeldOut {
     AnyRatio ratio;
-    const float* held;  ///< null: no data are held out
+    const float* held;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);

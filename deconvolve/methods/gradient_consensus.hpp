@@ -20,7 +20,7 @@ struct HalfRatios {
     float gain;
     float offset;
     std::uint32_t seed;
-    PixelNumbers numbers{};  ///< of the arrays' pixels in the image
+    PixelNumbers numbers{};  ///< numbers of the arrays' pixels in the image
     CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
     CONVOLUME_DEVICE double divided(index_t i, float m) const {
         const float y = ratio.data[i];
@@ -43,7 +43,7 @@ HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfR
 template <class AnyRatio>
 struct HalfRatiosWithHeldOut {
     HalfRatios<AnyRatio> halves;
-    const float* held;  ///< null: no data are held out
+    const float* held;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = halves.ratio.expected(i);

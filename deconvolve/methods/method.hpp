@@ -44,18 +44,18 @@ struct LoadedImage;
 /// Roles of the arrays of an iteration, which have the object's or the image's extents.
 enum class ArrayRole {
     point,         ///< object: starting point of the step
-    correction,    ///< object: the back projection, then the next estimate
-    other_object,  ///< object: second back projection, of methods with two
+    correction,    ///< object: back projection, then the next estimate
+    other_object,  ///< object: second back projection, if a method has two
     weights,       ///< object: light that each voxel sends into the image, Aᵀ1
     data,          ///< image: recorded pixels
     held,          ///< image: photons that are held out
-    model,         ///< image: the blurred point, then the image that is projected back
-    other_image,   ///< image: second image to project back, of methods with two
+    model,         ///< image: blurred point, then the image that is projected back
+    other_image,   ///< image: second image that is projected back, if a method has two
     divisors,      ///< object: weights plus the slope of a penalty
-    solution,      ///< object, of linear systems
-    residual,      ///< object, of linear systems
-    direction,     ///< object, of linear systems: conjugate direction
-    product,       ///< object, of linear systems: the system's matrix times the direction
+    solution,      ///< object: solution of a linear system
+    residual,      ///< object: residual of a linear system
+    direction,     ///< object: conjugate direction of a linear system
+    product,       ///< object: matrix of a linear system times the direction
 };
 
 /// Arrays and abilities that a method needs. Executors and placement decide by these.
@@ -66,22 +66,24 @@ struct MethodTraits {
     /// The iteration is a ratio of data and model, and a step that multiplies the point. Passes can
     /// then compute both while samples are in registers or a cache (row_loops.hpp, ElementFunctor).
     bool fits_passes = false;
-    bool uses_neighbors = false;  ///< steps read the voxels beside each voxel
-    bool has_unmatched = false;   ///< the first steps use another back projector
-    bool solves_system = false;   ///< conjugate gradients, with their arrays and without weights
-    bool keeps_previous = false;  ///< the estimate before the newest one
-    bool keeps_change = false;    ///< the change that the last step added to its point
-    bool draws_halves = false;  ///< each iteration divides the photons and projects two images back
-    bool starts_coarsely = false;  ///< may start on coarser images
-    int projections = 1;           ///< pairs of blur() and blur_back() in an iteration
+    bool uses_neighbors = false;  ///< whether steps read the voxels beside each voxel
+    bool has_unmatched = false;   ///< whether the first steps use another back projector
+    bool solves_system = false;   ///< whether the method is conjugate gradients, with arrays of its
+                                  ///< own and without weights
+    bool keeps_previous = false;  ///< whether steps need the estimate before the newest one
+    bool keeps_change = false;    ///< whether steps keep the change that they add to their point
+    bool draws_halves =
+        false;  ///< whether each iteration divides the photons, and projects two images back
+    bool starts_coarsely = false;  ///< whether iterations may start on coarser images
+    int projections = 1;           ///< number of pairs of blur() and blur_back() in an iteration
 };
 
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.
 struct StepStart {
     int iteration = 1;
     richardson_lucy::Extrapolation extrapolation{0, 0};
-    bool restart = true;     ///< the previous estimate is unknown or must not be used
-    bool unmatched = false;  ///< the step uses the other back projector
+    bool restart = true;     ///< whether the previous estimate is unknown, or must not be used
+    bool unmatched = false;  ///< whether the step uses the other back projector
     /// Formats of the last change and of this step's change, if changes are kept in 16 bits.
     ShortFormat last_format, format;
     /// The step is refused if the objective at its starting point is larger.
@@ -99,12 +101,12 @@ enum SumIndex : std::size_t { pixel_sums = 0, step_sums = 1, extra_sums = 2 };
 
 /// Result of one step.
 struct StepResult {
-    bool refused = false;  ///< the estimate is unchanged, and the previous one is lost
+    bool refused = false;  ///< whether the estimate is unchanged, and the previous one is lost
     StepSums sums{};
     double misfit() const { return sums[pixel_sums].first; }
     double held_out() const {
         return sums[pixel_sums].second;
-    }  ///< sum of squared errors of predicted held-out data
+    }  ///< sum of squared errors of the prediction of held-out data
     /// Sums of the change times the last change, and of the last change squared.
     SumPair products() const { return sums[step_sums]; }
     double penalty() const { return sums[extra_sums].first; }

@@ -90,7 +90,7 @@ struct NonNegativeLeastSquares {
 
       private:
         std::optional<double> stop_;
-        double misfit_ = 0;  ///< at the last starting point
+        double misfit_ = 0;  ///< misfit at the last starting point
         double t_ = 1;
     };
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,

@@ -43,7 +43,7 @@ class PlainState : public MethodState {
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
-    double objective() const { return objective_; }  ///< at the last step's point
+    double objective() const { return objective_; }  ///< objective at the last starting point
     void forget_previous() { restarts_ = true; }
 
   private:

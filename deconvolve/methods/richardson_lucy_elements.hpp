@@ -128,13 +128,14 @@ struct Extrapolation {
 struct ElementFunctor {
     Extrapolation extrapolation{0, 0};
     // Members of comparisons.
-    float held_out_share = 0;  ///< share of the expected photons in the data that are held out
+    float held_out_share = 0;  ///< share of the model that held-out data are expected to be
     PixelModel model{0, 0};
-    float less = 0;      ///< number to subtract from ratios
-    bool misfit = true;  ///< sums the misfit, or else finiteness_probe() of the blurred estimate
+    float less = 0;  ///< number to subtract from ratios
+    bool misfit =
+        true;  ///< whether to sum the misfit, or else finiteness_probe() of the blurred estimate
     // Members of updates and advances.
-    float least_weight = 1e-30F;  ///< above 0; voxels of less weight become 0
-    bool unmatched = false;       ///< steps use an unmatched back projector
+    float least_weight = 1e-30F;  ///< least weight, above 0: voxels of less weight become 0
+    bool unmatched = false;       ///< whether steps use an unmatched back projector
 
     CONVOLUME_DEVICE float point(float newest, float before) const {
         return extrapolation(newest, before);

@@ -11,8 +11,8 @@
 namespace convolume::deconvolve {
 
 struct TotalVariation : VoxelGrid {
-    float per_step[3] = {1, 1, 1};  ///< 1 / spacing
-    float smallest = 1e-6F;         ///< ε: keeps the root differentiable
+    float per_step[3] = {1, 1, 1};  ///< 1 / spacing along each axis
+    float smallest = 1e-6F;         ///< ε, which keeps the root differentiable
 
     /// Returns the squared gradient at voxel i, plus ε². `ahead` has the offsets of its next
     /// neighbors.

@@ -124,7 +124,7 @@ struct Wiener {
     }
     template <class Operations>
     static void iterate(Operations& operations) {
-        operations.load_point();  // the direction
+        operations.load_point();  // loads the direction
         operations.blur(ArrayRole::direction, ArrayRole::model);
         operations.blur_back(ArrayRole::model, ArrayRole::product);
         operations.sum_voxels(pixel_sums, {ArrayRole::point, ArrayRole::product},

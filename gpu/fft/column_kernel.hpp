@@ -31,18 +31,22 @@ template <class Real>
 struct ColumnJob {
     const Complex<Real>* source = nullptr;
     Complex<Real>* target = nullptr;
-    const Complex<Real>* kernel = nullptr;  ///< null: only transforms
+    const Complex<Real>* kernel =
+        nullptr;  ///< spectrum or taps of the kernel; null: the pass only transforms
     const Complex<Real>* twiddles = nullptr;
     unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in column tiles
     index_t source_batch = 0, target_batch = 0;
     index_t columns = 0, batches = 1;
     SlotMap load, store;
-    int taps = 0;          ///< of the kernel; 0: the kernel is given as its spectrum
-    Real kernel_sign = 1;  ///< of the imaginary parts of the kernel's spectrum
+    int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
+    Real kernel_sign = 1;  ///< sign of the imaginary parts of the kernel's spectrum
     Real load_sign = 1,
-         store_sign = 1;  ///< of imaginary parts: an inverse transform conjugates before and after
-    bool prefetches = false;       ///< column tiles are copied to shared memory ahead of their use
-    bool prefetches_taps = false;  ///< taps of column tiles are copied ahead of their use, too
+         store_sign =
+             1;  ///< signs of imaginary parts: an inverse transform conjugates before and after
+    bool prefetches =
+        false;  ///< whether column tiles are copied to shared memory ahead of their use
+    bool prefetches_taps =
+        false;  ///< whether the taps of column tiles are copied ahead of their use, too
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -192,7 +196,7 @@ struct ColumnThread {
     const ColumnJob<Real>& job;
     const int column_in_tile;
     Complex<Real>*const prefetched_source,
-        *const prefetched_taps;  ///< in shared memory: a column tile of the source, and of taps
+        *const prefetched_taps;  ///< column tiles of the source and of taps, in shared memory
     const index_t tiles_per_batch, tiles;
 
     CONVOLUME_DEVICE ColumnThread(const Context& block, const ColumnJob<Real>& of)
@@ -355,7 +359,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         const int thread = context.forget(context.thread() / columns);
         typename Fft::ThreadSamples v;
 
-        [[maybe_unused]] typename Fft::ThreadSamples spectrum;  // of the kernel
+        [[maybe_unused]] typename Fft::ThreadSamples spectrum;  // the kernel's spectrum
         const auto forward = [&] { Fft::forward(exchanger, thread, v, twiddles); };
         if constexpr (OfTaps) {
             own.load_both(thread, place, next, v, spectrum, forward);

@@ -69,11 +69,10 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
         cudaFuncAttributes attributes{};
         const cudaError_t status = cudaFuncGetAttributes(&attributes, cuda_kernel);
         if (status == cudaSuccess) {
-            entry->second =
-                attributes.ptxVersion >= 80;  // earlier code is empty, see device_block.cuh
+            entry->second = attributes.ptxVersion >=
+                            80;  // code of earlier versions is empty, see device_block.cuh
         } else {
-            static_cast<void>(
-                cudaGetLastError());  // there is no code for this device, which is no error here
+            static_cast<void>(cudaGetLastError());  // a device without code for it is no error here
         }
         check(cudaSetDevice(before), "switching to a device");
     }
@@ -82,7 +81,8 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
-    static std::map<std::pair<int, const void*>, index_t> largest_shared_bytes;  // largest so far
+    static std::map<std::pair<int, const void*>, index_t>
+        largest_shared_bytes;  // largest number of bytes so far
     const std::lock_guard lock(mutex);
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});

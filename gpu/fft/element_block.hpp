@@ -17,7 +17,8 @@ namespace convolume::gpu {
 template <class P>
 struct RowPairs {
     static constexpr TransformPlan plan = P::value;
-    static constexpr int n = plan.n, count = plan.radix[0];  ///< pairs of a thread
+    static constexpr int n = plan.n,
+                         count = plan.radix[0];  ///< number of samples, and of pairs of a thread
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
     static_assert(plan.paired && count % 2 == 0 && distance % 2 == 0);
     using ThreadSamples = Samples<float, plan.elements>;
@@ -39,7 +40,7 @@ struct RowPairs {
     ///     k = k0 + distance j
     template <class T>
     struct PairPointers {
-        T *sample[3], *opposite[3];  ///< at k0 and at N - k0
+        T *sample[3], *opposite[3];  ///< pointers to the samples k0 and N - k0
         CONVOLUME_DEVICE T* of(int j) const { return sample[kind(j)] + distance * j; }
         CONVOLUME_DEVICE T* opposite_of(int j) const { return opposite[kind(j)] - distance * j; }
     };
@@ -290,9 +291,10 @@ struct ElementShape {
 /// that the compiler knows. Samples are in pairs if they can be loaded and stored two at a time.
 struct ElementRow {
     index_t plane;
-    int thread, first;  ///< sample of the row; may be outside of it, like all others
+    int thread,
+        first;  ///< index of the thread, and its first sample; all samples may be outside the row
     int count;
-    index_t offset;  ///< of the first sample
+    index_t offset;  ///< offset of the thread's first sample
     bool in_pairs;
 
     /// `index`: index of the row among the rows of all planes.
@@ -383,8 +385,8 @@ struct ElementCopies {
     using Fft = RadixStages<float, typename Shape::Rows>;
 
     const Context& context;
-    Complex<float>* places;  ///< of the thread block
-    int thread;              ///< index among the threads of its row
+    Complex<float>* places;  ///< places of the thread block
+    int thread;              ///< index among the threads of a row
     Samples<float, Shape::array_places> kept[Shape::in_registers > 0 ? Shape::in_registers : 1];
 
     /// Returns the place i of the thread, which is next to those of other threads.

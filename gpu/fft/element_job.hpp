@@ -48,16 +48,17 @@ struct ElementWork {
     int begin = 0, count = 1;
     Elements elements{};
     // Members of load, update and advance.
-    bool ones =
-        false;  ///< load 1 instead of the point, or 0 if the sample of `data` is not compared
+    bool ones = false;  ///< whether load makes ones instead of points, but 0 for samples of `data`
+                        ///< that are not compared
     float* newest = nullptr;
-    float* before = nullptr;  ///< null: the point is the newest sample, and is overwritten
+    float* before =
+        nullptr;  ///< previous samples; null: the point is the newest sample, and is overwritten
     bool restart =
-        false;  ///< `before` and `change` are not set yet: the point is the newest sample
-    float* kept = nullptr;  ///< load also stores the points here; null: it does not
+        false;  ///< whether `before` and `change` are not set yet: the point is the newest sample
+    float* kept = nullptr;  ///< array for the points that load makes; null: it stores none
     // Members of compare, which sums its comparisons and the squared errors of `held`.
     const void* data = nullptr;  ///< recorded samples; for a load of ones, null if all are compared
-    bool data_is_uint16 = false;  ///< else float32
+    bool data_is_uint16 = false;  ///< whether `data` is uint16, or float32
     const float* held = nullptr;  ///< recorded samples that are held out; null: none
     // Members of update and advance. An update sums changes times last changes, and last changes
     // squared.
@@ -96,9 +97,9 @@ inline constexpr index_t most_element_rows = index_t{1} << 30;
 
 template <class Elements>
 struct ElementJob {
-    RowJob<float> rows;  ///< without pixels
+    RowJob<float> rows;  ///< rows of the spectrum, without pixels
     ElementWork<Elements> work;
-    double* sums = nullptr;  ///< two for each thread block; null: not needed
+    double* sums = nullptr;  ///< two sums for each thread block; null: sums are not needed
 };
 
 /// Returns the job of ElementPasses::run(), without tables.

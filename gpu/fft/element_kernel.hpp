@@ -26,7 +26,7 @@ struct ElementSamples {
     ElementCopies<N, Kind, Context>& copies;
     const ElementWork<Elements>& work;
     const ElementRow row;
-    Complex<float> sums{0, 0};  ///< of one row, which single precision is enough for
+    Complex<float> sums{0, 0};  ///< sums of one row, for which single precision is enough
 
     /// Copies the arrays that the work needs.
     CONVOLUME_DEVICE void copy() const {

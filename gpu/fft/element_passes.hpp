@@ -19,8 +19,8 @@ struct ElementPass {
     int n = 0;
     void (*cuda_kernels[element_kinds])(ElementJob<Elements>) = {};
     TransformPlan plan;
-    int threads = 0;  ///< of a thread block
-    int rows = 0;     ///< of a thread block
+    int threads = 0;  ///< threads of a thread block
+    int rows = 0;     ///< rows of a thread block
     /// Shared memory of a thread block, by the number of arrays.
     index_t shared_bytes[element_kinds][most_element_arrays + 1] = {};
 

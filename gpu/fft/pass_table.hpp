@@ -15,8 +15,8 @@ struct ColumnPass {
     void (*cuda_kernel)(ColumnJob<Real>) = nullptr;
     void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
     TransformPlan plan;
-    int threads = 0;  ///< of a thread block
-    int columns = 0;  ///< of a thread block
+    int threads = 0;  ///< threads of a thread block
+    int columns = 0;  ///< columns of a thread block
     index_t fixed_bytes = 0, prefetch_bytes = 0;
 };
 
@@ -24,8 +24,8 @@ template <class Real>
 struct RowPass {
     void (*cuda_kernel)(RowJob<Real>) = nullptr;
     TransformPlan plan;
-    int threads = 0;  ///< of a thread block
-    int rows = 0;     ///< of a thread block
+    int threads = 0;  ///< threads of a thread block
+    int rows = 0;     ///< rows of a thread block
     index_t shared_bytes = 0;
 };
 

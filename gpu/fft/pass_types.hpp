@@ -40,8 +40,8 @@ struct Columns {
 /// columns, which each pass transforms: less memory for more work.
 template <class Real>
 struct ColumnKernel {
-    Columns<Real> columns;  ///< one batch
-    index_t taps = 0;       ///< 0: given as spectra
+    Columns<Real> columns;  ///< spectra or taps, in one batch
+    index_t taps = 0;       ///< number of taps; 0: the kernel is given as spectra
     bool conjugate = false;
 };
 
@@ -50,7 +50,7 @@ struct ColumnKernel {
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 
-enum class PassDirection { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
+enum class PassDirection { forward, inverse };  // exponents -2πi and +2πi; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in
 /// elements of `type`.
@@ -58,7 +58,7 @@ struct PixelRows {
     void* data = nullptr;
     PixelType type = PixelType::float32;
     index_t plane_stride = 0;
-    index_t row_stride = 0;  ///< elements of a row follow each other
+    index_t row_stride = 0;  ///< stride of rows; elements of a row follow each other
 
     PixelRows from_plane(index_t plane) const {
         PixelRows rows = *this;
@@ -79,9 +79,9 @@ struct RowSource {
     const std::int32_t* gather_y = nullptr;
     const std::int32_t* gather_x = nullptr;
     double subtract =
-        0;  ///< from the real parts of samples, but not of those that are gathered as zero
+        0;  ///< number to subtract from real parts, but not from samples that are gathered as zero
     bool nonfinite_to_zero =
-        false;  ///< applied before subtracting: samples that are not finite then read -subtract
+        false;  ///< whether samples that are not finite count as 0 before the subtraction
 };
 
 /// Rows of pixels to store. Sample kept_begin_x + x of row kept_begin_y + y of the transform is

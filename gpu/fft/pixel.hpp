@@ -73,14 +73,15 @@ CONVOLUME_DEVICE int pixel_bytes(PixelType type) {
 /// Changes to samples when they are loaded.
 template <class Real>
 struct LoadRule {
-    Real subtract = 0;  ///< from real parts
+    Real subtract = 0;  ///< number to subtract from real parts
     bool nonfinite_to_zero =
-        false;  ///< before subtracting: samples that are not finite then read -subtract
+        false;  ///< whether samples that are not finite count as 0 before the subtraction
 };
 
 /// Numbers of samples that did not fit the target's integer type.
 struct ClampTally {
-    unsigned long long low = 0;  ///< NaN too, stored as 0
+    unsigned long long low =
+        0;  ///< number of samples below the range, with NaN, which is stored as 0
     unsigned long long high = 0;
 };
 

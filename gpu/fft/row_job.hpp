@@ -21,8 +21,9 @@ struct RowJob {
     bool inverse = false;
     bool complex_rows = false;
     bool direct_load = false,
-         direct_store = false;     ///< between memory and registers, without shared memory
-    index_t planes = 1, rows = 1;  ///< planes, and rows of a plane
+         direct_store =
+             false;  ///< whether samples move between memory and registers, without shared memory
+    index_t planes = 1, rows = 1;  ///< numbers of planes, and of rows of a plane
     PixelRows pixels;
     // Members of forward transforms.
     index_t loaded_x = 1;
@@ -122,7 +123,7 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
 template <class Real>
 struct ThreadRow {
     index_t plane, y;
-    Complex<Real>* shared;  ///< N samples
+    Complex<Real>* shared;  ///< N samples in shared memory
     int n, thread, threads;
 };
 
@@ -200,17 +201,18 @@ template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
                                  const ThreadRow<Real>& row, const void* pixels, int loaded,
                                  int done) {
-    constexpr int batch = pixel_batch / 2;  // indices of gathers are in flight, too
+    constexpr int batch =
+        pixel_batch / 2;  // less than pixel_batch, since indices of gathers are in flight, too
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
     const std::int32_t* const gather = job.gather_x;
-    const int parts = job.complex_rows ? 2 : 1;  // of a sample in shared memory
+    const int parts = job.complex_rows ? 2 : 1;  // number of reals in a sample in shared memory
     const int samples = 2 / parts * row.n;
     Real* const reals = reinterpret_cast<Real*>(row.shared);
     CONVOLUME_NO_UNROLL
     for (done += row.thread; done < samples; done += batch * row.threads) {
         const int first = context.forget(done), step = context.forget(row.threads);
-        int elements[batch];  // -1: zero
+        int elements[batch];  // indices of elements; -1: zero
         CONVOLUME_UNROLL
         for (int i = 0; i < batch; ++i) {
             const int x = first + i * step;
@@ -343,7 +345,7 @@ CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& 
     const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
     ClampTally tally;
     if (job.complex_rows) {
-        store_complex(job, row, offset, tally);  // clamps nothing
+        store_complex(job, row, offset, tally);  // complex pixels are never clamped
         return;
     }
     store_reals(context, job, row, offset, tally);
