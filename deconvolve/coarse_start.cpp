@@ -49,8 +49,8 @@ std::vector<Shape3> CoarseStart::images() const {
 }
 
 index_t CoarseStart::host_bytes() const {
-    // A runner's plan counts an image and a result of the image's extents, but this result has the
-    // object's extents.
+    // The runner's plan counts an image and a result of the image's extents, but the result of a
+    // coarse start has the object's extents.
     const index_t result = static_cast<index_t>(sizeof(float)) *
                            (element_count(problem_.object) - element_count(problem_.image));
     return checked_add(checked_add(runner_->plan().host_bytes, result),
@@ -83,19 +83,19 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
     if (compared > 0) {
         // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
-        ExecutionContext
-            own;  // has no timeline, which counts this time as that of the fine iterations
+        // The timeline has this time already, as that of the fine iterations.
+        ExecutionContext own;
         own.progress = context.progress;
         own.stop = context.stop;
         const HostImages images(std::as_const(coarse).view(), estimate.view(), coarser_.get());
         const DeconvolveReport report = runner_->execute(problem_, images, own, {});
         iterations = report.iterations + report.coarse_iterations;
     }
-    spread({std::as_const(estimate).view(), problem_.image_at}, coarsening_, fine_object_, fine_at_,
-           iterations > 0 ? 1e-3F * usual : usual, threads_,
-           [&](const float* values, index_t first, index_t count) {
-               fine.write_estimate(values, first, count);
-           });
+    interpolate_estimate({std::as_const(estimate).view(), problem_.image_at}, coarsening_,
+                         fine_object_, fine_at_, iterations > 0 ? 1e-3F * usual : usual, threads_,
+                         [&](const float* values, index_t first, index_t count) {
+                             fine.write_estimate(values, first, count);
+                         });
     return iterations;
 }
 
@@ -282,9 +282,9 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
     return std::accumulate(compared.begin(), compared.end(), index_t{0});
 }
 
-void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const Shape3& object,
-            const Index3& at, float least, int threads,
-            const std::function<void(const float*, index_t, index_t)>& write) {
+void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coarsening,
+                          const Shape3& object, const Index3& at, float least, int threads,
+                          const std::function<void(const float*, index_t, index_t)>& write) {
     const ConstImageView& coarse = estimate.voxels;
     // Counts from the fine voxel at which the first coarse voxel begins.
     const auto place = [&](int axis, index_t i) {

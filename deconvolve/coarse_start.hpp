@@ -17,7 +17,7 @@
 // spreads its light over the fine voxels by linear interpolation. If B sums pixels, A blurs and U
 // interpolates, the coarse image has the PSF of
 //     B A U
-// without approximation, but for pixels that are left over at the end of an axis.
+// This is exact, but for pixels that are left over at the end of an axis.
 namespace convolume::deconvolve {
 
 /// Axes along which a coarse image has one pixel for two pixels of the fine image.
@@ -64,9 +64,9 @@ struct PlacedEstimate {
 
 /// Interpolates the coarse estimate linearly at the voxels of the fine object, and raises values to
 /// at least `least`. Calls `write(values, first, count)` for the planes of the fine object.
-void spread(const PlacedEstimate& coarse, const Coarsening& coarsening, const Shape3& object,
-            const Index3& at, float least, int threads,
-            const std::function<void(const float*, index_t, index_t)>& write);
+void interpolate_estimate(const PlacedEstimate& coarse, const Coarsening& coarsening,
+                          const Shape3& object, const Index3& at, float least, int threads,
+                          const std::function<void(const float*, index_t, index_t)>& write);
 
 // A coarse start: iterations on coarser images cost a fraction of the others. They find the broad
 // structures, which take most iterations.

@@ -16,10 +16,10 @@ struct LoadedImage {
     double mean = 0;              ///< mean of the pixels that are not marked as saturated
     double background = 0;        ///< background level, given by the caller or estimated
     index_t negative_pixels = 0;  ///< number of negative pixels, which were set to 0
-    index_t saturated_pixels =
-        0;                ///< number of pixels marked as saturated (richardson_lucy::not_compared)
-    PhotonScale photons;  ///< gain and offset, given by the caller or estimated, for methods that
-                          ///< draw photons
+    /// Number of pixels marked as saturated (richardson_lucy::not_compared).
+    index_t saturated_pixels = 0;
+    /// Gain and offset, given by the caller or estimated, for methods that draw photons.
+    PhotonScale photons;
     /// Writes the caller's initial estimate, with `outside` around it. Empty if the caller gave
     /// none.
     std::function<void(float outside)> load_start;

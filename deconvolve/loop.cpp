@@ -29,19 +29,20 @@ class IterationLoop {
               visit_method(problem.options.method,
                            [&](auto method) { return decltype(method)::state(problem, image); })),
           may_end_(held_out_share > 0 || state_->needs_results()),
-          needs_misfit_(may_end_ || progress.reports()) {}
+          needs_misfit_(may_end_ || progress.wants_reports()) {}
 
     IterationOutcome run() {
         for (int k = 1; k <= iterations_;) {
             const int most = may_end_ ? 1 : executor_.most_fused_iterations();
-            const int fused = std::min({iterations_ - k + 1, most, progress_.unread(k)});
+            const int fused =
+                std::min({iterations_ - k + 1, most, progress_.iterations_until_read(k)});
             if (fused > 1) {
                 std::vector<StepStart> starts;
                 for (int i = 0; i < fused; ++i) starts.push_back(state_->start(k + i));
                 for (const StepResult& result : executor_.iterate_fused(starts, progress_))
-                    ends(k++, result);
+                    finish_iteration(k++, result);
             } else {
-                const bool is_last = ends(k, step(k));
+                const bool is_last = finish_iteration(k, step(k));
                 ++k;
                 if (is_last) break;
             }
@@ -65,7 +66,7 @@ class IterationLoop {
     }
 
     /// Reports iteration `k`. Returns whether it is the last one.
-    bool ends(int k, const StepResult& result) {
+    bool finish_iteration(int k, const StepResult& result) {
         if (!std::isfinite(result.objective()))
             throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
         Iteration iteration;
@@ -149,7 +150,7 @@ class StartPreparation {
         };
         return prepared;
     }
-    void draw(const PhotonScale& photons) { photons_ = photons; }
+    void set_photons(const PhotonScale& photons) { photons_ = photons; }
     int iterations() const { return iterations_; }
 
   private:
@@ -167,7 +168,7 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
                                   IterationProgress& progress) {
     constexpr float share = 1.0F / (1 << held_out_halvings);
     executor.hold_out(image.photons, held_out_halvings);
-    preparation.draw(image.photons);
+    preparation.set_photons(image.photons);
     const int most = problem.options.iterations;
     const LoadedImage rest = preparation.prepare(without_held_out(image, share), held_out_halvings,
                                                  progress, 0, 0.5, most);

@@ -190,7 +190,7 @@ class ArrayExecutor final : public Executor {
         bool accepts() {
             if (!result.refused && result.objective() > at_start.objective_limit)
                 result.refused = true;
-            if (!result.refused && !std::exchange(is_accepted, true)) progress.at(0.5);
+            if (!result.refused && !std::exchange(is_accepted, true)) progress.report_fraction(0.5);
             return !result.refused;
         }
         template <class Extent, class Functor>

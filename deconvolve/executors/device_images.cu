@@ -45,8 +45,8 @@ struct MarkedPixelCount {
 // above.
 struct PixelStorer {
     const float* rows;
-    index_t row_length, begin,
-        count;  ///< length of a float32 row, and the part of the row that is stored as pixels
+    /// Length of a float32 row, and the part of the row that is stored as pixels.
+    index_t row_length, begin, count;
     void* pixels;
     PixelType type;
     index_t first;

@@ -39,20 +39,20 @@ class IterationProgress {
 
     /// Returns the number of iterations from `k` up to the next one whose estimate the caller may
     /// read.
-    int unread(int k) const {
+    int iterations_until_read(int k) const {
         const int every = run_.on_iteration ? run_.reads_every : 0;
         return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
     }
 
     /// Whether the caller may read the estimate after iteration `k`.
-    bool may_read(int k) const { return unread(k) == 1; }
+    bool may_read(int k) const { return iterations_until_read(k) == 1; }
 
     /// Whether the caller wants reports of iterations.
-    bool reports() const { return static_cast<bool>(run_.on_iteration); }
+    bool wants_reports() const { return static_cast<bool>(run_.on_iteration); }
 
     /// Reports that the fraction `fraction` of the current iteration is done, above 1 if iterations
     /// are fused. Throws Cancelled if a stop was requested.
-    void at(double fraction) const {
+    void report_fraction(double fraction) const {
         throw_if_stopped(context_);
         if (context_.progress)
             context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
@@ -60,7 +60,7 @@ class IterationProgress {
     void finished(const Iteration& iteration) {
         done_ = iteration.number;
         if (run_.on_iteration) run_.on_iteration(iteration, read_);
-        at(0);
+        report_fraction(0);
     }
 
   private:

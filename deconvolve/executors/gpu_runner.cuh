@@ -72,8 +72,8 @@ struct DeviceChoice final : GpuChoice {
     bool named;  ///< whether the caller has named the devices, so that all of them are used
     int threads;
     std::optional<index_t> max_bytes;
-    std::shared_ptr<DeviceWorkspace>
-        workspace;  ///< workspace on the only device, shared with the caller's; null: not shared
+    /// Workspace on the only device, shared with the caller's; null: not shared.
+    std::shared_ptr<DeviceWorkspace> workspace;
 };
 
 // Functions of DeviceDeconvolution that other sources define.

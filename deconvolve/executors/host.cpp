@@ -140,7 +140,7 @@ class HostPassRunner final : public Runner {
 };
 
 // Whether direct sums, or three 1D convolutions, take less time than transforms.
-bool sums_are_faster(const DeconvolutionProblem& problem, const EngineList& engines) {
+bool direct_sums_are_faster(const DeconvolutionProblem& problem, const EngineList& engines) {
     constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
     return make_convolver(problem, problem.psf, Operation::convolve, unlimited, engines)
                .plan()
@@ -161,7 +161,7 @@ std::optional<HostPassLayout> pass_layout(const DeconvolutionProblem& problem,
         const HostPassLayout layout(problem, threads, keep_spectrum);
         if (layout.bytes() > limit || layout.bytes() - layout.array_bytes() > limit_of_engine)
             continue;
-        if (sums_are_faster(problem, engines)) return {};
+        if (direct_sums_are_faster(problem, engines)) return {};
         return layout;
     }
     return {};

@@ -264,7 +264,7 @@ StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProg
     result.sums[pixel_sums] = compared;
     result.refused = result.objective() > start.objective_limit;
     if (result.refused) return result;
-    progress.at(0.5);
+    progress.report_fraction(0.5);
     result.sums[step_sums] = step(start);
     return result;
 }

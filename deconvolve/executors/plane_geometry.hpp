@@ -19,8 +19,9 @@ namespace convolume::deconvolve {
 
 struct SlabPlanes {
     IndexRange object, image;  ///< the slab's own planes
-    IndexRange seen, light;    ///< object planes that the slab's image planes depend on, and image
-                               ///< planes that its object planes light; both with its own planes
+    /// Object planes that the slab's image planes depend on, and image planes that its object
+    /// planes light; both with its own planes.
+    IndexRange seen, light;
 
     index_t slots() const { return std::max(seen.count(), light.count()); }
 };
@@ -208,8 +209,9 @@ struct TileAxis {
     IndexRange object;   ///< object samples that the tile loads
     IndexRange image;    ///< image samples that the tile compares
     IndexRange counted;  ///< image samples whose misfit the tile counts
-    IndexRange updated;  ///< object samples with a correct update: own ones, and those that the
-                         ///< next walk of a chain needs
+    /// Object samples with a correct update: own ones, and those that the next walk of a chain
+    /// needs.
+    IndexRange updated;
 
     /// Returns the axis of the tile alone, on the same grid.
     PairAxis within(const PairAxis& whole) const {

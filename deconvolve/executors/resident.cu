@@ -56,7 +56,7 @@ struct SlabDivision {
     index_t grid = 0;  ///< length of transforms along z; 0: none fits
 };
 
-SlabDivision divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
+SlabDivision divide_into_slabs(const PairAxis& z, const std::vector<double>& speeds, int device) {
     SlabDivision division;
     division.slabs = divide_planes(z, speeds);
     division.grid = pair_grid_z(device, least_grid(z, division.slabs));
@@ -104,8 +104,8 @@ class SlabRunner final : public GpuRunner {
     }
 
     std::unique_ptr<Slabs> slabs_;
-    std::unique_ptr<Executor>
-        over_arrays_;  ///< executor over the arrays in slabs; null if the slabs are an executor
+    /// Executor over the arrays in slabs; null if the slabs are an executor.
+    std::unique_ptr<Executor> over_arrays_;
 };
 
 // Makes a runner with `count` slabs, or with more if these do not fit. Returns null if there are no
@@ -116,7 +116,8 @@ std::unique_ptr<Runner> in_slabs(const DeconvolutionProblem& problem, const Devi
     std::string why;
     bool any = false;
     for (; count <= choice.most_slabs(problem); ++count) {
-        const SlabDivision division = divide(axes[0], choice.speeds(count), choice.devices.front());
+        const SlabDivision division =
+            divide_into_slabs(axes[0], choice.speeds(count), choice.devices.front());
         if (division.grid == 0) continue;
         any = true;
         try {
@@ -192,7 +193,7 @@ class ArrayRunner final : public GpuRunner {
     std::optional<DeviceConvolver> unmatched_;
 };
 
-const DeviceChoice& chosen(const GpuChoice& gpus) {
+const DeviceChoice& device_choice(const GpuChoice& gpus) {
     return static_cast<const DeviceChoice&>(gpus);
 }
 
@@ -203,7 +204,7 @@ std::unique_ptr<GpuChoice> choose_gpus(const EngineChoice& choice,
 
 std::unique_ptr<Runner> make_pass_runner(const DeconvolutionProblem& problem,
                                          const GpuChoice& gpus) {
-    const DeviceChoice& choice = chosen(gpus);
+    const DeviceChoice& choice = device_choice(gpus);
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
@@ -212,7 +213,7 @@ std::unique_ptr<Runner> make_pass_runner(const DeconvolutionProblem& problem,
 
 std::unique_ptr<Runner> make_array_slab_runner(const DeconvolutionProblem& problem,
                                                const GpuChoice& gpus) {
-    const DeviceChoice& choice = chosen(gpus);
+    const DeviceChoice& choice = device_choice(gpus);
     if (!gpu::SpreadMemory::possible(choice.devices)) return nullptr;
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
@@ -223,7 +224,7 @@ std::unique_ptr<Runner> make_array_slab_runner(const DeconvolutionProblem& probl
 
 std::unique_ptr<Runner> make_array_runner(const DeconvolutionProblem& problem,
                                           const GpuChoice& gpus) {
-    return std::make_unique<ArrayRunner>(problem, chosen(gpus));
+    return std::make_unique<ArrayRunner>(problem, device_choice(gpus));
 }
 
 }  // namespace

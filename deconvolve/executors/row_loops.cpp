@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
-// Compilers make vectors of these loops. Targets that are disabled lie between others.
+// Compilers make vectors of these loops. Disabled targets (instruction sets) lie between others.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE

@@ -52,7 +52,7 @@ SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes
         bytes.add(setup.device, arrays + slabs_.back()->passes().bytes());
     }
     most_bytes_ = bytes.most();
-    let_reach(devices_of(setups));
+    enable_peer_access(devices_of(setups));
     for (int i = 0; i < counts.object; ++i)
         objects_.emplace_back(of_object, "the arrays of a deconvolution");
     for (int i = 0; i < counts.image; ++i)
@@ -74,7 +74,7 @@ void SlabArrays::blur(const float* object, float* image) {
         load(passes, PlaneKind::object, object + passes.planes().object.begin * object_plane_,
              passes.object_slots(), slab.stream());
     });
-    exchange(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+    exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         const IndexRange own = passes.planes().image;
@@ -83,7 +83,7 @@ void SlabArrays::blur(const float* object, float* image) {
         passes.inverse(PlaneKind::image, passes.image_slots(), image + own.begin * image_plane_,
                        slab.stream());
     });
-    join(slabs_);
+    wait_for_each_other(slabs_);
 }
 
 void SlabArrays::project(const float* image, float* object, std::size_t kernel) {
@@ -93,14 +93,14 @@ void SlabArrays::project(const float* image, float* object, std::size_t kernel) 
         load(passes, PlaneKind::image, image + passes.planes().image.begin * image_plane_,
              passes.image_slots(), slab.stream());
     });
-    exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+    exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
     on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         passes.back(slab.stream(), kernel);
         passes.inverse(PlaneKind::object, passes.back_slots(),
                        object + passes.planes().object.begin * object_plane_, slab.stream());
     });
-    join(slabs_);
+    wait_for_each_other(slabs_);
 }
 
 }  // namespace convolume::deconvolve

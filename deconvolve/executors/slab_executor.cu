@@ -165,7 +165,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 
     /// Makes spectra of the points in the slab's own object planes.
     void load_point(const StepStart& start) {
-        if (std::exchange(has_point_, false)) return;
+        if (std::exchange_halos(has_point_, false)) return;
         passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
                          passes_->object_slots(), stream());
     }
@@ -215,8 +215,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     SumPair compared() const { return total(0, compared_, has_compared_); }
     SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
-    gpu::Event ready,
-        fetched;  ///< the slab's own spectra are ready; it has fetched its neighbors'
+    /// The slab's own spectra are ready; the slab has fetched its neighbors' spectra.
+    gpu::Event ready, fetched;
 
   private:
     static constexpr index_t staged_at_once = index_t{1} << 20;
@@ -274,7 +274,7 @@ SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& 
         slabs_.push_back(
             std::make_unique<PassSlab>(setup, problem, axes, slab_planes[g], kernels, threads));
     }
-    let_reach(devices_of(setups));
+    enable_peer_access(devices_of(setups));
 }
 
 SlabExecutor::~SlabExecutor() = default;
@@ -356,7 +356,7 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     if (!has_weights_)
         in_turn([&](bool) {
             on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
-            exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+            exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
             on_each(slabs_, [](PassSlab& slab) { slab.find_weights(); });
         });
     has_weights_ = compares_all_;
@@ -375,13 +375,13 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
 StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto compare = [&] {
         on_each(slabs_, [&](PassSlab& slab) { slab.load_point(start); });
-        exchange(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+        exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
         on_each(slabs_, [&](PassSlab& slab) {
             slab.compare(model_, held_out_share_, start.unmatched ? 1 : 0, !start.skips_misfit);
         });
     };
     const auto step = [&] {
-        exchange(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+        exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
         on_each(slabs_, [&](PassSlab& slab) { slab.step(start); });
     };
     // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
@@ -397,7 +397,7 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
     result.sums[pixel_sums] = compared;
     result.refused = result.objective() > start.objective_limit;
     if (result.refused) return result;
-    progress.at(0.5);
+    progress.report_fraction(0.5);
 
     if (!certain)
         in_turn([&](bool as_left) {

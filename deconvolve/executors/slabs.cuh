@@ -108,7 +108,7 @@ inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
 
 /// Lets GPUs access each other's memory, so that copies between them take the shortest way. Copies
 /// between other GPUs go through the host.
-inline void let_reach(const std::vector<int>& devices) {
+inline void enable_peer_access(const std::vector<int>& devices) {
     static std::mutex mutex;
     static std::set<std::pair<int, int>> seen;  // pairs of GPUs that were asked in this process
     const std::lock_guard lock(mutex);
@@ -121,8 +121,8 @@ inline void let_reach(const std::vector<int>& devices) {
             if (possible == 0) continue;
             const gpu::DeviceScope scope(from);
             const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            if (status == cudaErrorPeerAccessAlreadyEnabled)  // the program around the library has
-                                                              // enabled the access
+            // The program around the library may have enabled the access.
+            if (status == cudaErrorPeerAccessAlreadyEnabled)
                 static_cast<void>(cudaGetLastError());
             else
                 gpu::check(status, "letting GPUs reach another");
@@ -131,7 +131,7 @@ inline void let_reach(const std::vector<int>& devices) {
 
 /// Makes all later work of every slab wait for all work that was enqueued so far.
 template <class Slab>
-void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
+void wait_for_each_other(const std::vector<std::unique_ptr<Slab>>& slabs) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
@@ -143,8 +143,8 @@ void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
 /// Fills the slots of the planes that each slab needs (`needed`) from the slabs that own these
 /// planes (`own`).
 template <class Slab>
-void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
-              IndexRange SlabPlanes::*needed) {
+void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
+                    IndexRange SlabPlanes::*needed) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
@@ -204,7 +204,7 @@ class SlabArrays {
     template <class Extent, class Functor>
     void for_each(const Extent& extent, const Functor& functor) const {
         on_each(slabs_, [&](ArraySlab& slab) { slab.for_each(share(extent, slab), functor); });
-        join(slabs_);
+        wait_for_each_other(slabs_);
     }
 
     // Adds up the sums of slabs in their order.
@@ -215,7 +215,7 @@ class SlabArrays {
         on_each(slabs_, [&](ArraySlab& slab) {
             started.push_back(slab.start_sum(share(extent, slab), functor));
         });
-        join(slabs_);
+        wait_for_each_other(slabs_);
         Sum total{};
         auto used = started.begin();
         on_each(slabs_, [&](ArraySlab& slab) { total += slab.template finish_sum<Sum>(*used++); });

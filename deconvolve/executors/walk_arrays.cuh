@@ -135,8 +135,8 @@ struct WalkArrays {
     bool data_is_uint16;  ///< whether the image is uint16
     PlaneShape object, image;
     PlaneArray newest, before, next, change, held, weights;
-    PlaneArray direction, residual,
-        product;        ///< arrays of linear systems, whose solution is `newest`
+    /// Arrays of linear systems, whose solution is `newest`.
+    PlaneArray direction, residual, product;
     PlaneArray data;    ///< the image; of linear systems in the memory of the product
     AlikePlanes alike;  ///< planes with equal weights
 

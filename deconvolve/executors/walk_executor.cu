@@ -112,8 +112,9 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
                 walker->enqueue(k, task);
             }
             if (progress != nullptr)
-                progress->at(static_cast<double>(tile * steps + k) /
-                             static_cast<double>(tiles * steps) * static_cast<double>(sums.size()));
+                progress->report_fraction(static_cast<double>(tile * steps + k) /
+                                          static_cast<double>(tiles * steps) *
+                                          static_cast<double>(sums.size()));
         }
         for (const auto& walker : walkers_) {
             if (tile >= walker->tiles()) continue;

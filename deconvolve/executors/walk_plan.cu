@@ -79,8 +79,8 @@ index_t wanted_depth(const PairAxis& z) {
     return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
                                z.object);
 }
-void deepen(WalkPlan& walk, const DeconvolutionProblem& problem, index_t limit,
-            const DeviceChoice& choice) {
+void choose_depth(WalkPlan& walk, const DeconvolutionProblem& problem, index_t limit,
+                  const DeviceChoice& choice) {
     PairAxis& z = walk.axes[0];
     walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
@@ -104,12 +104,12 @@ WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& 
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
     WalkPlan best{axes, 0, 1, {whole}};
-    deepen(best, problem, limit, choice);
+    choose_depth(best, problem, limit, choice);
     if (best.depth == 0) return best;
     const index_t most = most_fused_iterations(problem, choice);
     for (index_t iterations_a_walk = 2; iterations_a_walk <= most; ++iterations_a_walk) {
         WalkPlan walk{axes, 0, iterations_a_walk, {whole}};
-        deepen(walk, problem, limit, choice);
+        choose_depth(walk, problem, limit, choice);
         if (walk.depth == 0) break;
         if (walk.seconds < 0.9 * best.seconds) best = walk;
     }
@@ -138,7 +138,7 @@ WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes
             y.grid = pair_grid_y(device, least_grid(y, along_y));
             if (y.grid == 0) continue;
             walk.tiles = tiles_of(along_y, along_x);
-            deepen(walk, problem, limit, choice);
+            choose_depth(walk, problem, limit, choice);
             if (walk.depth > 0 && (best.depth == 0 || walk.seconds < best.seconds)) best = walk;
             // Smaller tiles would only load more samples around them.
             if (walk.depth == wanted_depth(z) && walk.tiles.size() >= choice.devices.size()) break;

@@ -35,11 +35,11 @@ class Walker {
   public:
     struct Setup {
         int device = 0;  ///< the GPU, which is current
-        IndexRange object,
-            image;  ///< object planes that the walker updates, image planes whose misfit it counts
+        /// Object planes that the walker updates, and image planes whose misfit it counts.
+        IndexRange object, image;
         index_t depth = 1;  ///< planes that a step advances
-        index_t iterations_a_walk =
-            1;  ///< largest number of fused iterations: above 1 only for a single walker
+        /// Largest number of fused iterations: above 1 only for a single walker.
+        index_t iterations_a_walk = 1;
         index_t limit_bytes = 0;
         std::vector<PlaneTile> tiles;  ///< tiles that the walker goes through; none: whole planes
     };
@@ -177,12 +177,12 @@ class Walker {
     PlaneWalk back_;                ///< the walk that projects an image back
     gpu::DeviceMemory sums_;        ///< sums of a step's thread blocks, for each iteration
     gpu::DeviceMemory step_sums_;   ///< StepSums of each step, for each iteration
-    std::array<gpu::Event, 4> uploaded_, worked_,
-        downloaded_;  ///< step k has the events at index k mod 4
+    /// Events of the last steps: those of step k are at index k mod 4.
+    std::array<gpu::Event, 4> uploaded_, worked_, downloaded_;
     PlaneArray borders_;
     IndexRange lower_, upper_;  ///< planes that `borders_` holds
-    std::vector<std::array<index_t, 3>>
-        blocks_;  ///< numbers of thread blocks with sums in this step, for each iteration
+    /// Numbers of thread blocks with sums in this step, for each iteration.
+    std::vector<std::array<index_t, 3>> blocks_;
     index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
 };

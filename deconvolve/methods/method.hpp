@@ -68,12 +68,12 @@ struct MethodTraits {
     bool fits_passes = false;
     bool uses_neighbors = false;  ///< whether steps read the voxels beside each voxel
     bool has_unmatched = false;   ///< whether the first steps use another back projector
-    bool solves_system = false;   ///< whether the method is conjugate gradients, with arrays of its
-                                  ///< own and without weights
+    /// Whether the method is conjugate gradients, with arrays of its own and without weights.
+    bool solves_system = false;
     bool keeps_previous = false;  ///< whether steps need the estimate before the newest one
     bool keeps_change = false;    ///< whether steps keep the change that they add to their point
-    bool draws_halves =
-        false;  ///< whether each iteration divides the photons, and projects two images back
+    /// Whether each iteration divides the photons, and projects two images back.
+    bool draws_halves = false;
     bool starts_coarsely = false;  ///< whether iterations may start on coarser images
     int projections = 1;           ///< number of pairs of blur() and blur_back() in an iteration
 };
@@ -134,8 +134,8 @@ class MethodState {
 /// Constants of an execution.
 struct StepSettings {
     richardson_lucy::PixelModel model{0, 0};
-    float held_out_share =
-        0;  ///< share of the model that held-out data are expected to be; 0: none are held out
+    /// Share of the model that held-out data are expected to be; 0: none are held out.
+    float held_out_share = 0;
     PhotonScale photons;
     float tv_weight = 0;
     TotalVariation variation;

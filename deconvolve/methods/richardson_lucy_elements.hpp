@@ -131,8 +131,8 @@ struct ElementFunctor {
     float held_out_share = 0;  ///< share of the model that held-out data are expected to be
     PixelModel model{0, 0};
     float less = 0;  ///< number to subtract from ratios
-    bool misfit =
-        true;  ///< whether to sum the misfit, or else finiteness_probe() of the blurred estimate
+    /// Whether to sum the misfit, or else finiteness_probe() of the blurred estimate.
+    bool misfit = true;
     // Members of updates and advances.
     float least_weight = 1e-30F;  ///< least weight, above 0: voxels of less weight become 0
     bool unmatched = false;       ///< whether steps use an unmatched back projector

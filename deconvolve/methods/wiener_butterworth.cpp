@@ -54,7 +54,8 @@ void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t cente
     });
 }
 
-// Returns the distance from the peak, in one direction, at which the line has fallen to half of it.
+// Returns the distance from the peak, in one direction, at which a line through it has half of its
+// height.
 double half_width(const double* peak, index_t stride, index_t samples) {
     for (index_t i = 1; i <= samples; ++i) {
         const double here = peak[i * stride];

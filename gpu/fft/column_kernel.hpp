@@ -31,8 +31,8 @@ template <class Real>
 struct ColumnJob {
     const Complex<Real>* source = nullptr;
     Complex<Real>* target = nullptr;
-    const Complex<Real>* kernel =
-        nullptr;  ///< spectrum or taps of the kernel; null: the pass only transforms
+    /// Spectrum or taps of the kernel; null: the pass only transforms.
+    const Complex<Real>* kernel = nullptr;
     const Complex<Real>* twiddles = nullptr;
     unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in column tiles
     index_t source_batch = 0, target_batch = 0;
@@ -40,13 +40,12 @@ struct ColumnJob {
     SlotMap load, store;
     int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
     Real kernel_sign = 1;  ///< sign of the imaginary parts of the kernel's spectrum
-    Real load_sign = 1,
-         store_sign =
-             1;  ///< signs of imaginary parts: an inverse transform conjugates before and after
-    bool prefetches =
-        false;  ///< whether column tiles are copied to shared memory ahead of their use
-    bool prefetches_taps =
-        false;  ///< whether the taps of column tiles are copied ahead of their use, too
+    /// Signs of imaginary parts: an inverse transform conjugates before and after.
+    Real load_sign = 1, store_sign = 1;
+    /// Whether column tiles are copied to shared memory ahead of their use.
+    bool prefetches = false;
+    /// Whether the taps of column tiles are copied ahead of their use, too.
+    bool prefetches_taps = false;
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -195,8 +194,8 @@ struct ColumnThread {
     const Context& context;
     const ColumnJob<Real>& job;
     const int column_in_tile;
-    Complex<Real>*const prefetched_source,
-        *const prefetched_taps;  ///< column tiles of the source and of taps, in shared memory
+    /// Column tiles of the source and of taps, in shared memory.
+    Complex<Real>*const prefetched_source, *const prefetched_taps;
     const index_t tiles_per_batch, tiles;
 
     CONVOLUME_DEVICE ColumnThread(const Context& block, const ColumnJob<Real>& of)

@@ -69,8 +69,8 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
         cudaFuncAttributes attributes{};
         const cudaError_t status = cudaFuncGetAttributes(&attributes, cuda_kernel);
         if (status == cudaSuccess) {
-            entry->second = attributes.ptxVersion >=
-                            80;  // code of earlier versions is empty, see device_block.cuh
+            // Code of earlier versions is empty, see device_block.cuh.
+            entry->second = attributes.ptxVersion >= 80;
         } else {
             static_cast<void>(cudaGetLastError());  // a device without code for it is no error here
         }
@@ -81,8 +81,8 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
-    static std::map<std::pair<int, const void*>, index_t>
-        largest_shared_bytes;  // largest number of bytes so far
+    // Shared memory that each CUDA kernel may take so far.
+    static std::map<std::pair<int, const void*>, index_t> largest_shared_bytes;
     const std::lock_guard lock(mutex);
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});

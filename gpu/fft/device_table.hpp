@@ -11,7 +11,7 @@
 namespace convolume::gpu {
 
 /// Returns the twiddle factors of a plan (TransformPlan::first_twiddle) on the current device.
-/// Those that rows of 2·plan.n real samples need follow them.
+/// The twiddle factors that rows of 2·plan.n real samples need follow them.
 template <class Real>
 const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t stream);
 

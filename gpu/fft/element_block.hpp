@@ -17,8 +17,8 @@ namespace convolume::gpu {
 template <class P>
 struct RowPairs {
     static constexpr TransformPlan plan = P::value;
-    static constexpr int n = plan.n,
-                         count = plan.radix[0];  ///< number of samples, and of pairs of a thread
+    /// Number of samples, and of pairs of a thread.
+    static constexpr int n = plan.n, count = plan.radix[0];
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
     static_assert(plan.paired && count % 2 == 0 && distance % 2 == 0);
     using ThreadSamples = Samples<float, plan.elements>;
@@ -127,9 +127,9 @@ struct RowPairs {
 // take, and the samples that each thread copies to registers or to shared memory ahead of their
 // use. A thread copies samples for itself alone, so that it waits for no other thread.
 
-/// Returns the cheapest paired plan for rows of n complex samples, of two or three radix stages, or
-/// one with stages = 0 if n is not a multiple of 4. With fewer samples a thread, more threads are
-/// resident. Threads without work in a radix stage cost time.
+/// Returns the cheapest paired plan for rows of n complex samples, of two or three radix stages.
+/// The plan has stages = 0 if n is not a multiple of 4. With fewer samples a thread, more threads
+/// are resident. Threads without work in a radix stage cost time.
 CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
     constexpr int most_threads = 224, most_elements = 20, ideal_elements = 12;
     TransformPlan best;
@@ -291,8 +291,8 @@ struct ElementShape {
 /// that the compiler knows. Samples are in pairs if they can be loaded and stored two at a time.
 struct ElementRow {
     index_t plane;
-    int thread,
-        first;  ///< index of the thread, and its first sample; all samples may be outside the row
+    /// Index of the thread, and its first sample; all samples may be outside the row.
+    int thread, first;
     int count;
     index_t offset;  ///< offset of the thread's first sample
     bool in_pairs;

@@ -29,10 +29,10 @@ namespace convolume::gpu {
 
 /// Kinds of work of an element pass on each sample. Each kind has a CUDA kernel of its own.
 enum class ElementKind {
-    load,     ///< before a forward transform: the sample becomes the point, or 1
-    compare,  ///< between an inverse and a forward transform: compares the sample with `data`
-    update,   ///< after an inverse transform: updates the point, which becomes newest or `before`
-    advance,  ///< between an inverse and a forward transform: updates newest, and transforms that
+    load,     ///< makes samples, of points or of ones, before a forward transform
+    compare,  ///< compares samples with `data` between an inverse and a forward transform
+    update,   ///< updates points, stored as newest or `before`, after an inverse transform
+    advance,  ///< updates newest samples between an inverse and a forward transform
 };
 inline constexpr int element_kinds = 4;
 
@@ -48,13 +48,14 @@ struct ElementWork {
     int begin = 0, count = 1;
     Elements elements{};
     // Members of load, update and advance.
-    bool ones = false;  ///< whether load makes ones instead of points, but 0 for samples of `data`
-                        ///< that are not compared
+    /// Whether load makes ones instead of points, but 0 for samples of `data` that are not
+    /// compared.
+    bool ones = false;
     float* newest = nullptr;
-    float* before =
-        nullptr;  ///< previous samples; null: the point is the newest sample, and is overwritten
-    bool restart =
-        false;  ///< whether `before` and `change` are not set yet: the point is the newest sample
+    /// Previous samples; null: the point is the newest sample, and is overwritten.
+    float* before = nullptr;
+    /// Whether `before` and `change` are not set yet: the point is the newest sample.
+    bool restart = false;
     float* kept = nullptr;  ///< array for the points that load makes; null: it stores none
     // Members of compare, which sums its comparisons and the squared errors of `held`.
     const void* data = nullptr;  ///< recorded samples; for a load of ones, null if all are compared

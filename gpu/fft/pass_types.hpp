@@ -78,10 +78,10 @@ struct RowSource {
     index_t loaded_x = 1;
     const std::int32_t* gather_y = nullptr;
     const std::int32_t* gather_x = nullptr;
-    double subtract =
-        0;  ///< number to subtract from real parts, but not from samples that are gathered as zero
-    bool nonfinite_to_zero =
-        false;  ///< whether samples that are not finite count as 0 before the subtraction
+    /// Number to subtract from real parts, but not from samples that are gathered as zero.
+    double subtract = 0;
+    /// Whether samples that are not finite count as 0 before the subtraction.
+    bool nonfinite_to_zero = false;
 };
 
 /// Rows of pixels to store. Sample kept_begin_x + x of row kept_begin_y + y of the transform is

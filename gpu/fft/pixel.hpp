@@ -74,14 +74,14 @@ CONVOLUME_DEVICE int pixel_bytes(PixelType type) {
 template <class Real>
 struct LoadRule {
     Real subtract = 0;  ///< number to subtract from real parts
-    bool nonfinite_to_zero =
-        false;  ///< whether samples that are not finite count as 0 before the subtraction
+    /// Whether samples that are not finite count as 0 before the subtraction.
+    bool nonfinite_to_zero = false;
 };
 
 /// Numbers of samples that did not fit the target's integer type.
 struct ClampTally {
-    unsigned long long low =
-        0;  ///< number of samples below the range, with NaN, which is stored as 0
+    /// Number of samples below the range, with NaN, which is stored as 0.
+    unsigned long long low = 0;
     unsigned long long high = 0;
 };
 

@@ -17,8 +17,8 @@ struct PlanLimits {
     int min_threads = 1;
     int max_threads = 1024;
     int ideal_elements = 1;
-    double element_cost =
-        0.02;       ///< cost of each sample more or less than ideal; a whole pass costs 1
+    /// Cost of each sample more or less than ideal; a whole pass costs 1.
+    double element_cost = 0.02;
     int lanes = 1;  ///< threads of one transform that access memory in one cycle; a power of 2
 };
 

@@ -20,9 +20,8 @@ template <class Real>
 struct RowJob {
     bool inverse = false;
     bool complex_rows = false;
-    bool direct_load = false,
-         direct_store =
-             false;  ///< whether samples move between memory and registers, without shared memory
+    /// Whether samples move between memory and registers, without shared memory.
+    bool direct_load = false, direct_store = false;
     index_t planes = 1, rows = 1;  ///< numbers of planes, and of rows of a plane
     PixelRows pixels;
     // Members of forward transforms.
@@ -201,8 +200,8 @@ template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
                                  const ThreadRow<Real>& row, const void* pixels, int loaded,
                                  int done) {
-    constexpr int batch =
-        pixel_batch / 2;  // less than pixel_batch, since indices of gathers are in flight, too
+    // Less than pixel_batch, since indices of gathers are in flight, too.
+    constexpr int batch = pixel_batch / 2;
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
     const std::int32_t* const gather = job.gather_x;

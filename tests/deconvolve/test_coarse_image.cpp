@@ -100,14 +100,15 @@ double largest_difference(const Array& a, const Array& b) {
     return largest;
 }
 
-Array spread(const Array& coarse, const Index3& coarse_at, const Coarsening& coarsening,
-             const Shape3& object, const Index3& object_at, float least = 0) {
+Array interpolate_estimate(const Array& coarse, const Index3& coarse_at,
+                           const Coarsening& coarsening, const Shape3& object,
+                           const Index3& object_at, float least = 0) {
     Volume result(object, PixelType::float32);
-    deconvolve::spread({to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening,
-                       object, object_at, least, 2,
-                       [&](const float* values, index_t first, index_t count) {
-                           std::copy_n(values, count, result.elements<float>() + first);
-                       });
+    deconvolve::interpolate_estimate(
+        {to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening, object, object_at,
+        least, 2, [&](const float* values, index_t first, index_t count) {
+            std::copy_n(values, count, result.elements<float>() + first);
+        });
     return to_array(std::as_const(result).view());
 }
 
@@ -153,8 +154,9 @@ TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of sp
         const Array want = summed(blurred(fine_object, psf, fine.image), g.coarsening);
         const Array got = blurred(object, to_array(coarse.psf.view()), coarse.image);
         CHECK(largest_difference(want, got) < 1e-12 * norm(want));
-        CHECK(largest_difference(fine_object, spread(object, coarse.image_at, g.coarsening,
-                                                     fine.object, fine.image_at)) < 1e-6);
+        CHECK(largest_difference(fine_object,
+                                 interpolate_estimate(object, coarse.image_at, g.coarsening,
+                                                      fine.object, fine.image_at)) < 1e-6);
     }
 }
 
@@ -162,9 +164,9 @@ TEST_CASE("coarse image: spread voxels keep their light, and none is darker than
     Random random(test_seed("spread"));
     const Coarsening all{{true, true, true}};
     const Array coarse = random.array({3, 4, 5}, false, 1);
-    const Array fine = spread(coarse, {}, all, {6, 8, 10}, {});
+    const Array fine = interpolate_estimate(coarse, {}, all, {6, 8, 10}, {});
     CHECK(std::abs(total(fine) - total(coarse)) < 1e-5 * total(coarse));
-    const Array lifted = spread(Array({3, 4, 5}), {}, all, {7, 8, 10}, {}, 0.25F);
+    const Array lifted = interpolate_estimate(Array({3, 4, 5}), {}, all, {7, 8, 10}, {}, 0.25F);
     CHECK(std::all_of(lifted.values.begin(), lifted.values.end(),
                       [](const Complex& value) { return value.real() == 0.25; }));
 }
