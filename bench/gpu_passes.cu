@@ -20,6 +20,7 @@
 
 #include "core/threads.hpp"
 #include "deconvolve/executors/element_passes.hpp"
+#include "deconvolve/executors/plane_passes.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/check.hpp"
@@ -137,9 +138,9 @@ void check_columns(index_t n) {
     const Columns<Real> from{source_memory.get(), pitch, columns, 2, load.ring * pitch};
     const Columns<Real> to{target_memory.get(), pitch, columns, 2, n * pitch};
     const index_t batch = 1;
-    transform_columns(n, Direction::forward, from, load, to, whole, nullptr);
+    transform_columns(n, PassDirection::forward, from, load, to, whole, nullptr);
     const auto forward = target_memory.download();
-    transform_columns(n, Direction::inverse, from, load, to, whole, nullptr);
+    transform_columns(n, PassDirection::inverse, from, load, to, whole, nullptr);
     const auto inverse = target_memory.download();
     convolve_columns(n, Columns<Real>{in_place.get(), pitch, columns, 1, 0}, load, store,
                      {{kernel_memory.get(), pitch, columns, 1, 0}}, nullptr);
@@ -400,10 +401,10 @@ class Volume {
         const PositionMap whole{0, length, 0, length}, half{0, length / 2, 0, length};
         const double bytes = static_cast<double>(planes * length * columns) * sizeof(Sample);
         report("y transform " + std::to_string(length), 2 * bytes, [&] {
-            transform_columns(length, Direction::forward, data, whole, data, whole, nullptr);
+            transform_columns(length, PassDirection::forward, data, whole, data, whole, nullptr);
         });
         report("y transform " + std::to_string(length) + " of half", 1.5 * bytes, [&] {
-            transform_columns(length, Direction::forward, data, half, data, whole, nullptr);
+            transform_columns(length, PassDirection::forward, data, half, data, whole, nullptr);
         });
     }
 
@@ -423,7 +424,7 @@ class Volume {
                        convolve_columns(length, data, half, half, {kernel, length / 8}, nullptr);
                    });
         report("z transform " + std::to_string(length), 2 * bytes, [&] {
-            transform_columns(length, Direction::forward, data, whole, kernel, whole, nullptr);
+            transform_columns(length, PassDirection::forward, data, whole, kernel, whole, nullptr);
         });
     }
 
@@ -482,7 +483,8 @@ class Volume {
                 const double moved = bytes * static_cast<double>(columns);
                 const double transform = time_of(
                     [&] {
-                        transform_columns(n, Direction::forward, data, whole, data, whole, nullptr);
+                        transform_columns(n, PassDirection::forward, data, whole, data, whole,
+                                          nullptr);
                     },
                     5);
                 const double convolve =

@@ -19,15 +19,15 @@ endfunction()
 # signals in <folder> to <list>.
 function(convolume_kernel_sources list folder)
     # The numbers of files that the lengths of the FFT passes are divided among.
-    set(chunks_float 8)
-    set(chunks_double 4)
+    set(groups_float 8)
+    set(groups_double 4)
     set_source_files_properties(${folder}/fft/passes.cpp PROPERTIES COMPILE_DEFINITIONS
-        "CONVOLUME_CHUNKS_FLOAT=${chunks_float};CONVOLUME_CHUNKS_DOUBLE=${chunks_double}")
+        "CONVOLUME_LENGTH_GROUPS_FLOAT=${groups_float};CONVOLUME_LENGTH_GROUPS_DOUBLE=${groups_double}")
     foreach(Real float double)
-        math(EXPR last "${chunks_${Real}} - 1")
-        foreach(Chunk RANGE ${last})
-            convolume_instantiate(${list} ${folder}/fft/passes.cu.in passes_${Real}_${Chunk}
-                Real=${Real} Chunk=${Chunk} Chunks=${chunks_${Real}})
+        math(EXPR last "${groups_${Real}} - 1")
+        foreach(Group RANGE ${last})
+            convolume_instantiate(${list} ${folder}/fft/passes.cu.in passes_${Real}_${Group}
+                Real=${Real} Group=${Group} Groups=${groups_${Real}})
         endforeach()
 
         set(direct ${folder}/volumes/direct/direct.cu.in)
@@ -47,16 +47,16 @@ endfunction()
 # element_passes.cu.in in <folder> to <list>.
 function(convolume_element_pass_sources list folder)
     # Their lengths are dealt out to that many files.
-    set(chunks 8)
+    set(groups 8)
     set_source_files_properties(${folder}/element_passes.cpp PROPERTIES COMPILE_DEFINITIONS
-        "CONVOLUME_ELEMENT_CHUNKS=${chunks}")
-    math(EXPR last "${chunks} - 1")
-    foreach(Chunk RANGE ${last})
-        convolume_instantiate(${list} ${folder}/element_passes.cu.in element_passes_${Chunk}
-            Chunk=${Chunk} Chunks=${chunks})
+        "CONVOLUME_ELEMENT_LENGTH_GROUPS=${groups}")
+    math(EXPR last "${groups} - 1")
+    foreach(Group RANGE ${last})
+        convolume_instantiate(${list} ${folder}/element_passes.cu.in element_passes_${Group}
+            Group=${Group} Groups=${groups})
         # Quotients of numbers that may be denormal take twice the instructions.
         set_source_files_properties(
-            ${CMAKE_CURRENT_BINARY_DIR}/kernels/element_passes_${Chunk}.cu PROPERTIES
+            ${CMAKE_CURRENT_BINARY_DIR}/kernels/element_passes_${Group}.cu PROPERTIES
             COMPILE_OPTIONS -ftz=true)
     endforeach()
     set(${list} ${${list}} PARENT_SCOPE)

@@ -17,7 +17,8 @@
 
 namespace convolume::deconvolve {
 
-CoarseStart::CoarseStart(const Problem& fine, const Coarsening& coarsening, int threads)
+CoarseStart::CoarseStart(const DeconvolutionProblem& fine, const Coarsening& coarsening,
+                         int threads)
     : coarsening_(coarsening),
       fine_saturation_(fine.options.saturation),
       fine_object_(fine.object),
@@ -25,17 +26,18 @@ CoarseStart::CoarseStart(const Problem& fine, const Coarsening& coarsening, int 
       problem_(coarse_problem(fine, coarsening)),
       threads_(threads) {}
 
-std::unique_ptr<CoarseStart> CoarseStart::make(const Problem& fine, const MakeRunner& make_runner,
-                                               int threads, int levels) {
+std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
+                                               const MakeRunner& make_runner, int threads,
+                                               int levels) {
     if (fine.options.coarse_start == 0 || levels == 0) return {};
     // Planes are mostly further apart than pixels: detail along z that is lost in the last coarse
-    // image takes many fine iterations. In the one before it is of less account.
+    // image would take many fine iterations. A coarser image before that one may lose it.
     const Coarsening coarsening = coarsening_of(fine, levels == most_levels);
     if (!coarsening.any()) return {};
     std::unique_ptr<CoarseStart> start(new CoarseStart(fine, coarsening, threads));
     start->coarser_ = make(start->problem_, make_runner, threads, levels - 1);
     start->runner_ = make_runner(start->problem_);
-    start->problem_.psf = {};  // the convolvers have it
+    start->problem_.psf = {};  // the convolvers hold the PSF's samples
     return start;
 }
 
@@ -47,7 +49,8 @@ std::vector<Shape3> CoarseStart::images() const {
 }
 
 index_t CoarseStart::host_bytes() const {
-    // Runners count an image and a result of its extents; this result has the object's.
+    // The runner's plan counts an image and a result of the image's extents, but the result of a
+    // coarse start has the object's extents.
     const index_t result = static_cast<index_t>(sizeof(float)) *
                            (element_count(problem_.object) - element_count(problem_.image));
     return checked_add(checked_add(runner_->plan().host_bytes, result),
@@ -70,7 +73,7 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
-int CoarseStart::begin(const ConstImageView& image, double background, const Held& held,
+int CoarseStart::begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
                        Executor& fine, float usual, const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
@@ -78,32 +81,33 @@ int CoarseStart::begin(const ConstImageView& image, double background, const Hel
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
-        // As it was found in the fine image, where it was not given.
+        // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
-        ExecutionContext own;  // the timeline has this time already, as the fine iterations'
+        // The timeline has this time already, as that of the fine iterations.
+        ExecutionContext own;
         own.progress = context.progress;
         own.stop = context.stop;
         const HostImages images(std::as_const(coarse).view(), estimate.view(), coarser_.get());
         const DeconvolveReport report = runner_->execute(problem_, images, own, {});
         iterations = report.iterations + report.coarse_iterations;
     }
-    spread({std::as_const(estimate).view(), problem_.image_at}, coarsening_, fine_object_, fine_at_,
-           iterations > 0 ? 1e-3F * usual : usual, threads_,
-           [&](const float* values, index_t first, index_t count) {
-               fine.write_estimate(values, first, count);
-           });
+    interpolate_estimate({std::as_const(estimate).view(), problem_.image_at}, coarsening_,
+                         fine_object_, fine_at_, iterations > 0 ? 1e-3F * usual : usual, threads_,
+                         [&](const float* values, index_t first, index_t count) {
+                             fine.write_estimate(values, first, count);
+                         });
     return iterations;
 }
 
 namespace {
 
-// Shorter axes cost little, and hold no broad structures.
+// Least extent of an axis to halve. Shorter axes cost little, and hold no broad structures.
 constexpr index_t least_extent = 16;
-// Of the contrast of detail that has four fine pixels a period, which is the finest that coarse
-// pixels show.
+// Largest contrast of a wave of four fine pixels a period, the finest detail that coarse pixels
+// show, along an axis to halve.
 constexpr double most_contrast = 0.5;
 
-// What the PSF leaves of a wave along an axis that has four samples a period.
+// Returns the contrast that the PSF leaves of a wave along an axis that has four samples a period.
 double contrast_of(const Volume& psf, int axis) {
     const Shape3 shape = psf.shape();
     std::complex<double> sum = 0;
@@ -123,8 +127,8 @@ index_t floor_half(index_t value) {
     return value >= 0 ? value / 2 : -((1 - value) / 2);
 }
 
-// Sums of pairs of what is blurred of spread voxels: every second sample of the PSF after a
-// binomial filter of 5 taps, whose middle one stands for no shift.
+// Returns the coarse PSF along an axis: every second sample of the PSF after a binomial filter of 5
+// taps, which interpolation and sums make together. The filter's middle tap stands for no shift.
 Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     constexpr std::array<double, 5> binomial{1. / 8, 4. / 8, 6. / 8, 4. / 8, 1. / 8};
     const index_t low = -center[axis];
@@ -162,19 +166,20 @@ double least_length(const VoxelSize& size) {
     return std::min({size.z_um, size.y_um, size.x_um});
 }
 
-// Of a fine sample: two coarse ones and their shares of it.
-struct Between {
+// The two coarse samples that a fine sample is interpolated from, and the share of each.
+struct InterpolationSource {
     index_t near = 0;
     index_t far = 0;
     float near_share = 1;
     float far_share = 0;
 };
 
-Between between(index_t fine, bool halved, index_t extent) {
+InterpolationSource interpolation_source(index_t fine, bool halved, index_t extent) {
     const auto inside = [&](index_t i) { return std::clamp<index_t>(i, 0, extent - 1); };
     if (!halved) return {inside(fine), inside(fine), 1, 0};
     const index_t near = floor_half(fine);
-    // Half of the light of a coarse voxel; three quarters of it come from the nearer one.
+    // A fine voxel has half of a coarse voxel's light, and three quarters of that come from the
+    // nearer one.
     return {inside(near), inside(fine == 2 * near ? near - 1 : near + 1), 0.375F, 0.125F};
 }
 
@@ -184,12 +189,12 @@ Shape3 Coarsening::image(const Shape3& fine) const {
     return {fine.z / factor(0), fine.y / factor(1), fine.x / factor(2)};
 }
 
-Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
+Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes) {
     Coarsening coarsening;
     const std::optional<Boundary>& boundary = fine.options.boundary;
     for (int axis = 0; axis < 3; ++axis) {
         const index_t extent = fine.image[axis];
-        // A ring of an odd number of pixels has none of half as many.
+        // A periodic axis of an odd number of pixels cannot be halved.
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
         coarsening.halved[static_cast<std::size_t>(axis)] =
             extent >= least_extent && fits && contrast_of(fine.psf, axis) < most_contrast;
@@ -199,8 +204,9 @@ Coarsening coarsening_of(const Problem& fine, bool keeps_planes) {
     return coarsening;
 }
 
-Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
-    Problem coarse;
+DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
+                                    const Coarsening& coarsening) {
+    DeconvolutionProblem coarse;
     coarse.options = fine.options;
     coarse.traits = fine.traits;
     DeconvolveOptions& options = coarse.options;
@@ -219,7 +225,7 @@ Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
         }
     options.iterations = options.coarse_start;
     options.stop.reset();
-    options.hold_out = false;  // the fine image has set them apart
+    options.hold_out = false;  // photons were held out of the fine image
     options.image_type.reset();
     if (options.saturation) options.saturation = coarse_saturation();
     if (options.background) *options.background *= static_cast<double>(coarsening.pixels());
@@ -227,7 +233,7 @@ Problem coarse_problem(const Problem& fine, const Coarsening& coarsening) {
     options.voxel = {size.z_um * static_cast<double>(coarsening.factor(0)),
                      size.y_um * static_cast<double>(coarsening.factor(1)),
                      size.x_um * static_cast<double>(coarsening.factor(2))};
-    // Gradients are per the shortest edge of a voxel: the penalty of an object stays what it was.
+    // Gradients are divided by the shortest edge of a voxel: this keeps the penalty of an object.
     options.tv_weight *= least_length(size) / least_length(options.voxel);
     return coarse;
 }
@@ -236,8 +242,9 @@ float coarse_saturation() {
     return std::numeric_limits<float>::max();
 }
 
-index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation, const Held& held,
-                   const Coarsening& coarsening, int threads, const ImageView& coarse) {
+index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
+                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const ImageView& coarse) {
     const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     const pixels::RowGather gather(identity_indices(image.shape.x));
     const Shape3 shape = coarse.shape;
@@ -260,9 +267,9 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                         continue;
                     }
                     if (held.halvings > 0) {
-                        PixelBits bits(1, Thinning::hold_out, number + x);
+                        PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
                         value -=
-                            taken_value(value, held.halvings, static_cast<float>(held.photons.gain),
+                            drawn_value(value, held.halvings, static_cast<float>(held.photons.gain),
                                         static_cast<float>(held.photons.offset), bits);
                     }
                     if (sum < coarse_saturation()) sum += value;
@@ -275,25 +282,26 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
     return std::accumulate(compared.begin(), compared.end(), index_t{0});
 }
 
-void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const Shape3& object,
-            const Index3& at, float least, int threads,
-            const std::function<void(const float*, index_t, index_t)>& write) {
+void interpolate_estimate(const PlacedEstimate& estimate, const Coarsening& coarsening,
+                          const Shape3& object, const Index3& at, float least, int threads,
+                          const std::function<void(const float*, index_t, index_t)>& write) {
     const ConstImageView& coarse = estimate.voxels;
-    // A fine voxel's place, counted from the fine voxel that the first coarse one begins with.
+    // Counts from the fine voxel at which the first coarse voxel begins.
     const auto place = [&](int axis, index_t i) {
-        return between(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
-                       coarsening.halved[static_cast<std::size_t>(axis)], coarse.shape[axis]);
+        return interpolation_source(i - at[axis] + coarsening.factor(axis) * estimate.at[axis],
+                                    coarsening.halved[static_cast<std::size_t>(axis)],
+                                    coarse.shape[axis]);
     };
-    std::vector<Between> columns;
+    std::vector<InterpolationSource> columns;
     for (index_t x = 0; x < object.x; ++x) columns.push_back(place(2, x));
     Volume plane({1, object.y, object.x}, PixelType::float32);
     auto* const values = plane.elements<float>();
     for (index_t z = 0; z < object.z; ++z) {
-        const Between in_z = place(0, z);
+        const InterpolationSource in_z = place(0, z);
         parallel_ranges(object.y, threads, [&](index_t first, index_t last, int) {
             std::vector<float> row(static_cast<std::size_t>(coarse.shape.x));
             for (index_t y = first; y < last; ++y) {
-                const Between in_y = place(1, y);
+                const InterpolationSource in_y = place(1, y);
                 const auto source = [&](index_t plane_z, index_t row_y) {
                     return static_cast<const float*>(coarse.at(plane_z, row_y, 0));
                 };
@@ -307,7 +315,7 @@ void spread(const PlacedEstimate& estimate, const Coarsening& coarsening, const 
                         in_z.far_share * (in_y.near_share * c[x] + in_y.far_share * d[x]);
                 float* const target = values + y * object.x;
                 for (index_t x = 0; x < object.x; ++x) {
-                    const Between& in_x = columns[static_cast<std::size_t>(x)];
+                    const InterpolationSource& in_x = columns[static_cast<std::size_t>(x)];
                     const float value = in_x.near_share * row[static_cast<std::size_t>(in_x.near)] +
                                         in_x.far_share * row[static_cast<std::size_t>(in_x.far)];
                     target[x] = std::max(value, least);

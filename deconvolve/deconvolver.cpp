@@ -13,12 +13,13 @@ namespace convolume {
 
 namespace {
 
-// Coarser images come first in memory; the fine one has what they leave.
-std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& problem,
-                                                           EngineChoice& engines) {
+// Reserves memory for coarser images first. `engines` and the problem's limit keep the rest for the
+// fine image.
+std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
+    deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
     auto start = deconvolve::CoarseStart::make(
         problem,
-        [&](const deconvolve::Problem& coarse) {
+        [&](const deconvolve::DeconvolutionProblem& coarse) {
             std::string why_not_on_device;
             return deconvolve::place(coarse, engines, why_not_on_device);
         },
@@ -35,7 +36,7 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(deconvolve::Problem& 
 }  // namespace
 
 struct Deconvolver::Impl {
-    deconvolve::Problem problem;
+    deconvolve::DeconvolutionProblem problem;
     std::unique_ptr<deconvolve::CoarseStart> coarse_start;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
@@ -58,7 +59,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
         impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
     }
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
-    impl_->problem.psf = {};  // the convolvers have it
+    impl_->problem.psf = {};  // the convolvers hold the PSF's samples
     impl_->problem.unmatched = {};
 }
 
@@ -100,7 +101,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
                                       ": plan another one"));
     const StopScope scope(context.stop);
     deconvolve::check_start(impl_->problem, run.start);
-    // The loop's arrays serve one execution at a time.
+    // One execution at a time uses the arrays of the runner.
     const std::lock_guard lock(impl_->execution_mutex);
     return impl_->runner->execute(impl_->problem,
                                   deconvolve::HostImages(image, result, impl_->coarse_start.get()),
@@ -108,7 +109,7 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
 }
 
 struct DeviceDeconvolver::Impl {
-    deconvolve::Problem problem;
+    deconvolve::DeconvolutionProblem problem;
     DeviceDeconvolveOptions on_device;
     std::unique_ptr<deconvolve::Runner> runner;
     std::mutex execution_mutex;
@@ -176,7 +177,7 @@ DeconvolveReport DeviceDeconvolver::execute(const void* image, void* result, Dev
         {on_device.device, image, on_device.image_type, result, on_device.output_type,
          stream.get()},
         impl_->problem.image);
-    // The loop's arrays serve one execution at a time.
+    // One execution at a time uses the arrays of the runner.
     const std::lock_guard lock(impl_->execution_mutex);
     return impl_->runner->execute(impl_->problem, *images, context, run);
 }

@@ -15,33 +15,34 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// One loop of iterations: where they start and when they end.
-class Loop {
+/// A loop of iterations: asks the method where each starts, and decides when they end.
+class IterationLoop {
   public:
-    Loop(Executor& executor, const Problem& problem, const LoadedImage& image, float held_share,
-         IterationProgress& progress, int iterations)
+    IterationLoop(Executor& executor, const DeconvolutionProblem& problem, const LoadedImage& image,
+                  float held_out_share, IterationProgress& progress, int iterations)
         : executor_(executor),
           pixels_(static_cast<double>(element_count(problem.image))),
-          held_share_(held_share),
+          held_out_share_(held_out_share),
           progress_(progress),
           iterations_(iterations),
           state_(
               visit_method(problem.options.method,
                            [&](auto method) { return decltype(method)::state(problem, image); })),
-          may_end_(held_share > 0 || state_->needs_results()),
-          needs_misfit_(may_end_ || progress.reports()) {}
+          may_end_(held_out_share > 0 || state_->needs_results()),
+          needs_misfit_(may_end_ || progress.wants_reports()) {}
 
     IterationOutcome run() {
         for (int k = 1; k <= iterations_;) {
-            const int most = may_end_ ? 1 : executor_.most_together();
-            const int together = std::min({iterations_ - k + 1, most, progress_.unread(k)});
-            if (together > 1) {
+            const int most = may_end_ ? 1 : executor_.most_fused_iterations();
+            const int fused =
+                std::min({iterations_ - k + 1, most, progress_.iterations_until_read(k)});
+            if (fused > 1) {
                 std::vector<StepStart> starts;
-                for (int i = 0; i < together; ++i) starts.push_back(state_->start(k + i));
-                for (const StepResult& result : executor_.iterate_together(starts, progress_))
-                    ends(k++, result);
+                for (int i = 0; i < fused; ++i) starts.push_back(state_->start(k + i));
+                for (const StepResult& result : executor_.iterate_fused(starts, progress_))
+                    finish_iteration(k++, result);
             } else {
-                const bool is_last = ends(k, step(k));
+                const bool is_last = finish_iteration(k, step(k));
                 ++k;
                 if (is_last) break;
             }
@@ -53,7 +54,7 @@ class Loop {
   private:
     StepStart start_of(int k) {
         StepStart start = state_->start(k);
-        start.without_misfit = !needs_misfit_ && k < iterations_;
+        start.skips_misfit = !needs_misfit_ && k < iterations_;
         return start;
     }
     StepResult step(int k) {
@@ -64,34 +65,34 @@ class Loop {
         return executor_.iterate(start_of(k), progress_);
     }
 
-    /// Reports iteration `k`; returns whether it is the last.
-    bool ends(int k, const StepResult& result) {
+    /// Reports iteration `k`. Returns whether it is the last one.
+    bool finish_iteration(int k, const StepResult& result) {
         if (!std::isfinite(result.objective()))
             throw BadData("the estimate overflowed float32: scale the image to smaller numbers");
-        Iteration told;
-        told.number = k;
-        told.of = iterations_;
-        told.searching = held_share_ > 0;
-        if (held_share_ > 0) told.held_out = std::sqrt(result.held_out() / pixels_);
-        const MethodState::Verdict verdict = state_->finished(result, told);
-        if (verdict == MethodState::Verdict::discard) return true;
+        Iteration iteration;
+        iteration.number = k;
+        iteration.of = iterations_;
+        iteration.searching = held_out_share_ > 0;
+        if (held_out_share_ > 0) iteration.held_out = std::sqrt(result.held_out() / pixels_);
+        const MethodState::LoopDecision decision = state_->finished(result, iteration);
+        if (decision == MethodState::LoopDecision::discard) return true;
         outcome_.report.iterations = k;
-        outcome_.report.last = told;
+        outcome_.report.last = iteration;
         if (progress_.may_read(k)) executor_.complete(state_->pending());
-        progress_.finished(told);
-        if (held_share_ > 0) {
+        progress_.finished(iteration);
+        if (held_out_share_ > 0) {
             if (result.held_out() < (1 - least_gain) * least_held_) {
                 least_held_ = result.held_out();
                 outcome_.best = k - 1;
             }
             if (k - 1 - outcome_.best >= patience) return true;
         }
-        return verdict == MethodState::Verdict::converged;
+        return decision == MethodState::LoopDecision::converged;
     }
 
     Executor& executor_;
     double pixels_;
-    float held_share_;
+    float held_out_share_;
     IterationProgress& progress_;
     int iterations_;
     std::unique_ptr<MethodState> state_;
@@ -102,28 +103,31 @@ class Loop {
 
 }  // namespace
 
-IterationOutcome iterate(Executor& executor, const Problem& problem, const LoadedImage& image,
-                         float held_share, IterationProgress& progress, int iterations) {
-    executor.begin(image, held_share);
-    return Loop(executor, problem, image, held_share, progress, iterations).run();
+IterationOutcome iterate(Executor& executor, const DeconvolutionProblem& problem,
+                         const LoadedImage& image, float held_out_share,
+                         IterationProgress& progress, int iterations) {
+    executor.begin(image, held_out_share);
+    return IterationLoop(executor, problem, image, held_out_share, progress, iterations).run();
 }
 
 namespace {
 
-// One photon in 2³ is held out.
+// Binary logarithm of the number of photons of which one is held out.
 constexpr int held_out_halvings = 3;
 
-// Begins iterations on coarser images where there are some, within their part of the progress.
-class Beginning {
+// Prepares the image for a loop of iterations. Its first estimate comes from coarser images if the
+// caller wants that and gave none.
+class StartPreparation {
   public:
-    Beginning(Executor& executor, const Images& images, const ExecutionContext& context,
-              const DeconvolveRun& along)
+    StartPreparation(Executor& executor, const CallerImages& images,
+                     const ExecutionContext& context, const DeconvolveRun& run_options)
         : executor_(executor), context_(context) {
-        if (along.start.data == nullptr) coarse_ = images.coarse();
+        if (run_options.start.data == nullptr) coarse_ = images.coarse();
     }
 
-    /// `iterations` follow, which are this part of the whole with what comes before them. `image`
-    /// loses the photons that are held out already.
+    /// Returns the image whose `load_start` iterates on coarser images. These and the `iterations`
+    /// that follow advance the progress from `from` to `to`. One photon in 2^halvings is held out
+    /// of the image already.
     LoadedImage prepare(const LoadedImage& image, int halvings, IterationProgress& progress,
                         double from, double to, int iterations) {
         const double share =
@@ -132,9 +136,9 @@ class Beginning {
         progress.begin(fine_from, to, iterations);
         LoadedImage prepared = image;
         if (coarse_.start == nullptr) return prepared;
-        prepared.start_scale = 1;  // it is of what is left of the photons
+        prepared.start_scale = 1;  // coarse estimates are of the photons that are left
         prepared.load_start = [=, this, background = image.background,
-                               held = Held{photons_, halvings}](float level) {
+                               held = HeldOutPhotons{photons_, halvings}](float level) {
             ExecutionContext own;
             own.stop = context_.stop;
             if (context_.progress)
@@ -146,49 +150,50 @@ class Beginning {
         };
         return prepared;
     }
-    void draw(const PhotonScale& photons) { photons_ = photons; }
+    void set_photons(const PhotonScale& photons) { photons_ = photons; }
     int iterations() const { return iterations_; }
 
   private:
     Executor& executor_;
     const ExecutionContext& context_;
-    CoarseImages coarse_;
+    CoarseStartSource coarse_;
     PhotonScale photons_;
     int iterations_ = 0;
 };
 
-// Finds the number of iterations with some photons held out, then takes as many with all.
-IterationOutcome iterate_held_out(Executor& executor, const Problem& problem,
-                                  const LoadedImage& image, Beginning& beginning,
+// Finds the number of iterations that predicts held-out photons best, then takes as many with all
+// photons.
+IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem& problem,
+                                  const LoadedImage& image, StartPreparation& preparation,
                                   IterationProgress& progress) {
     constexpr float share = 1.0F / (1 << held_out_halvings);
     executor.hold_out(image.photons, held_out_halvings);
-    beginning.draw(image.photons);
+    preparation.set_photons(image.photons);
     const int most = problem.options.iterations;
-    const LoadedImage rest = beginning.prepare(without_held_out(image, share), held_out_halvings,
-                                               progress, 0, 0.5, most);
+    const LoadedImage rest = preparation.prepare(without_held_out(image, share), held_out_halvings,
+                                                 progress, 0, 0.5, most);
     const IterationOutcome search =
         iterate(executor, problem, rest, share / (1 - share), progress, most);
     executor.put_back();
     const int best = std::max(1, search.best);
-    const LoadedImage all = beginning.prepare(image, 0, progress, 0.5, 1, best);
+    const LoadedImage all = preparation.prepare(image, 0, progress, 0.5, 1, best);
     IterationOutcome outcome = iterate(executor, problem, all, 0, progress, best);
     outcome.report.searched = search.report.iterations;
     return outcome;
 }
 
-LoadedImage load(Executor& executor, const Problem& problem, const Images& images,
-                 const DeconvolveRun& along) {
+LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
+                 const CallerImages& images, const DeconvolveRun& run_options) {
     const bool poisson = problem.traits.counts_photons;
     LoadedImage loaded = images.load(executor, poisson, problem.options.saturation);
     loaded.background =
         problem.options.background ? *problem.options.background : images.background();
     if (poisson) loaded.background = std::max(loaded.background, 0.0);
-    if (along.start.data != nullptr) {
-        check_estimate(along.start, executor.threads());
+    if (run_options.start.data != nullptr) {
+        check_estimate(run_options.start, executor.threads());
         loaded.load_start = [&](float outside) {
-            load_start(along.start, problem.object, problem.image_at, outside, executor.staging(),
-                       [&](const float* values, index_t first, index_t count) {
+            load_start(run_options.start, problem.object, problem.image_at, outside,
+                       executor.staging(), [&](const float* values, index_t first, index_t count) {
                            executor.write_estimate(values, first, count);
                        });
         };
@@ -202,8 +207,8 @@ LoadedImage load(Executor& executor, const Problem& problem, const Images& image
     return loaded;
 }
 
-// `target` has the extents of the image or of the object.
-ExecutionReport store_estimate(const Executor& executor, const Problem& problem,
+// Stores the estimate in `target`, which has the extents of the image or of the object.
+ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProblem& problem,
                                const ImageView& target) {
     if (target.shape != problem.object && target.shape != problem.image)
         throw InvalidArgument(message("an estimate is read in the image's shape ",
@@ -238,27 +243,30 @@ std::optional<PhotonScale> HostImages::photon_scale(int threads) const {
     return estimate_photon_scale(image_, threads);
 }
 
-ExecutionReport HostImages::store(const Executor& executor, const Problem& problem) const {
+ExecutionReport HostImages::store(const Executor& executor,
+                                  const DeconvolutionProblem& problem) const {
     return store_estimate(executor, problem, result_);
 }
 
-DeconvolveReport run(Executor& executor, const Problem& problem, const Images& images,
-                     const ExecutionContext& context, const DeconvolveRun& along) {
+DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
+                     const CallerImages& images, const ExecutionContext& context,
+                     const DeconvolveRun& run_options) {
     const auto begin = std::chrono::steady_clock::now();
-    const LoadedImage loaded = load(executor, problem, images, along);
+    const LoadedImage loaded = load(executor, problem, images, run_options);
     IterationProgress progress(
-        context, along, problem.options.iterations,
+        context, run_options, problem.options.iterations,
         [&](const ImageView& target) { store_estimate(executor, problem, target); });
-    Beginning beginning(executor, images, context, along);
+    StartPreparation preparation(executor, images, context, run_options);
     IterationOutcome outcome;
     if (problem.options.hold_out)
-        outcome = iterate_held_out(executor, problem, loaded, beginning, progress);
+        outcome = iterate_held_out(executor, problem, loaded, preparation, progress);
     else
-        outcome = iterate(executor, problem,
-                          beginning.prepare(loaded, 0, progress, 0, 1, problem.options.iterations),
-                          0, progress, problem.options.iterations);
+        outcome =
+            iterate(executor, problem,
+                    preparation.prepare(loaded, 0, progress, 0, 1, problem.options.iterations), 0,
+                    progress, problem.options.iterations);
     DeconvolveReport& report = outcome.report;
-    report.coarse_iterations = beginning.iterations();
+    report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;

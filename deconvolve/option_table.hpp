@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of deconvolution by name, and the options of deconvolution (core/option_table.hpp).
+// Names of the methods of deconvolution, and the table of its options (core/option_table.hpp).
 
 #include "convolume/deconvolver.hpp"
 #include "core/option_table.hpp"
@@ -23,10 +23,11 @@ inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Accelera
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
 inline std::string option_value_text(const PhotonScale&) {
-    return "";  // there is no default that could be shown
+    return "";  // there is no default to show
 }
 
-/// A part of DeconvolveOptions::photons: without the other part, that one is 1 or 0.
+/// Returns the option for one member of DeconvolveOptions::photons. Setting one member alone gives
+/// the other one its default, 1 or 0.
 template <auto member>
 constexpr auto photon_option(const char* name, const char* flags, const char* type,
                              const char* help, const OptionNotes& notes) {

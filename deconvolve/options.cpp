@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of options, and the plan in words.
+// Names of options, and the plan as text.
 
 #include <algorithm>
 

@@ -16,23 +16,24 @@ namespace {
 constexpr index_t enough_pixels = 1 << 19;
 constexpr std::size_t levels = 64;
 constexpr std::size_t least_of_level = 100;
-// Median of the square of a normal deviate of variance 1.
+// Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
 
-struct Sample {
+struct NoiseSample {
     double mean = 0;
-    double square = 0;  ///< expected: the variance
+    double square = 0;  ///< square of the second difference, whose expectation is the variance
 };
 
-// Around one pixel: the mean, and the square of the second differences along all axes.
+// Returns the mean around a pixel, and the square of the second differences along all axes, scaled
+// to have the variance of one pixel.
 template <class Value>
-Sample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
-                     const Value& value) {
+NoiseSample sample_around(const Index3& at, const std::array<bool, 3>& differs, const Index3& reach,
+                          const Value& value) {
     double sum = 0;
     double difference = 0;
     double norm = 1;
     index_t count = 0;
-    for (const bool axis : differs) norm *= axis ? 6 : 1;  // 1² + 2² + 1²
+    for (const bool axis : differs) norm *= axis ? 6 : 1;  // sum of squared factors: 1² + 2² + 1²
     for (index_t k = -reach.z; k <= reach.z; ++k)
         for (index_t j = -reach.y; j <= reach.y; ++j)
             for (index_t i = -reach.x; i <= reach.x; ++i) {
@@ -53,23 +54,23 @@ Sample sample_around(const Index3& at, const std::array<bool, 3>& differs, const
     return {sum / static_cast<double>(count), difference * difference / norm};
 }
 
-struct Level {
+struct BrightnessLevel {
     double mean = 0;
     double variance = 0;
     double pixels = 0;
 };
 
-std::vector<Level> levels_of(std::vector<Sample>& samples) {
-    const auto [low, high] =
-        std::minmax_element(samples.begin(), samples.end(),
-                            [](const Sample& a, const Sample& b) { return a.mean < b.mean; });
+std::vector<BrightnessLevel> levels_of(std::vector<NoiseSample>& samples) {
+    const auto [low, high] = std::minmax_element(
+        samples.begin(), samples.end(),
+        [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });
     const double least = low->mean;
     const double width = (high->mean - least) / static_cast<double>(levels);
-    std::vector<Level> result;
+    std::vector<BrightnessLevel> result;
     if (!(width > 0)) return result;
     std::array<std::vector<double>, levels> squares;
     std::array<double, levels> sums{};
-    for (const Sample& sample : samples) {
+    for (const NoiseSample& sample : samples) {
         const auto level =
             std::min(levels - 1, static_cast<std::size_t>((sample.mean - least) / width));
         squares[level].push_back(sample.square);
@@ -86,14 +87,15 @@ std::vector<Level> levels_of(std::vector<Sample>& samples) {
     return result;
 }
 
-// variance = slope * mean + constant, by least squares weighted with the variance of a variance.
-std::optional<PhotonScale> fit(const std::vector<Level>& of_noise) {
+// Fits by least squares, with weights from the variance of a variance, the line
+//     variance = slope * mean + constant
+std::optional<PhotonScale> fit(const std::vector<BrightnessLevel>& of_noise) {
     if (of_noise.size() < 2) return {};
     double slope = 0;
     double constant = 0;
     for (int round = 0; round < 4; ++round) {
         double w = 0, wm = 0, wv = 0, wmm = 0, wmv = 0;
-        for (const Level& level : of_noise) {
+        for (const BrightnessLevel& level : of_noise) {
             const double expected =
                 round == 0 ? level.variance
                            : std::max(slope * level.mean + constant, 1e-3 * level.variance);
@@ -125,7 +127,7 @@ std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, in
     }
     const index_t count = element_count(inside);
     const index_t stride = ceil_div(count, enough_pixels);
-    std::vector<Sample> samples(static_cast<std::size_t>(ceil_div(count, stride)));
+    std::vector<NoiseSample> samples(static_cast<std::size_t>(ceil_div(count, stride)));
     visit_pixel_type(image.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>) {

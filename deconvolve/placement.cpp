@@ -7,7 +7,7 @@
 #include "core/threads.hpp"
 
 #if CONVOLUME_HAVE_CUDA
-// Weak: null where the linker has left the CUDA part out.
+// A weak reference: null if the linker has left the CUDA part out.
 extern "C" [[gnu::weak]] const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;
 #endif
 
@@ -21,13 +21,14 @@ const DeviceDeconvolution* device_deconvolution() {
 #endif
 }
 
-std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice& choice,
+std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
+                                      const EngineChoice& choice,
                                       std::shared_ptr<DeviceWorkspace> workspace) {
     const DeviceDeconvolution& device = *device_deconvolution();
     const auto gpus = device.choose(choice, std::move(workspace));
     try {
-        // Passes hold fewest arrays: where these do not fit, no other arrays do.
-        if (fits_slab_passes(problem))
+        // Passes need the fewest arrays: if these do not fit, no other arrays do.
+        if (fits_fused_passes(problem))
             if (auto runner = device.passes_in_slabs(problem, *gpus)) return runner;
         if (gpus->has_several() && gpus->wanted_slabs(problem) > 1)
             if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
@@ -44,7 +45,7 @@ std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice
     }
 }
 
-std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice,
+std::unique_ptr<Runner> place(const DeconvolutionProblem& problem, const EngineChoice& choice,
                               std::string& why_not_on_device) {
     if (device_deconvolution() != nullptr && choice.device != EngineChoice::Device::cpu &&
         gpu_unavailable().empty()) {
@@ -55,7 +56,7 @@ std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice
         }
     }
     const EngineList engines = make_engines(choice);
-    const bool fits_host_passes = fits_slab_passes(problem) && !problem.traits.has_unmatched;
+    const bool fits_host_passes = fits_fused_passes(problem) && !problem.traits.has_unmatched;
     if (fits_host_passes)
         if (auto runner = make_host_pass_runner(problem, choice, engines)) return runner;
     return make_host_array_runner(problem, engines, thread_count(choice.threads));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Chooses where a deconvolution runs: on the host, on GPUs with all arrays in their memory, or by
-// walks of GPUs through arrays in host memory. place() decides, by the traits of the method, the
-// memory of GPUs and host, and the lengths that have passes.
+// Placement of a deconvolution: on the host, on GPUs with all arrays in their memory, or on GPUs
+// that walk through arrays in host memory. place() decides by the method's traits, the free memory
+// of GPUs and host, and the lengths for which there are passes.
 
 #include <memory>
 #include <string>
@@ -11,82 +11,86 @@
 #include "deconvolve/loop.hpp"
 #include "engines/engines.hpp"
 
-struct CUstream_st;  // CUDA's: a cudaStream_t points to one
+struct CUstream_st;  // CUDA's type: a cudaStream_t is a pointer to it
 
 namespace convolume::deconvolve {
 
-/// An executor with its plan, for one execution after another.
+/// An executor and its plan, for one execution after another.
 class Runner {
   public:
     virtual ~Runner() = default;
     virtual const DeconvolvePlan& plan() const = 0;
-    virtual DeconvolveReport execute(const Problem& problem, const Images& images,
-                                     const ExecutionContext& context,
-                                     const DeconvolveRun& along) = 0;
-    /// Memory for transforms that others may share; null where there is none.
+    virtual DeconvolveReport execute(const DeconvolutionProblem& problem,
+                                     const CallerImages& images, const ExecutionContext& context,
+                                     const DeconvolveRun& run_options) = 0;
+    /// Returns memory for transforms that other objects may share, or null.
     virtual std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 };
 
-/// Chooses executor and place for a problem, and makes it: of those that fit, the fastest. Where a
-/// GPU was allowed and could not hold it, `why_not_on_device` says why. Throws OutOfMemory where it
-/// fits nowhere.
-std::unique_ptr<Runner> place(const Problem& problem, const EngineChoice& choice,
+/// Makes the fastest runner that fits. If GPUs are allowed but none can hold the problem,
+/// `why_not_on_device` gets the reason. Throws OutOfMemory if the problem fits nowhere.
+std::unique_ptr<Runner> place(const DeconvolutionProblem& problem, const EngineChoice& choice,
                               std::string& why_not_on_device);
-/// The same on GPUs alone; with a workspace, unless that is null, on its GPU. Throws OutOfMemory.
-std::unique_ptr<Runner> place_on_gpus(const Problem& problem, const EngineChoice& choice,
+/// Makes the fastest runner that fits on GPUs. A workspace that is not null is used, on its GPU.
+/// Throws OutOfMemory.
+std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
+                                      const EngineChoice& choice,
                                       std::shared_ptr<DeviceWorkspace> workspace);
 
-/// Whether passes along x can take its ratios and steps, which look at one voxel at a time.
-inline bool fits_slab_passes(const Problem& problem) {
+/// Whether passes along x can compute the method's ratios and steps, which then depend on one voxel
+/// each.
+inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
     return problem.traits.fits_passes && !problem.traits.uses_neighbors;
 }
 
-/// On the CPU by passes over spectra; null where the method or the engines have none, where they do
-/// not fit, or where direct sums are faster.
-std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice,
+/// Makes a runner on the CPU by passes over spectra. Returns null if the method or the engines have
+/// no passes, if they do not fit in memory, or if direct sums are faster.
+std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& problem,
+                                              const EngineChoice& choice,
                                               const EngineList& engines);
-/// Over arrays in host memory, on any engines. Throws OutOfMemory.
-std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineList& engines,
-                                               int threads);
+/// Makes a runner over arrays in host memory, with any engines. Throws OutOfMemory.
+std::unique_ptr<Runner> make_host_array_runner(const DeconvolutionProblem& problem,
+                                               const EngineList& engines, int threads);
 
-/// GPUs, and what may be taken of them.
+/// The chosen GPUs, and the memory that may be used on each.
 class GpuChoice {
   public:
     virtual ~GpuChoice() = default;
     virtual bool has_several() const = 0;
-    /// Number of GPUs for which slabs of planes pay: all that the caller has named.
-    virtual index_t wanted_slabs(const Problem& problem) const = 0;
+    /// Returns the number of GPUs for which division into slabs pays: all GPUs that the caller has
+    /// named.
+    virtual index_t wanted_slabs(const DeconvolutionProblem& problem) const = 0;
 };
 
-/// An image and a result in the memory of a GPU, contiguous, of the problem's image shape.
+/// An image and a result in the memory of a GPU, contiguous, of the shape of the problem's image.
 struct DevicePixels {
     int device = 0;
     const void* image = nullptr;
     PixelType image_type = PixelType::float32;
     void* result = nullptr;
     PixelType result_type = PixelType::float32;
-    CUstream_st* stream = nullptr;  ///< whose work comes first
+    CUstream_st* stream = nullptr;  ///< CUDA stream whose earlier work produces the image
 };
 
-/// Functions of the CUDA part. Runners are null where method, edges or lengths do not fit them, and
-/// throw OutOfMemory where their arrays do not.
+/// Functions of the CUDA part that make runners. They return null if method, edges or lengths do
+/// not fit, and throw OutOfMemory if the arrays do not.
 struct DeviceDeconvolution {
-    using Make = std::unique_ptr<Runner> (*)(const Problem&, const GpuChoice&);
+    using Make = std::unique_ptr<Runner> (*)(const DeconvolutionProblem&, const GpuChoice&);
 
     std::unique_ptr<GpuChoice> (*choose)(const EngineChoice& choice,
                                          std::shared_ptr<DeviceWorkspace> workspace);
     Make passes_in_slabs;  ///< fused passes, in slabs on one GPU or several
     Make arrays_in_slabs;  ///< operations over arrays, in slabs on several GPUs
     Make arrays_on_one;    ///< operations over arrays on one GPU
-    std::unique_ptr<Runner> (*walks)(const Problem&, const GpuChoice&,
+    std::unique_ptr<Runner> (*walks)(const DeconvolutionProblem&, const GpuChoice&,
                                      const std::string& why_not_resident);
-    std::unique_ptr<Images> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
+    std::unique_ptr<CallerImages> (*make_images)(const DevicePixels& pixels, const Shape3& shape);
 };
 
-/// Null in a build without CUDA.
+/// Returns null in a build without CUDA.
 const DeviceDeconvolution* device_deconvolution();
 
 }  // namespace convolume::deconvolve
 
-/// In the CUDA part, like convolume_cuda_backend (core/gpu_backend.hpp).
+/// Defined in the CUDA part, as convolume_cuda_backend is (core/gpu_backend.hpp).
 extern "C" const convolume::deconvolve::DeviceDeconvolution convolume_cuda_deconvolve;

@@ -78,7 +78,8 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 
-// Negative samples of measured PSFs are noise; light is not negative.
+// Copies the PSF with negative samples as 0: they are the noise of a measurement, since light is
+// not negative.
 Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
     if (is_complex(psf.type))
         throw BadData("the PSF is complex: give its intensity, which is real");
@@ -115,20 +116,20 @@ Volume clipped_psf(const ConstImageView& psf, double& sum, index_t& negative) {
 
 }  // namespace
 
-Options Problem::blur(Operation operation) const {
+Options DeconvolutionProblem::blur(Operation operation) const {
     Options convolution;
     convolution.mode = options.boundary ? Mode::same : Mode::valid;
     convolution.boundary = options.boundary.value_or(Boundary{});
     convolution.operation = operation;
     convolution.center = options.center;
     convolution.normalization = KernelNormalization::sum;
-    convolution.nan = NanPolicy::propagate;  // the image was searched for them
+    convolution.nan = NanPolicy::propagate;  // the image was checked for NaN
     return convolution;
 }
 
-Problem resolve_problem(const Shape3& image, const ConstImageView& psf,
-                        const DeconvolveOptions& options, int threads) {
-    Problem problem;
+DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
+                                     const DeconvolveOptions& options, int threads) {
+    DeconvolutionProblem problem;
     problem.options = options;
     problem.traits = visit_method(options.method,
                                   [&](auto method) { return decltype(method)::traits(options); });
@@ -161,12 +162,13 @@ double sum_of_taps(const Volume& psf) {
     return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
 }
 
-bool has_passes(const Problem& problem) {
+bool can_convolve_by_passes(const DeconvolutionProblem& problem) {
     const std::optional<Boundary>& boundary = problem.options.boundary;
     return (!boundary || boundary->kind == BoundaryKind::zero) && sum_of_taps(problem.psf) > 0;
 }
 
-EqualPlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexRange& own) {
+EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
+                         const IndexRange& own) {
     EqualPlanes alike;
     if (!problem.compares_all()) return alike;
     const index_t last = own.count() - 1;
@@ -175,7 +177,7 @@ EqualPlanes alike_planes(const Problem& problem, const PairAxis& z, const IndexR
     return alike;
 }
 
-void check_start(const Problem& problem, const ConstImageView& start) {
+void check_start(const DeconvolutionProblem& problem, const ConstImageView& start) {
     if (start.data == nullptr) return;
     if (!uses_option(problem.options.method, "start"))
         throw InvalidArgument(message(to_string(problem.options.method),
@@ -189,7 +191,7 @@ void check_start(const Problem& problem, const ConstImageView& start) {
         throw BadData("the initial estimate is complex: give its real part");
 }
 
-ArrayCounts array_counts(const Problem& problem) {
+ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     const MethodTraits& traits = problem.traits;
     if (traits.solves_system) return {4, 1};  // solution, residual, direction, product; model
     ArrayCounts counts{3, 2};                 // estimate, correction, weights; data, model
@@ -203,7 +205,7 @@ ArrayCounts array_counts(const Problem& problem) {
     return counts;
 }
 
-index_t array_bytes(const Problem& problem) {
+index_t array_bytes(const DeconvolutionProblem& problem) {
     const ArrayCounts counts = array_counts(problem);
     const index_t elements =
         checked_add(checked_multiply(counts.object, element_count(problem.object)),

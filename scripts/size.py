@@ -36,7 +36,6 @@ INTERFACES = {
     "decompose/network.hpp": "compiled for each instruction set",
     "deconvolve/executors/element_passes.hpp": "keeps CUDA kernels of 59 lengths in files of their own",
     "deconvolve/executors/row_loops.hpp": "compiled for each instruction set",
-    "deconvolve/executors/slab_executor.cuh": "an executor",
     "gpu/fft/element_block.hpp": "with its includer it would exceed the longest file",
     "gpu/signals/cufft_kernels.hpp": "keeps CUDA away from C++ sources",
     "gpu/volumes/block_run.hpp": "runs a block that its includer plans",

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Carries out the operations of any method over whole arrays, which offer
-//   object(i), image(i)            the arrays of either extent
-//   blur(object, image)            A, and blur_back(image, object) its adjoint;
-//                                  back_project_unmatched(image, object) the other back projector
-//   for_each(extent, functor)      functor(i) for every i below a count, or functor(i, neighbors)
-//   for
-//                                  every voxel of a Grid; sum(extent, functor) also adds the
-//                                  results up, in an order of its own that is always the same
-//   write(values, array, first, count), read(…)   between the host and an array
-//   staging, threads()             host memory to transfer from, and the host's threads
+// Carries out the operations of any method over whole arrays. The class `Arrays` offers
+//
+// - object(i), image(i): the i-th array of the object's or the image's extents
+// - blur(object, image), blur_back(image, object): A and its adjoint
+// - back_project_unmatched(image, object): the unmatched back projector
+// - for_each(extent, functor): calls functor(i) for every i below a count, or functor(i, neighbors)
+//   for every voxel of a VoxelGrid
+// - sum(extent, functor): also adds up the results, always in the same order
+// - write(values, array, first, count), read(…): copy between the host and an array
+// - staging, threads(): kind of host memory for transfers, and number of host threads
 
 #include <initializer_list>
 #include <type_traits>
@@ -25,7 +25,8 @@ template <class Arrays>
 class ArrayExecutor final : public Executor {
   public:
     /// Both are kept by reference.
-    ArrayExecutor(Arrays& arrays, const Problem& problem) : arrays_(arrays), problem_(problem) {
+    ArrayExecutor(Arrays& arrays, const DeconvolutionProblem& problem)
+        : arrays_(arrays), problem_(problem) {
         int objects = 0, images = 0;
         const auto object = [&](bool wanted) {
             return wanted ? arrays.object(objects++) : nullptr;
@@ -37,7 +38,7 @@ class ArrayExecutor final : public Executor {
             residual_ = object(true);
             direction_ = object(true);
             product_ = object(true);
-            data_ = model_ = image(true);  // the data are read but once
+            data_ = model_ = image(true);  // linear systems read the data only once
             return;
         }
         correction_ = object(true);
@@ -65,36 +66,38 @@ class ArrayExecutor final : public Executor {
     }
 
     void hold_out(const PhotonScale& photons, int halvings) override {
-        arrays_.for_each(pixels_,
-                         SetApart{data_, held_, halvings, static_cast<float>(photons.gain),
-                                  static_cast<float>(photons.offset), 1, Thinning::hold_out});
+        arrays_.for_each(
+            pixels_,
+            PhotonThinning{data_, held_, halvings, static_cast<float>(photons.gain),
+                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out});
     }
-    void put_back() override { arrays_.for_each(pixels_, AddScaled{data_, held_, 1}); }
+    void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_, 1}); }
 
-    void begin(const LoadedImage& image, float held_share) override {
-        settings_ = settings_of(problem_, image, held_share);
+    void begin(const LoadedImage& image, float held_out_share) override {
+        settings_ = settings_of(problem_, image, held_out_share);
         is_complete_ = true;
         if (problem_.traits.solves_system) {
-            arrays_.for_each(pixels_, Shift{data_, -static_cast<float>(image.background)});
+            arrays_.for_each(pixels_,
+                             ConstantAddition{data_, -static_cast<float>(image.background)});
             arrays_.blur_back(data_, residual_);
-            arrays_.for_each(voxels_, Fill{estimate_, 0});
-            arrays_.for_each(voxels_, Copy{residual_, direction_});
+            arrays_.for_each(voxels_, ConstantFill{estimate_, 0});
+            arrays_.for_each(voxels_, ArrayCopy{residual_, direction_});
             return;
         }
         if (problem_.compares_all())
-            arrays_.for_each(pixels_, Fill{model_, 1});
+            arrays_.for_each(pixels_, ConstantFill{model_, 1});
         else
-            arrays_.for_each(pixels_, Compared{data_, model_});
+            arrays_.for_each(pixels_, ComparedMask{data_, model_});
         arrays_.blur_back(model_, weights_);
         if (write_start(image))
             arrays_.for_each(voxels_, begin_functor(image, estimate_, {weights_}));
         else
-            arrays_.for_each(voxels_, Fill{estimate_, mean_at_start(image)});
+            arrays_.for_each(voxels_, ConstantFill{estimate_, mean_at_start(image)});
     }
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        Run run{*this, start, progress, {}, false};
+        ArrayOperations run{*this, start, progress, {}, false};
         visit_method(problem_.options.method, [&](auto method) {
             decltype(method)::iterate(run);
             return true;
@@ -105,148 +108,161 @@ class ArrayExecutor final : public Executor {
 
     void complete(const StepStart& start) override {
         if (std::exchange(is_complete_, true) || !problem_.traits.solves_system) return;
-        arrays_.for_each(voxels_, Wiener::advance(At{*this}, start));
+        arrays_.for_each(voxels_, Wiener::advance(ArrayViews{*this}, start));
     }
 
   private:
-    /// The arrays as functors see them.
-    struct At {
-        const ArrayExecutor& of;
-        float* object(Slot slot) const { return of.array(slot); }
-        float* image(Slot slot) const { return of.array(slot); }
-        const float* data() const { return of.data_; }
-        const float* held() const { return of.settings_.held_share > 0 ? of.held_ : nullptr; }
-        const float* weights() const { return of.weights_; }
+    /// The arrays, as functors see them.
+    struct ArrayViews {
+        const ArrayExecutor& executor;
+        float* object(ArrayRole role) const { return executor.array(role); }
+        float* image(ArrayRole role) const { return executor.array(role); }
+        const float* data() const { return executor.data_; }
+        const float* held() const {
+            return executor.settings_.held_out_share > 0 ? executor.held_ : nullptr;
+        }
+        const float* weights() const { return executor.weights_; }
         PixelNumbers pixel_numbers() const { return {}; }
     };
 
-    /// The operations of one iteration (methods/method.hpp). Those after a refusal do nothing.
-    struct Run {
+    /// The operations of one iteration (methods/method.hpp). After a refusal they do nothing.
+    struct ArrayOperations {
         static constexpr bool steps_overwrite_neighbors = false;
-        using Slots = std::initializer_list<Slot>;
+        using ArrayRoles = std::initializer_list<ArrayRole>;
 
-        ArrayExecutor& of;
+        ArrayExecutor& executor;
         const StepStart& at_start;
         const IterationProgress& progress;
         StepResult result;
         bool is_accepted = false;
 
-        const StepSettings& settings() const { return of.settings_; }
+        const StepSettings& settings() const { return executor.settings_; }
         const StepStart& start() const { return at_start; }
 
-        void load_point() { of.load_point(at_start); }
-        void blur(Slot object, Slot image) {
-            if (!result.refused) of.arrays_.blur(of.array(object), of.array(image));
+        void load_point() { executor.load_point(at_start); }
+        void blur(ArrayRole object, ArrayRole image) {
+            if (!result.refused)
+                executor.arrays_.blur(executor.array(object), executor.array(image));
         }
-        void blur_back(Slot image, Slot object) {
-            if (accepts()) of.arrays_.blur_back(of.array(image), of.array(object));
+        void blur_back(ArrayRole image, ArrayRole object) {
+            if (accepts())
+                executor.arrays_.blur_back(executor.array(image), executor.array(object));
         }
-        void back_project_unmatched(Slot image, Slot object) {
-            if (accepts()) of.arrays_.back_project_unmatched(of.array(image), of.array(object));
-        }
-        template <class Make>
-        void each_pixel(Slots, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.pixels_, make(At{of}));
-        }
-        template <class Make>
-        void each_voxel(Slots, const Make& make) {
-            if (!result.refused) of.arrays_.for_each(of.voxels_, make(At{of}));
+        void back_project_unmatched(ArrayRole image, ArrayRole object) {
+            if (accepts())
+                executor.arrays_.back_project_unmatched(executor.array(image),
+                                                        executor.array(object));
         }
         template <class Make>
-        void sum_pixels(SumIndex which, Slots, const Make& make) {
-            add(which, of.pixels_, make(At{of}));
+        void each_pixel(ArrayRoles, const Make& make) {
+            if (!result.refused)
+                executor.arrays_.for_each(executor.pixels_, make(ArrayViews{executor}));
         }
         template <class Make>
-        void sum_voxels(SumIndex which, Slots, const Make& make) {
-            add(which, of.voxels_, make(At{of}));
+        void each_voxel(ArrayRoles, const Make& make) {
+            if (!result.refused)
+                executor.arrays_.for_each(executor.voxels_, make(ArrayViews{executor}));
         }
         template <class Make>
-        void sum_voxels_of_grid(SumIndex which, Slots, const Make& make) {
-            add(which, Grid{of.settings_.variation}, make(At{of}));
+        void sum_pixels(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, executor.pixels_, make(ArrayViews{executor}));
         }
         template <class Make>
-        void step(Slots, const Make& make) {
-            take(of.voxels_, make(At{of}));
+        void sum_voxels(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, executor.voxels_, make(ArrayViews{executor}));
         }
         template <class Make>
-        void step_of_grid(Slots, const Make& make) {
-            take(Grid{of.settings_.variation}, make(At{of}));
+        void sum_voxels_of_grid(SumIndex which, ArrayRoles, const Make& make) {
+            add(which, VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
+        }
+        template <class Make>
+        void step(ArrayRoles, const Make& make) {
+            take(executor.voxels_, make(ArrayViews{executor}));
+        }
+        template <class Make>
+        void step_of_grid(ArrayRoles, const Make& make) {
+            take(VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
         }
 
       private:
-        /// Once all of the objective is known, a step may be refused.
+        /// Whether the step goes on. It is refused here, before the first back projection, if the
+        /// objective is too large.
         bool accepts() {
-            if (!result.refused && result.objective() > at_start.most) result.refused = true;
-            if (!result.refused && !std::exchange(is_accepted, true)) progress.at(0.5);
+            if (!result.refused && result.objective() > at_start.objective_limit)
+                result.refused = true;
+            if (!result.refused && !std::exchange(is_accepted, true)) progress.report_fraction(0.5);
             return !result.refused;
         }
         template <class Extent, class Functor>
         void add(SumIndex which, const Extent& extent, const Functor& functor) {
-            if (!result.refused) result.sums[which] += pair_of(of.arrays_.sum(extent, functor));
+            if (!result.refused)
+                result.sums[which] += pair_of(executor.arrays_.sum(extent, functor));
         }
         template <class Extent, class Functor>
         void take(const Extent& extent, const Functor& functor) {
             if (result.refused) return;
-            if (of.change_ != nullptr)
-                add(of_step, extent, StepWithProducts<Functor>{functor, WholeChanges{of.change_}});
+            if (executor.change_ != nullptr)
+                add(step_sums, extent,
+                    StepWithProducts<Functor>{functor, FloatChanges{executor.change_}});
             else
-                of.arrays_.for_each(extent, functor);
-            of.advance();
+                executor.arrays_.for_each(extent, functor);
+            executor.advance();
         }
     };
 
-    float* array(Slot slot) const {
-        switch (slot) {
-            case Slot::point:
+    float* array(ArrayRole role) const {
+        switch (role) {
+            case ArrayRole::point:
                 return point_;
-            case Slot::correction:
+            case ArrayRole::correction:
                 return correction_;
-            case Slot::other_object:
+            case ArrayRole::other_object:
                 return other_object_;
-            case Slot::weights:
+            case ArrayRole::weights:
                 return weights_;
-            case Slot::data:
+            case ArrayRole::data:
                 return data_;
-            case Slot::held:
+            case ArrayRole::held:
                 return held_;
-            case Slot::model:
+            case ArrayRole::model:
                 return model_;
-            case Slot::other_image:
+            case ArrayRole::other_image:
                 return other_image_;
-            case Slot::solution:
+            case ArrayRole::solution:
                 return estimate_;
-            case Slot::residual:
+            case ArrayRole::residual:
                 return residual_;
-            case Slot::direction:
+            case ArrayRole::direction:
                 return direction_;
-            case Slot::product:
+            case ArrayRole::product:
                 return product_;
-            case Slot::divisors:
+            case ArrayRole::divisors:
                 break;
         }
         throw InternalError("an array that whole arrays do without");
     }
 
-    /// The estimate, or a point ahead of it, which takes the place of the previous estimate.
+    /// Makes the starting point: the newest estimate, or a point extrapolated beyond it, which
+    /// replaces the previous estimate.
     void load_point(const StepStart& start) {
         point_ = problem_.traits.solves_system ? direction_ : estimate_;
         if (previous_ == nullptr) return;
         if (start.restart) {
-            arrays_.for_each(voxels_, Copy{estimate_, previous_});
-            if (change_ != nullptr) arrays_.for_each(voxels_, Fill{change_, 0});
+            arrays_.for_each(voxels_, ArrayCopy{estimate_, previous_});
+            if (change_ != nullptr) arrays_.for_each(voxels_, ConstantFill{change_, 0});
         }
-        arrays_.for_each(voxels_, Extrapolate{estimate_, previous_, start.ahead});
+        arrays_.for_each(voxels_, ExtrapolatedPoints{estimate_, previous_, start.extrapolation});
         point_ = previous_;
     }
 
-    /// The step has made the next estimate of the correction, and needs its point no more.
+    /// Makes the step's result the newest estimate. Its starting point is no longer needed.
     void advance() {
         if (previous_ != nullptr) std::swap(previous_, correction_);
         std::swap(previous_ != nullptr ? previous_ : correction_, estimate_);
     }
 
     Arrays& arrays_;
-    const Problem& problem_;
+    const DeconvolutionProblem& problem_;
     StepSettings settings_;
     index_t voxels_ = element_count(problem_.object);
     index_t pixels_ = element_count(problem_.image);
@@ -255,8 +271,8 @@ class ArrayExecutor final : public Executor {
     float* correction_ = nullptr;
     float* weights_ = nullptr;
     float* other_object_ = nullptr;
-    float* previous_ = nullptr;  ///< the previous estimate, then the point
-    float* change_ = nullptr;    ///< what the last step added to its point
+    float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
+    float* change_ = nullptr;    ///< the change that the last step added to its point
     float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
     float *data_ = nullptr, *model_ = nullptr, *held_ = nullptr, *other_image_ = nullptr;
     bool is_complete_ = true;

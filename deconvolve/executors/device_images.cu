@@ -15,8 +15,8 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// Pixels become float32; sums of the values and of how many are negative.
-struct LoadPixels {
+// Converts pixels to float32. Sums their values, and counts negative ones.
+struct PixelLoader {
     const void* pixels;
     PixelType type;
     index_t first;
@@ -33,18 +33,20 @@ struct LoadPixels {
     }
 };
 
-// How many pixels are marked.
-struct NotCompared {
+// Counts pixels that are marked as left out of comparisons.
+struct MarkedPixelCount {
     const float* pixels;
     CONVOLUME_DEVICE double operator()(index_t i) const {
         return richardson_lucy::is_compared(pixels[i]) ? 0 : 1;
     }
 };
 
-// Part of rows of float32 becomes pixels; how many were clamped, below and above.
-struct StorePixels {
+// Stores part of each float32 row as pixels. Counts values that were clamped from below and from
+// above.
+struct PixelStorer {
     const float* rows;
-    index_t row_length, begin, count;  ///< of those, and of the pixels' rows
+    /// Length of a float32 row, and the part of the row that is stored as pixels.
+    index_t row_length, begin, count;
     void* pixels;
     PixelType type;
     index_t first;
@@ -57,7 +59,7 @@ struct StorePixels {
     }
 };
 
-class DeviceImages final : public Images {
+class DeviceImages final : public CallerImages {
   public:
     DeviceImages(const DevicePixels& pixels, const Shape3& shape)
         : pixels_(pixels), shape_(shape) {}
@@ -73,9 +75,9 @@ class DeviceImages final : public Images {
         double saturated = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
             sums += functors.sum(
-                plane, LoadPixels{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
-                                  clip, saturation.value_or(unlimited)});
-            if (saturation) saturated += functors.sum(plane, NotCompared{values.as<float>()});
+                plane, PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
+                                   clip, saturation.value_or(unlimited)});
+            if (saturation) saturated += functors.sum(plane, MarkedPixelCount{values.as<float>()});
             steps.write_image(values.as<float>(), z * plane, plane);
         }
         if (!std::isfinite(sums.first))
@@ -92,7 +94,8 @@ class DeviceImages final : public Images {
         return estimate_photon_scale(on_host().view(), threads);
     }
 
-    ExecutionReport store(const Executor& steps, const Problem& problem) const override {
+    ExecutionReport store(const Executor& steps,
+                          const DeconvolutionProblem& problem) const override {
         const gpu::DeviceScope scope(pixels_.device);
         const DeviceLoops functors(pixels_.device, steps.threads());
         const Shape3& object = problem.object;
@@ -104,7 +107,7 @@ class DeviceImages final : public Images {
                                 shape_.y * object.x);
             clamped +=
                 functors.sum(shape_.y * shape_.x,
-                             StorePixels{rows.as<float>(), object.x, at.x, shape_.x, pixels_.result,
+                             PixelStorer{rows.as<float>(), object.x, at.x, shape_.x, pixels_.result,
                                          pixels_.result_type, z * shape_.y * shape_.x});
         }
         ExecutionReport report;
@@ -128,7 +131,7 @@ class DeviceImages final : public Images {
 
 }  // namespace
 
-std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape) {
+std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape) {
     return std::make_unique<DeviceImages>(pixels, shape);
 }
 

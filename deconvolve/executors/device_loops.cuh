@@ -10,15 +10,16 @@
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
-// Stages over arrays in the memory of one GPU. Everything is enqueued on one stream; the host waits
-// for sums and transfers only.
+// Loops and sums over arrays in the memory of one GPU. All work is enqueued on one CUDA stream; the
+// host waits for sums and transfers only.
 namespace convolume::deconvolve {
 
 constexpr int loop_threads = 256;
 constexpr int warp = 32;
 constexpr unsigned most_blocks = 1024;
 
-// The elements of one thread: a grid of threads apart, or a warp's share of rows.
+// Visits the elements of one thread: every N-th element in a grid of N threads, or every 32nd
+// sample of a warp's rows.
 template <class Visit>
 __device__ void visit_own(const IndexRange& range, const Visit& visit) {
     for (index_t i = range.begin + blockIdx.x * index_t{loop_threads} + threadIdx.x; i < range.end;
@@ -30,7 +31,7 @@ __device__ void visit_own(index_t count, const Visit& visit) {
     visit_own(IndexRange{0, count}, visit);
 }
 template <class Visit>
-__device__ void visit_own(const GridRows& grid, const Visit& visit) {
+__device__ void visit_own(const VoxelRows& grid, const Visit& visit) {
     constexpr int warps = loop_threads / warp;
     for (index_t row = grid.own.begin + blockIdx.x * index_t{warps} + threadIdx.x / warp;
          row < grid.own.end; row += index_t{gridDim.x} * warps)
@@ -38,18 +39,18 @@ __device__ void visit_own(const GridRows& grid, const Visit& visit) {
             visit(row * grid.extent[2] + x, grid.around(row, x));
 }
 template <class Visit>
-__device__ void visit_own(const Grid& grid, const Visit& visit) {
-    visit_own(GridRows{grid, {0, grid.rows()}}, visit);
+__device__ void visit_own(const VoxelGrid& grid, const Visit& visit) {
+    visit_own(VoxelRows{grid, {0, grid.rows()}}, visit);
 }
 
 template <class Extent, class Functor>
-__global__ void loop_kernel(Extent extent, Functor functor) {
+__global__ void loop_cuda_kernel(Extent extent, Functor functor) {
     visit_own(extent, [&](index_t i, const auto&... near) { functor(i, near...); });
 }
 
-// The sum of each block's elements, always in the same order.
+// Sums the elements of each thread block, always in the same order.
 template <class Sum, class Extent, class Functor>
-__global__ void sum_kernel(Extent extent, Functor functor, Sum* sums) {
+__global__ void sum_cuda_kernel(Extent extent, Functor functor, Sum* sums) {
     alignas(16) __shared__ char bytes[loop_threads * sizeof(Sum)];
     Sum* const of_threads = reinterpret_cast<Sum*>(bytes);
     Sum sum{};
@@ -62,7 +63,7 @@ __global__ void sum_kernel(Extent extent, Functor functor, Sum* sums) {
     if (threadIdx.x == 0) sums[blockIdx.x] = of_threads[0];
 }
 
-// Blocks for an extent.
+// Returns the number of thread blocks for an extent.
 inline unsigned loop_blocks(index_t count) {
     return static_cast<unsigned>(
         std::clamp<index_t>(ceil_div(count, loop_threads), 1, most_blocks));
@@ -70,36 +71,36 @@ inline unsigned loop_blocks(index_t count) {
 inline unsigned loop_blocks(const IndexRange& range) {
     return loop_blocks(range.count());
 }
-inline unsigned loop_blocks(const Grid& grid) {
+inline unsigned loop_blocks(const VoxelGrid& grid) {
     return loop_blocks(checked_multiply(grid.rows(), index_t{warp}));
 }
-inline unsigned loop_blocks(const GridRows& grid) {
+inline unsigned loop_blocks(const VoxelRows& grid) {
     return loop_blocks(checked_multiply(grid.row_count(), index_t{warp}));
 }
 
 /// Enqueues a functor without a sum.
 template <class Extent, class Functor>
 void start_loop(const Extent& extent, const Functor& functor, cudaStream_t stream) {
-    loop_kernel<<<loop_blocks(extent), loop_threads, 0, stream>>>(extent, functor);
+    loop_cuda_kernel<<<loop_blocks(extent), loop_threads, 0, stream>>>(extent, functor);
     gpu::check(cudaGetLastError(), "starting a functor of the deconvolution");
 }
 
-/// Enqueues sums of all blocks; returns how many there are.
+/// Enqueues the sums of all thread blocks, and returns the number of thread blocks.
 template <class Sum, class Extent, class Functor>
 unsigned start_sums(const Extent& extent, const Functor& functor, Sum* sums, cudaStream_t stream) {
     const unsigned used = loop_blocks(extent);
-    sum_kernel<<<used, loop_threads, 0, stream>>>(extent, functor, sums);
+    sum_cuda_kernel<<<used, loop_threads, 0, stream>>>(extent, functor, sums);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
     return used;
 }
 
-struct Fetch {
+struct StoredSum {
     const SumPair* values;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return values[i]; }
 };
 /// Enqueues the sum of sums.
 inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
-    sum_kernel<<<1, loop_threads, 0, stream>>>(count, Fetch{sums}, target);
+    sum_cuda_kernel<<<1, loop_threads, 0, stream>>>(count, StoredSum{sums}, target);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
 }
 
@@ -107,7 +108,7 @@ class DeviceLoops {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// On `device`, which is current.
+    /// `device` is current.
     DeviceLoops(int device, int threads)
         : threads_(threads),
           sums_(device, most_blocks * most_sum_bytes, "sums of a deconvolution") {}
@@ -125,8 +126,8 @@ class DeviceLoops {
         return finish_sum<Sum>(start_sum(extent, functor));
     }
 
-    /// The same in two parts, so that others work meanwhile: the number that the first returns is
-    /// for the second.
+    /// Enqueues a sum, so that other work can go on before finish_sum() waits for it. Returns the
+    /// number of thread blocks, which finish_sum() needs.
     template <class Extent, class Functor>
     unsigned start_sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
@@ -145,7 +146,7 @@ class DeviceLoops {
         return total;
     }
 
-    // Between an array and the host's or the device's memory.
+    // These copy between an array and memory of the host or of the device.
     void write(const float* values, float* array, index_t first, index_t count) const {
         gpu::check(
             cudaMemcpyAsync(array + first, values, static_cast<std::size_t>(count) * sizeof(float),

@@ -7,19 +7,19 @@ namespace convolume::deconvolve {
 
 namespace {
 
-template <int... Chunk>
-std::vector<gpu::ElementPass<RowElements>> all_element_passes(
-    std::integer_sequence<int, Chunk...>) {
-    std::vector<gpu::ElementPass<RowElements>> all;
-    for (const auto& chunk : {compiled_element_passes<Chunk>()...})
-        all.insert(all.end(), chunk.begin(), chunk.end());
+template <int... Group>
+std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all_element_passes(
+    std::integer_sequence<int, Group...>) {
+    std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> all;
+    for (const auto& group : {compiled_element_passes<Group>()...})
+        all.insert(all.end(), group.begin(), group.end());
     return all;
 }
 
 }  // namespace
 
 index_t good_element_length(index_t least) {
-    // That of an iteration's passes along y and z, measured like those of element passes.
+    // Cost of an iteration's passes along y and z, in the unit of ElementLength::cost.
     constexpr double column_cost = 180;
     index_t best = 0;
     double best_cost = 0;
@@ -33,9 +33,9 @@ index_t good_element_length(index_t least) {
     return best;
 }
 
-const gpu::ElementPasses<RowElements>& element_passes() {
-    static const gpu::ElementPasses<RowElements> passes(
-        all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_CHUNKS>{}));
+const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes() {
+    static const gpu::ElementPasses<richardson_lucy::ElementFunctor> passes(
+        all_element_passes(std::make_integer_sequence<int, CONVOLUME_ELEMENT_LENGTH_GROUPS>{}));
     return passes;
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element passes (gpu/fft/element_job.hpp) with the work of deconvolutions.
+// Element passes (gpu/fft/element_job.hpp) with the functor of Richardson and Lucy.
 
 #include <vector>
 
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "gpu/fft/element_passes.hpp"
 
 namespace convolume::deconvolve {
 
-/// A length of complex rows, and the time of the element passes of an iteration, the mean of those
-/// with acceleration and without, in tenths of a picosecond a real sample: measured by
+/// A length of complex rows, and the cost of its element passes: the time of an iteration, averaged
+/// over those with and without acceleration, in tenths of a picosecond a real sample. Measured by
 /// bench/gpu_passes elements on an H200 (528: on an H100, relative to 540).
 struct ElementLength {
     short n, cost;
 };
-/// The lengths that element passes are compiled for, of gpu::lengths and multiples of 4. Real rows
-/// are twice as long.
+/// The lengths that element passes are compiled for: multiples of 4 in gpu::lengths. Real rows are
+/// twice as long.
 inline constexpr ElementLength element_lengths[] = {
     {20, 179},   {28, 134},   {36, 170},   {48, 127},   {56, 157},   {60, 128},   {64, 123},
     {72, 121},   {80, 120},   {96, 121},   {100, 146},  {108, 122},  {112, 119},  {120, 141},
@@ -29,16 +29,16 @@ inline constexpr ElementLength element_lengths[] = {
     {1792, 127}, {1920, 129}, {2048, 132},
 };
 
-/// The length of real rows with element passes that is at least `least` and costs least; 0 when
-/// there is none.
+/// Returns the length of real rows that has element passes, is at least `least`, and costs least.
+/// Returns 0 if there is none.
 index_t good_element_length(index_t least);
 
-/// The passes of all lengths.
-const gpu::ElementPasses<RowElements>& element_passes();
+/// Returns the element passes of all lengths.
+const gpu::ElementPasses<richardson_lucy::ElementFunctor>& element_passes();
 
-/// The passes of one chunk of element_lengths. Each chunk is compiled in a file of its own, made
-/// from element_passes.cu.in.
-template <int Chunk>
-std::vector<gpu::ElementPass<RowElements>> compiled_element_passes();
+/// Returns the passes of one group of element_lengths. Each group is compiled in a file of its own,
+/// made from element_passes.cu.in.
+template <int Group>
+std::vector<gpu::ElementPass<richardson_lucy::ElementFunctor>> compiled_element_passes();
 
 }  // namespace convolume::deconvolve

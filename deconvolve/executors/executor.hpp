@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An executor holds image and estimate of a deconvolution somewhere, and carries out iterations on
-// them: the operations of a method (methods/method.hpp). Where iterations start, and when they end,
-// is the loop's (loop.hpp).
+// The interface of executors. An executor holds the image and the estimate of a deconvolution, and
+// carries out iterations on them: the operations of a method (methods/method.hpp). The loop decides
+// where iterations start and when they end (loop.hpp).
 
 #include <algorithm>
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace convolume::deconvolve {
 
-/// Reports the progress of iterations to the caller, and stops when the caller asks for it.
+/// Reports the progress of iterations to the caller, and stops them when the caller requests it.
 class IterationProgress {
   public:
     using ReadEstimate = std::function<void(const ImageView& target)>;
@@ -28,7 +28,8 @@ class IterationProgress {
                       ReadEstimate read = {})
         : context_(context), run_(run), iterations_(iterations), read_(std::move(read)) {}
 
-    /// Iterations from now on are this share of the whole, and no more than `iterations`.
+    /// Starts a loop of at most `iterations` iterations, which advance the progress from `from` to
+    /// `to`.
     void begin(double from, double to, int iterations) {
         from_ = from;
         to_ = to;
@@ -36,21 +37,22 @@ class IterationProgress {
         done_ = 0;
     }
 
-    /// Number of iterations from `k` on, up to the next whose estimate the caller may read.
-    int unread(int k) const {
+    /// Returns the number of iterations from `k` up to the next one whose estimate the caller may
+    /// read.
+    int iterations_until_read(int k) const {
         const int every = run_.on_iteration ? run_.reads_every : 0;
         return every > 0 ? every - (k - 1) % every : std::numeric_limits<int>::max();
     }
 
     /// Whether the caller may read the estimate after iteration `k`.
-    bool may_read(int k) const { return unread(k) == 1; }
+    bool may_read(int k) const { return iterations_until_read(k) == 1; }
 
-    /// Whether the caller is told what was found.
-    bool reports() const { return static_cast<bool>(run_.on_iteration); }
+    /// Whether the caller wants reports of iterations.
+    bool wants_reports() const { return static_cast<bool>(run_.on_iteration); }
 
-    /// Throws Cancelled when a stop was requested. The fraction is that of the iteration at hand,
-    /// above 1 of those that are computed with it.
-    void at(double fraction) const {
+    /// Reports that the fraction `fraction` of the current iteration is done, above 1 if iterations
+    /// are fused. Throws Cancelled if a stop was requested.
+    void report_fraction(double fraction) const {
         throw_if_stopped(context_);
         if (context_.progress)
             context_.progress(from_ + (to_ - from_) * (done_ + fraction) / iterations_);
@@ -58,7 +60,7 @@ class IterationProgress {
     void finished(const Iteration& iteration) {
         done_ = iteration.number;
         if (run_.on_iteration) run_.on_iteration(iteration, read_);
-        at(0);
+        report_fraction(0);
     }
 
   private:
@@ -75,46 +77,49 @@ class Executor {
   public:
     virtual ~Executor() = default;
 
-    /// The kind of host memory that runs of values are best in, and the host's threads.
+    /// The kind of host memory that transfers to and from the executor are fastest with, and the
+    /// number of host threads.
     virtual HostMemory staging() const = 0;
     virtual int threads() const = 0;
 
-    // Runs of pixels and voxels in C order.
+    // These copy ranges of pixels or voxels in C order.
     virtual void write_image(const float* values, index_t first, index_t count) = 0;
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
 
-    /// Holds out one photon of the image in 2^`halvings`; put_back() gives them back to it.
+    /// Holds out one photon of the image in 2^`halvings`; put_back() adds these photons to the
+    /// image again.
     virtual void hold_out(const PhotonScale& photons, int halvings) = 0;
     virtual void put_back() = 0;
 
-    /// Makes the estimate to begin with. With `held_share` above 0, iterations find how well what
-    /// is held out is predicted, as that share of the model.
-    virtual void begin(const LoadedImage& image, float held_share) = 0;
-    /// Carries out one iteration. Without a misfit (StepStart), that of the result is a number that
-    /// is finite if the model is.
+    /// Makes the first estimate. With `held_out_share` above 0, iterations sum the errors of
+    /// predicting the held-out photons, which are expected to be that share of the model.
+    virtual void begin(const LoadedImage& image, float held_out_share) = 0;
+    /// Carries out one iteration. If the start needs no misfit, the result has another number in
+    /// its place, which is finite if the model is finite.
     virtual StepResult iterate(const StepStart& start, const IterationProgress& progress) = 0;
 
-    /// Number of consecutive iterations, at most, that are faster together than one by one.
-    virtual int most_together() const { return 1; }
-    /// Carries out at most that many, one after another; none of them is refused.
-    virtual std::vector<StepResult> iterate_together(const std::vector<StepStart>&,
-                                                     const IterationProgress&) {
+    /// Returns the largest number of consecutive iterations that are faster when fused.
+    virtual int most_fused_iterations() const { return 1; }
+    /// Carries out consecutive iterations, at most most_fused_iterations(). It refuses none of
+    /// them.
+    virtual std::vector<StepResult> iterate_fused(const std::vector<StepStart>&,
+                                                  const IterationProgress&) {
         throw InternalError("iterations are not taken together here");
     }
 
-    /// Completes the estimate where part of a step waits for the next iteration, which starts from
-    /// `start`: then read_estimate() reads what the last iteration made.
+    /// Completes the estimate if part of the last step waits for the next iteration, which starts
+    /// at `start`. Then read_estimate() reads the result of the last iteration.
     virtual void complete(const StepStart&) {}
 };
 
-/// The model of a pixel.
-inline richardson_lucy::Model model_of(const LoadedImage& image) {
+/// Returns the model of all pixels.
+inline richardson_lucy::PixelModel model_of(const LoadedImage& image) {
     return {static_cast<float>(image.background),
             static_cast<float>(std::max(1e-6 * image.mean, 1e-30))};
 }
-inline Variation variation_of(const Problem& problem, double mean) {
-    Variation variation;
+inline TotalVariation variation_of(const DeconvolutionProblem& problem, double mean) {
+    TotalVariation variation;
     const VoxelSize& size = problem.options.voxel;
     const double least = std::min({size.z_um, size.y_um, size.x_um});
     for (int axis = 0; axis < 3; ++axis) {
@@ -124,17 +129,17 @@ inline Variation variation_of(const Problem& problem, double mean) {
     variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
     return variation;
 }
-inline StepSettings settings_of(const Problem& problem, const LoadedImage& image,
-                                float held_share) {
+inline StepSettings settings_of(const DeconvolutionProblem& problem, const LoadedImage& image,
+                                float held_out_share) {
     return {model_of(image),
-            held_share,
+            held_out_share,
             image.photons,
             problem.tv_weight(),
             variation_of(problem, image.mean),
             static_cast<float>(problem.options.noise_to_signal)};
 }
 
-/// The image loses the photons that are held out, and its model with them.
+/// Returns the image without the photons that are held out, and its model scaled to the rest.
 inline LoadedImage without_held_out(const LoadedImage& image, float share) {
     LoadedImage rest = image;
     rest.mean *= 1 - share;
@@ -144,13 +149,15 @@ inline LoadedImage without_held_out(const LoadedImage& image, float share) {
     return rest;
 }
 
-/// Writes the estimate that was given, if one was; then begin_functor() makes it fit to begin with.
+/// Writes the caller's initial estimate if there is one, and returns whether there is.
+/// begin_functor() then makes it fit as the first estimate.
 inline bool write_start(const LoadedImage& image) {
     if (!image.load_start) return false;
     image.load_start(mean_at_start(image) / image.start_scale);
     return true;
 }
-inline Begin begin_functor(const LoadedImage& image, float* estimate, const Weights& weights) {
+inline ScaledStart begin_functor(const LoadedImage& image, float* estimate,
+                                 const Weights& weights) {
     return {estimate, weights, least_weight, image.start_scale, 1e-3F * mean_at_start(image)};
 }
 

@@ -27,7 +27,8 @@ void FusedWalker::work(index_t k, const WalkTask& task) {
     }
 }
 
-// The two newest estimates of several iterations, or the newest one in the place of its point.
+// Downloads the two newest estimates of fused iterations, or the estimate of a single iteration to
+// WalkArrays::target().
 void FusedWalker::download(index_t k, const WalkTask& task) {
     const std::size_t last = task.starts.size() - 1;
     const IndexRange planes = walk(last).step(k).update;
@@ -45,10 +46,10 @@ void FusedWalker::load_next_points(const WalkStep& step, const WalkTask& task, s
         work.newest = newest.at(z);
         if (arrays_.before) work.before = before.at(z);
         work.restart = task.starts[i].restart;
-        work.elements.ahead = task.starts[i].ahead;
+        work.elements.extrapolation = task.starts[i].extrapolation;
         work.kept = rings_.points[i].at(z);
-        passes_->forward(Side::object, work, {walk(i).of_object(z), count, static_cast<index_t>(i)},
-                         work_);
+        passes_->forward(PlaneKind::object, work,
+                         {walk(i).of_object(z), count, static_cast<index_t>(i)}, work_);
     });
 }
 
@@ -60,14 +61,14 @@ void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_
             ElementWork work;
             work.kind = ElementKind::compare;
             work.data = rings_.data.bytes_of(z);
-            work.narrow_data = arrays_.narrow_data;
-            if (task.settings.held_share > 0) work.held = rings_.held.at(z);
-            work.elements.held_share = task.settings.held_share;
+            work.data_is_uint16 = arrays_.data_is_uint16;
+            if (task.settings.held_out_share > 0) work.held = rings_.held.at(z);
+            work.elements.held_out_share = task.settings.held_out_share;
             work.elements.model = task.settings.model;
             work.elements.less = task.starts[i].unmatched ? 1 : 0;
             double* const sums = counted ? &place_for_sums(0, i)->first : nullptr;
             const index_t blocks = passes_->inverse(
-                Side::image, work, {walk(i).of_image(z), count, ring}, sums, work_);
+                PlaneKind::image, work, {walk(i).of_image(z), count, ring}, sums, work_);
             if (counted) add_blocks(0, blocks, i);
         });
     });
@@ -98,7 +99,7 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
                     work.elements.unmatched = task.starts[i].unmatched;
                     double* const sums = arrays_.change ? &place_for_sums(1, i)->first : nullptr;
                     const index_t blocks = passes_->inverse(
-                        Side::object, work, {walk(i).of_update(z), count, ring}, sums, work_);
+                        PlaneKind::object, work, {walk(i).of_update(z), count, ring}, sums, work_);
                     if (sums != nullptr) add_blocks(1, blocks, i);
                 });
 }

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "core/gpu_backend.hpp"
+#include "deconvolve/executors/executor.hpp"
 #include "deconvolve/loop.hpp"
 #include "deconvolve/placement.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/staging.hpp"
 
-// Which GPUs deconvolve, and how much of their memory they may take.
+// The GPUs of a deconvolution with the memory that it may use, and the base of its runners.
 namespace convolume::deconvolve {
 
 struct DeviceChoice final : GpuChoice {
@@ -32,20 +33,21 @@ struct DeviceChoice final : GpuChoice {
     }
 
     bool has_several() const override { return devices.size() > 1; }
-    index_t wanted_slabs(const Problem& problem) const override {
+    index_t wanted_slabs(const DeconvolutionProblem& problem) const override {
         // Smallest slab for which another GPU pays for its halo exchange.
         constexpr index_t least_slab_voxels = index_t{1} << 26;
         const index_t most = most_slabs(problem);
         if (named) return most;
         return std::clamp<index_t>(element_count(problem.object) / least_slab_voxels, 1, most);
     }
-    index_t most_slabs(const Problem& problem) const {
+    index_t most_slabs(const DeconvolutionProblem& problem) const {
         return std::min(static_cast<index_t>(devices.size()), problem.object.z);
     }
 
-    /// Bytes that may be taken of a GPU now, for each time it is named.
+    /// Returns the bytes that may be taken on a GPU now. A GPU that is named several times is
+    /// divided.
     index_t limit_bytes(int device) const {
-        // Transforms and arrays must leave the driver some room.
+        // Transforms and arrays must leave the driver some memory.
         constexpr double usable_share = 0.95;
         const auto free_bytes = static_cast<index_t>(
             usable_share * static_cast<double>(gpu::free_device_bytes(device)));
@@ -53,48 +55,49 @@ struct DeviceChoice final : GpuChoice {
                gpu::occurrences_of(devices, device);
     }
 
-    /// Relative speeds of the first devices: passes and sums wait for memory.
+    /// Returns relative speeds of the first `count` devices: their memory bandwidths, which limit
+    /// passes and sums.
     std::vector<double> speeds(index_t count) const {
         std::vector<double> found;
         for (index_t i = 0; i < count; ++i)
             found.push_back(
                 gpu::device_properties(devices[static_cast<std::size_t>(i)]).memory_bytes_per_s);
-        // If a driver does not tell, all count as equal.
+        // If a driver reports no bandwidth, all devices count as equal.
         if (std::any_of(found.begin(), found.end(), [](double speed) { return !(speed > 0); }))
             std::fill(found.begin(), found.end(), 1.0);
         return found;
     }
 
     std::vector<int> devices;
-    bool named;  ///< by the caller: all of them are to be used
+    bool named;  ///< whether the caller has named the devices, so that all of them are used
     int threads;
     std::optional<index_t> max_bytes;
-    std::shared_ptr<DeviceWorkspace> workspace;  ///< to share, of the one device; null: none
+    /// Workspace on the only device, shared with the caller's; null: not shared.
+    std::shared_ptr<DeviceWorkspace> workspace;
 };
 
-// Entries of DeviceDeconvolution.
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+// Functions of DeviceDeconvolution that other sources define.
+std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident);
-std::unique_ptr<Images> make_device_images(const DevicePixels& pixels, const Shape3& shape);
+std::unique_ptr<CallerImages> make_device_images(const DevicePixels& pixels, const Shape3& shape);
 
-/// The common part of runners on GPUs.
-
+/// Base of runners on GPUs.
 class GpuRunner : public Runner {
   public:
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const Images& images,
-                             const ExecutionContext& context, const DeconvolveRun& along) override {
+    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+                             const ExecutionContext& context,
+                             const DeconvolveRun& run_options) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
         const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return execute_there(problem, images, context, along);
+        return run(executor(problem), problem, images, context, run_options);
     }
 
   protected:
-    /// `device` is the first where there are several. Engines, grid and bytes of the plan are left
-    /// to do where they are others.
-    GpuRunner(const Problem& problem, int device) : device_(device) {
+    /// `device` is the first device. Derived classes correct engines, grid and bytes of the plan.
+    GpuRunner(const DeconvolutionProblem& problem, int device) : device_(device) {
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
         plan_.object = problem.object;
@@ -102,17 +105,15 @@ class GpuRunner : public Runner {
             checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
     }
 
-    /// With the device current.
-    virtual DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                           const ExecutionContext& context,
-                                           const DeconvolveRun& along) = 0;
+    /// Returns the executor for one execution. The device is current.
+    virtual Executor& executor(const DeconvolutionProblem& problem) = 0;
 
     template <class Arrays>
     void free_on_device(Arrays& arrays) const {
         try {
             const gpu::DeviceScope scope(device_);
             arrays.reset();
-        } catch (const Error&) {  // a lost device: nothing is left to free
+        } catch (const Error&) {  // the device is lost, so no memory is left to free
         }
     }
 

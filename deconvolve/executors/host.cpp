@@ -18,31 +18,31 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// The caller's image and result, of types not known yet, as floats.
-index_t caller_bytes(const Problem& problem) {
+// Bytes of the caller's image and result as float32, since their types are not known yet.
+index_t caller_bytes(const DeconvolutionProblem& problem) {
     return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
 }
 
-index_t limit_bytes(const Problem& problem) {
+index_t limit_bytes(const DeconvolutionProblem& problem) {
     return host_limit_bytes(problem.options.max_host_bytes);
 }
 
-index_t array_pair_bytes(const Problem& problem) {
+index_t array_pair_bytes(const DeconvolutionProblem& problem) {
     return static_cast<index_t>(sizeof(float)) *
            (element_count(problem.object) + element_count(problem.image));
 }
 
-Convolver make_convolver(const Problem& problem, const Volume& taps, Operation operation,
-                         index_t limit, const EngineList& engines) {
+Convolver make_convolver(const DeconvolutionProblem& problem, const Volume& taps,
+                         Operation operation, index_t limit, const EngineList& engines) {
     Options options = problem.blur(operation);
     options.max_host_bytes = limit;
     return ConvolverFactory::make(problem.object, taps.view(), options, engines);
 }
 
-// Over whole arrays, around convolvers.
+// Runs a deconvolution over whole arrays, around convolvers.
 class HostArrayRunner final : public Runner {
   public:
-    HostArrayRunner(const Problem& problem, const EngineList& engines, int threads)
+    HostArrayRunner(const DeconvolutionProblem& problem, const EngineList& engines, int threads)
         : threads_(threads) {
         const index_t limit = limit_bytes(problem);
         const index_t arrays = array_bytes(problem);
@@ -52,7 +52,7 @@ class HostArrayRunner final : public Runner {
                 "the deconvolution's arrays take ", format_bytes(arrays), " and its images ",
                 format_bytes(own - arrays), ", but the limit is ", format_bytes(limit),
                 ": raise it (", OptionName{"max_host_bytes"}, "), or choose acceleration none"));
-        // A convolver counts its input and output, which are arrays of the loop.
+        // A convolver counts its input and output, which are arrays counted above.
         const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
                                          array_pair_bytes(problem));
         blur_.emplace(make_convolver(problem, problem.psf, Operation::convolve, each, engines));
@@ -79,13 +79,14 @@ class HostArrayRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const Images& images,
-                             const ExecutionContext& context, const DeconvolveRun& along) override {
+    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+                             const ExecutionContext& context,
+                             const DeconvolveRun& run_options) override {
         if (!arrays_)
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
         arrays_->use(context);
         ArrayExecutor<HostArrays> executor(*arrays_, problem);
-        return run(executor, problem, images, context, along);
+        return run(executor, problem, images, context, run_options);
     }
 
   private:
@@ -97,10 +98,11 @@ class HostArrayRunner final : public Runner {
     std::optional<HostArrays> arrays_;
 };
 
-// By passes over spectra, by the CPU alone.
+// Runs a deconvolution on the CPU by passes over spectra.
 class HostPassRunner final : public Runner {
   public:
-    HostPassRunner(const Problem& problem, const HostPassLayout& layout, const std::string& engine)
+    HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
+                   const std::string& engine)
         : layout_(layout), psf_(copy_of(problem.psf)) {
         plan_.object = problem.object;
         for (int a = 0; a < 3; ++a) plan_.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
@@ -111,8 +113,9 @@ class HostPassRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const Problem& problem, const Images& images,
-                             const ExecutionContext& context, const DeconvolveRun& along) override {
+    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+                             const ExecutionContext& context,
+                             const DeconvolveRun& run_options) override {
         if (!executor_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
             executor_.emplace(layout_, psf_);
@@ -120,7 +123,7 @@ class HostPassRunner final : public Runner {
         }
         const PhaseTimer timer(context.timeline, Phase::convolve, 0);
         executor_->use(context);
-        return run(*executor_, problem, images, context, along);
+        return run(*executor_, problem, images, context, run_options);
     }
 
   private:
@@ -131,25 +134,26 @@ class HostPassRunner final : public Runner {
     }
 
     HostPassLayout layout_;
-    Volume psf_;  ///< until steps are made of it
+    Volume psf_;  ///< the PSF until the executor is made of it
     DeconvolvePlan plan_;
     std::optional<HostPassExecutor> executor_;
 };
 
-// Whether a few taps, or three 1D convolutions, take less time than transforms.
-bool sums_are_faster(const Problem& problem, const EngineList& engines) {
+// Whether direct sums, or three 1D convolutions, take less time than transforms.
+bool direct_sums_are_faster(const DeconvolutionProblem& problem, const EngineList& engines) {
     constexpr index_t unlimited = std::numeric_limits<index_t>::max() / 4;
     return make_convolver(problem, problem.psf, Operation::convolve, unlimited, engines)
                .plan()
                .chosen.algorithm != Algorithm::fft;
 }
 
-// Passes keep the kernel's spectrum where there is memory for it. Nothing where the method has no
-// passes, or they do not fit.
-std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineChoice& choice,
-                                          const EngineList& engines, int threads) {
+// Returns sizes of passes that keep the kernel's spectrum if memory allows. Returns nothing if the
+// method has no passes, they do not fit, or direct sums are faster.
+std::optional<HostPassLayout> pass_layout(const DeconvolutionProblem& problem,
+                                          const EngineChoice& choice, const EngineList& engines,
+                                          int threads) {
     const bool on_cpu = engines.size() == 1 && !engines.front()->info().is_gpu;
-    if (!on_cpu || !has_passes(problem)) return {};
+    if (!on_cpu || !can_convolve_by_passes(problem)) return {};
     const index_t limit = limit_bytes(problem) - caller_bytes(problem);
     const index_t limit_of_engine =
         choice.max_cpu_engine_bytes.value_or(std::numeric_limits<index_t>::max());
@@ -157,7 +161,7 @@ std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineCh
         const HostPassLayout layout(problem, threads, keep_spectrum);
         if (layout.bytes() > limit || layout.bytes() - layout.array_bytes() > limit_of_engine)
             continue;
-        if (sums_are_faster(problem, engines)) return {};
+        if (direct_sums_are_faster(problem, engines)) return {};
         return layout;
     }
     return {};
@@ -165,15 +169,16 @@ std::optional<HostPassLayout> pass_layout(const Problem& problem, const EngineCh
 
 }  // namespace
 
-std::unique_ptr<Runner> make_host_pass_runner(const Problem& problem, const EngineChoice& choice,
+std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& problem,
+                                              const EngineChoice& choice,
                                               const EngineList& engines) {
     const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
     if (!layout) return nullptr;
     return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
 }
 
-std::unique_ptr<Runner> make_host_array_runner(const Problem& problem, const EngineList& engines,
-                                               int threads) {
+std::unique_ptr<Runner> make_host_array_runner(const DeconvolutionProblem& problem,
+                                               const EngineList& engines, int threads) {
     return std::make_unique<HostArrayRunner>(problem, engines, threads);
 }
 

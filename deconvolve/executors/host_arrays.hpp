@@ -9,18 +9,18 @@
 #include "deconvolve/methods/element_wise.hpp"
 #include "deconvolve/problem.hpp"
 
-// The loop's arrays in host memory.
+// The arrays of a deconvolution in host memory, around Convolver.
 namespace convolume::deconvolve {
 
-// The unit of work of a thread: a run of elements, or a row of a grid with its neighbors, which
-// are at the same offsets from all voxels but the first and the last.
+// Units of work of a thread: a run of consecutive elements, or a row of a voxel grid. Neighbors are
+// at equal offsets from all voxels of a row but the first and the last.
 
 constexpr index_t run_elements = 1 << 14;
 
 inline index_t run_count(index_t count) {
     return ceil_div(count, run_elements);
 }
-inline index_t run_count(const Grid& grid) {
+inline index_t run_count(const VoxelGrid& grid) {
     return grid.rows();
 }
 
@@ -29,7 +29,7 @@ void visit_run(index_t count, index_t k, const Visit& visit) {
     visit(k * run_elements, std::min(count, (k + 1) * run_elements));
 }
 template <class Visit>
-void visit_run(const Grid& grid, index_t row, const Visit& visit) {
+void visit_run(const VoxelGrid& grid, index_t row, const Visit& visit) {
     const index_t first = row * grid.extent[2];
     const index_t last = first + grid.extent[2] - 1;
     visit(first, first + 1, grid.around(row, 0));
@@ -42,8 +42,8 @@ class HostArrays {
     static constexpr HostMemory staging = HostMemory::ordinary;
 
     /// The convolvers are kept by reference; `unmatched` may be null.
-    HostArrays(const Problem& problem, const Convolver& blur, const Convolver& back, int threads,
-               const Convolver* unmatched = nullptr)
+    HostArrays(const DeconvolutionProblem& problem, const Convolver& blur, const Convolver& back,
+               int threads, const Convolver* unmatched = nullptr)
         : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
         const ArrayCounts counts = array_counts(problem);
         for (int i = 0; i < counts.object; ++i)
@@ -52,7 +52,7 @@ class HostArrays {
             images_.emplace_back(problem.image, PixelType::float32);
     }
 
-    /// Sets where convolutions report to from now on.
+    /// Sets the context to which later convolutions report.
     void use(const ExecutionContext& context) {
         context_.timeline = context.timeline;
         context_.stop = context.stop;
@@ -71,8 +71,8 @@ class HostArrays {
         project(*unmatched_, image, object);
     }
 
-    // Every thread has a functor of its own, which the arrays cannot be aliases of. Order within a
-    // run is free.
+    // Gives every thread a functor of its own, so that compilers know that arrays do not alias it.
+    // Elements of a run may be visited in any order.
     template <class Extent, class Functor>
     void for_each(const Extent& extent, const Functor& functor) const {
         const index_t runs = run_count(extent);
@@ -86,7 +86,7 @@ class HostArrays {
         });
     }
 
-    // Runs are added up one after another, whoever took them.
+    // Adds up the sums of runs in their order, whichever threads computed them.
     template <class Extent, class Functor>
     auto sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
@@ -119,7 +119,7 @@ class HostArrays {
                      context_);
     }
 
-    // Compilers make vectors of sums of numbers, not of structures.
+    // Compilers make vectors of sums of numbers, but not of sums of structures.
     template <class Functor, class... Near>
     static auto sum_of_run(index_t begin, index_t end, const Functor& functor,
                            const Near&... near) {

@@ -12,7 +12,7 @@ namespace convolume::deconvolve {
 
 namespace {
 
-PairAxes axes_of(const Problem& problem, Index3& first_tap) {
+PairAxes axes_of(const DeconvolutionProblem& problem, Index3& first_tap) {
     const Shape3 taps = problem.psf.shape();
     Index3 shift = problem.options.center.index;
     if (!problem.options.boundary)
@@ -22,7 +22,7 @@ PairAxes axes_of(const Problem& problem, Index3& first_tap) {
     return axes;
 }
 
-// The taps of the PSF that are used, with a sum of 1.
+// Returns the taps of the PSF that are used, with a sum of 1.
 Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
     const double sum = sum_of_taps(psf);
     const auto& [z, y, x] = layout.axes;
@@ -32,7 +32,7 @@ Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
         for (index_t j = 0; j < y.taps; ++j) {
             const auto* const row = static_cast<const double*>(
                 psf.view().at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
-            // As float32, in which all else is computed.
+            // All other values are float32, too.
             for (index_t i = 0; i < x.taps; ++i)
                 *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
         }
@@ -48,7 +48,7 @@ Buffer array_of(index_t samples, const HostPassLayout& layout, bool wanted = tru
 
 }  // namespace
 
-HostPassLayout::HostPassLayout(const Problem& problem, int thread_count, bool keep)
+HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_count, bool keep)
     : axes(axes_of(problem, first_tap)),
       object(problem.object),
       image(problem.image),
@@ -113,18 +113,18 @@ void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
 }
 
 void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    for_each(
-        element_count(layout_.image),
-        SetApart{data_.as<float>(), held_.as<float>(), halvings, static_cast<float>(photons.gain),
-                 static_cast<float>(photons.offset), 1, Thinning::hold_out});
+    for_each(element_count(layout_.image),
+             PhotonThinning{data_.as<float>(), held_.as<float>(), halvings,
+                            static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
+                            ThinningPurpose::hold_out});
 }
 
 void HostPassExecutor::put_back() {
-    for_each(element_count(layout_.image), AddScaled{data_.as<float>(), held_.as<float>(), 1});
+    for_each(element_count(layout_.image), ScaledAddition{data_.as<float>(), held_.as<float>(), 1});
 }
 
-// Projects an image of ones back, 0 where pixels are not compared. Planes that are alike are kept
-// once.
+// Projects back an image that is 1 for pixels that are compared, and 0 for others. Planes with
+// equal weights are stored once.
 void HostPassExecutor::find_weights() {
     const Shape3 object = layout_.object;
     const Shape3 image = layout_.image;
@@ -133,8 +133,8 @@ void HostPassExecutor::find_weights() {
         Side::image,
         [=](const Rows& rows) {
             for (index_t i = 0; i < rows.count; ++i) {
-                const Compared compared{data + (rows.z * image.y + rows.first + i) * image.x,
-                                        rows.row(i)};
+                const ComparedMask compared{data + (rows.z * image.y + rows.first + i) * image.x,
+                                            rows.row(i)};
                 for (index_t x = 0; x < image.x; ++x) compared(x);
             }
         },
@@ -151,9 +151,9 @@ void HostPassExecutor::find_weights() {
     passes_.inverse(Side::object, {alike.last + 1, object.z}, store, context_);
 }
 
-void HostPassExecutor::begin(const LoadedImage& image, float held_share) {
+void HostPassExecutor::begin(const LoadedImage& image, float held_out_share) {
     model_ = model_of(image);
-    held_share_ = held_share;
+    held_out_share_ = held_out_share;
     has_point_ = false;
     if (!has_weights_) find_weights();
     has_weights_ = layout_.compares_all;
@@ -162,7 +162,7 @@ void HostPassExecutor::begin(const LoadedImage& image, float held_share) {
     if (write_start(image))
         for_each(element_count(layout_.object), begin_functor(image, newest, weights));
     else
-        for_each(element_count(layout_.object), Fill{newest, mean_at_start(image)});
+        for_each(element_count(layout_.object), ConstantFill{newest, mean_at_start(image)});
 }
 
 SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
@@ -171,7 +171,7 @@ SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
     return total;
 }
 
-// Spectra of the points of all rows.
+// Transforms the points of all rows to spectra.
 void HostPassExecutor::load_point(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
@@ -183,21 +183,21 @@ void HostPassExecutor::load_point(const StepStart& start) {
             for (index_t i = 0; i < rows.count; ++i) {
                 const index_t row = at + i * object.x;
                 fill_point({newest + row, before != nullptr ? before + row : nullptr, start.restart,
-                            start.ahead},
+                            start.extrapolation},
                            rows.row(i), object.x);
             }
         },
         context_);
 }
 
-// The points, blurred; the ratio of the image and them.
+// Blurs the points, and divides the image by them.
 SumPair HostPassExecutor::compare(const StepStart& start) {
     const Shape3 image = layout_.image;
     if (!has_point_) load_point(start);
     has_point_ = false;
     passes_.along_z(false, context_);
     const float* const data = data_.as<float>();
-    const float* const held = held_share_ > 0 ? held_.as<float>() : nullptr;
+    const float* const held = held_out_share_ > 0 ? held_.as<float>() : nullptr;
     passes_.change(
         Side::image,
         [&](const Rows& rows) {
@@ -205,8 +205,8 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
                 const index_t row = rows.z * image.y + rows.first + i;
                 const index_t at = row * image.x;
                 sums_[static_cast<std::size_t>(row)] =
-                    fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_share_,
-                                model_, !start.without_misfit},
+                    fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_out_share_,
+                                model_, !start.skips_misfit},
                                rows.row(i), image.x);
             }
         },
@@ -214,7 +214,8 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
     return sum_of_rows(image.z * image.y);
 }
 
-// The ratio projected back; the step replaces the estimate before, where there is one.
+// Projects the ratio back, and stores the step's result in place of the previous estimate, or of
+// the newest if there is no previous one.
 SumPair HostPassExecutor::step(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
@@ -230,7 +231,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
             const index_t at = row * object.x;
             sums_[static_cast<std::size_t>(row)] =
                 fill_step({{newest + at, before != nullptr ? before + at : nullptr, start.restart,
-                            start.ahead},
+                            start.extrapolation},
                            rows.row(i),
                            weights + (weight_row + i) * object.x,
                            least_weight,
@@ -241,7 +242,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
     if (layout_.has_before) {
         passes_.inverse(Side::object, {0, object.z}, step_rows, context_);
     } else {
-        // The next point is the estimate: it becomes spectra while it is in the cache.
+        // The next point is the new estimate, so it becomes spectra while it is in the cache.
         passes_.change(
             Side::object,
             [&](const Rows& rows) {
@@ -260,11 +261,11 @@ SumPair HostPassExecutor::step(const StepStart& start) {
 StepResult HostPassExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const SumPair compared = compare(start);
     StepResult result;
-    result.sums[of_pixels] = compared;
-    result.refused = result.objective() > start.most;
+    result.sums[pixel_sums] = compared;
+    result.refused = result.objective() > start.objective_limit;
     if (result.refused) return result;
-    progress.at(0.5);
-    result.sums[of_step] = step(start);
+    progress.report_fraction(0.5);
+    result.sums[step_sums] = step(start);
     return result;
 }
 

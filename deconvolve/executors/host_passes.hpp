@@ -7,38 +7,38 @@
 #include "cpu/volumes/plane_passes.hpp"
 #include "deconvolve/executors/executor.hpp"
 
-// Iterations as passes in host memory: image, estimates and their weights exist, but neither the
-// model nor the correction, which are spectra from beginning to end (cpu/volumes/plane_passes.hpp).
+// Iterations as passes in host memory. The image, the estimates and their weights are arrays. The
+// model and the correction exist only as spectra (cpu/volumes/plane_passes.hpp).
 namespace convolume::deconvolve {
 
 /// Sizes of the arrays and spectra of passes in host memory.
 struct HostPassLayout {
-    HostPassLayout(const Problem& problem, int threads, bool keep_spectrum);
+    HostPassLayout(const DeconvolutionProblem& problem, int threads, bool keep_spectrum);
 
     index_t weight_samples() const {
         return (object.z - (alike.last - alike.first)) * object.y * object.x;
     }
     index_t array_bytes() const;
-    /// Everything, at most.
+    /// Returns an upper bound of the memory that arrays and passes take.
     index_t bytes() const;
 
-    Index3 first_tap;  ///< the PSF's first one that is used
+    Index3 first_tap;  ///< index of the first tap of the PSF that is used
     PairAxes axes;
     Shape3 object, image;
     int threads;
     bool keep_spectrum;
-    index_t tap_bytes = 0;  ///< the PSF and what is used of it, until passes are made of it
+    index_t tap_bytes = 0;  ///< bytes of the PSF and of the used taps while passes are made of them
     bool has_before, has_change, has_held;
-    bool compares_all;  ///< pixels
-    EqualPlanes alike;  ///< of the weights
+    bool compares_all;  ///< whether no pixel is left out of comparisons
+    EqualPlanes alike;  ///< planes with equal weights
 };
 
 class HostPassExecutor final : public Executor {
   public:
-    /// `psf` as Problem has it.
+    /// `psf` is the PSF as in DeconvolutionProblem.
     HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
 
-    /// Sets what may stop iterations from now on.
+    /// Sets the context that may stop later iterations.
     void use(const ExecutionContext& context) { context_.stop = context.stop; }
 
     HostMemory staging() const override { return HostMemory::ordinary; }
@@ -48,7 +48,7 @@ class HostPassExecutor final : public Executor {
     void read_estimate(float* values, index_t first, index_t count) const override;
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
-    void begin(const LoadedImage& image, float held_share) override;
+    void begin(const LoadedImage& image, float held_out_share) override;
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
 
   private:
@@ -61,18 +61,18 @@ class HostPassExecutor final : public Executor {
     void load_point(const StepStart& start);
     SumPair compare(const StepStart& start);
     SumPair step(const StepStart& start);
-    /// Sums of rows are added up one after another, whoever took them.
+    /// Adds up the sums of rows in their order, whichever threads computed them.
     SumPair sum_of_rows(index_t rows) const;
 
     HostPassLayout layout_;
     cpu::HostPlanePasses passes_;
     Buffer newest_, before_, change_, data_, held_, weights_;
-    std::vector<SumPair> sums_;  ///< of each row
+    std::vector<SumPair> sums_;  ///< sums of each row
     ExecutionContext context_;
-    richardson_lucy::Model model_{0, 0};
-    float held_share_ = 0;
+    richardson_lucy::PixelModel model_{0, 0};
+    float held_out_share_ = 0;
     bool has_weights_ = false;
-    bool has_point_ = false;  ///< the spectra are those of the next point
+    bool has_point_ = false;  ///< whether the spectra are those of the next point
 };
 
 }  // namespace convolume::deconvolve

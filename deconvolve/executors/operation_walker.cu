@@ -5,193 +5,198 @@
 
 namespace convolume::deconvolve {
 
-/// Some planes of the arrays, as functors see them.
-struct OperationWalker::At {
-    const OperationWalker& of;
+/// Some planes of the rings, as functors see them.
+struct OperationWalker::RingViews {
+    const OperationWalker& walker;
     const WalkTask& task;
     index_t z, count;
-    bool alike = false;  ///< their weights are
+    bool alike = false;  ///< whether the weights of these planes are equal
 
-    float* object(Slot slot) const { return of.ring(slot).at(z); }
-    float* image(Slot slot) const { return of.ring(slot).at(z); }
-    Pixels data() const { return of.pixels(z); }
+    float* object(ArrayRole role) const { return walker.ring(role).at(z); }
+    float* image(ArrayRole role) const { return walker.ring(role).at(z); }
+    ImagePixels data() const { return walker.pixels(z); }
     const float* held() const {
-        return task.settings.held_share > 0 ? of.rings_.held.at(z) : nullptr;
+        return task.settings.held_out_share > 0 ? walker.rings_.held.at(z) : nullptr;
     }
-    Weights weights() const { return of.weights(z, count, alike); }
-    PixelNumbers pixel_numbers() const { return of.pixel_numbers(z); }
+    Weights weights() const { return walker.weights(z, count, alike); }
+    PixelNumbers pixel_numbers() const { return walker.pixel_numbers(z); }
 };
 
 /// The operations of step k of an iteration (methods/method.hpp).
-struct OperationWalker::Run {
+struct OperationWalker::WalkOperations {
     static constexpr bool steps_overwrite_neighbors = true;
-    using Slots = std::initializer_list<Slot>;
+    using ArrayRoles = std::initializer_list<ArrayRole>;
 
-    OperationWalker& of;
+    OperationWalker& walker;
     index_t k;
     const WalkTask& task;
-    std::size_t projection = 0;  ///< and the walk that makes it
+    std::size_t projection = 0;  ///< number of the projection, and of the walk that makes it
     bool has_blurred = false;
 
     const StepSettings& settings() const { return task.settings; }
     const StepStart& start() const { return task.starts.front(); }
 
-    void load_point() { of.load_points(now().load, start()); }
+    void load_point() { walker.load_points(now().load, start()); }
 
-    void blur(Slot object, Slot image) {
+    void blur(ArrayRole object, ArrayRole image) {
         if (has_blurred) begin_next_projection(object);
         has_blurred = true;
         const WalkStep step = now();
         if (step.image.count() == 0) return;
-        of.Walker::blur(walk(), step, spectra_of(image));
-        for_runs(step.image, {&of.ring(image)}, [&](index_t z, index_t count) {
-            of.passes_->inverse(Side::image, {walk().of_image(z), count, spectra_of(image)},
-                                of.ring(image).at(z), of.work_);
+        walker.Walker::blur(walk(), step, spectra_of(image));
+        for_runs(step.image, {&walker.ring(image)}, [&](index_t z, index_t count) {
+            walker.passes_->inverse(PlaneKind::image,
+                                    {walk().of_image(z), count, spectra_of(image)},
+                                    walker.ring(image).at(z), walker.work_);
         });
     }
-    void blur_back(Slot image, Slot object) { project(image, object, 0); }
-    void back_project_unmatched(Slot image, Slot object) { project(image, object, 1); }
+    void blur_back(ArrayRole image, ArrayRole object) { project(image, object, 0); }
+    void back_project_unmatched(ArrayRole image, ArrayRole object) { project(image, object, 1); }
 
     template <class Make>
-    void each_pixel(Slots slots, const Make& make) {
-        for_runs(now().image, rings(slots), [&](index_t z, index_t count) {
-            start_loop(count * of.image_plane(), make(At{of, task, z, count}), of.work_);
+    void each_pixel(ArrayRoles roles, const Make& make) {
+        for_runs(now().image, rings(roles), [&](index_t z, index_t count) {
+            start_loop(count * walker.image_plane(), make(RingViews{walker, task, z, count}),
+                       walker.work_);
         });
     }
     template <class Make>
-    void sum_pixels(SumIndex which, Slots slots, const Make& make) {
-        of.for_counted(now().image, [&](const IndexRange& part, bool counted) {
-            for_runs(part, rings(slots), [&](index_t z, index_t count) {
+    void sum_pixels(SumIndex which, ArrayRoles roles, const Make& make) {
+        walker.for_counted(now().image, [&](const IndexRange& part, bool counted) {
+            for_runs(part, rings(roles), [&](index_t z, index_t count) {
                 const index_t blocks =
-                    sums(which, count * of.image_plane(), make(At{of, task, z, count}),
-                         of.tile().counted_window());
-                if (counted) of.add_blocks(which, blocks);
+                    sums(which, count * walker.image_plane(),
+                         make(RingViews{walker, task, z, count}), walker.tile().counted_window());
+                if (counted) walker.add_blocks(which, blocks);
             });
         });
     }
     template <class Make>
-    void each_voxel(Slots slots, const Make& make) {
-        for_voxels(slots, [&](const At& at) {
-            start_loop(at.count * of.object_plane(), make(at), of.work_);
+    void each_voxel(ArrayRoles roles, const Make& make) {
+        for_voxels(roles, [&](const RingViews& at) {
+            start_loop(at.count * walker.object_plane(), make(at), walker.work_);
         });
     }
     template <class Make>
-    void sum_voxels(SumIndex which, Slots slots, const Make& make) {
-        for_voxels(slots, [&](const At& at) { add_sums(which, at, make(at)); });
+    void sum_voxels(SumIndex which, ArrayRoles roles, const Make& make) {
+        for_voxels(roles, [&](const RingViews& at) { add_sums(which, at, make(at)); });
     }
     template <class Make>
-    void step(Slots slots, const Make& make) {
+    void step(ArrayRoles roles, const Make& make) {
         for_voxels(
-            slots,
-            [&](const At& at) {
+            roles,
+            [&](const RingViews& at) {
                 const auto functor = make(at);
-                if (!of.arrays_.change) {
-                    start_loop(at.count * of.object_plane(), functor, of.work_);
+                if (!walker.arrays_.change) {
+                    start_loop(at.count * walker.object_plane(), functor, walker.work_);
                     return;
                 }
-                const ShortChanges changes{of.rings_.changes.short_at(at.z), !start().restart,
-                                           start().last_format, start().format};
+                const ShortFloatChanges changes{walker.rings_.changes.short_at(at.z),
+                                                !start().restart, start().last_format,
+                                                start().format};
                 using Functor = std::decay_t<decltype(functor)>;
-                add_sums(of_step, at, StepWithProducts<Functor, ShortChanges>{functor, changes});
+                add_sums(step_sums, at,
+                         StepWithProducts<Functor, ShortFloatChanges>{functor, changes});
             },
-            &of.rings_.changes);
+            &walker.rings_.changes);
     }
     void find_divisors() {
-        if (now().update.count() > 0) of.Walker::find_divisors(now().update, task);
+        if (now().update.count() > 0) walker.Walker::find_divisors(now().update, task);
     }
 
   private:
-    const PlaneWalk& walk() const { return of.walk(projection); }
+    const PlaneWalk& walk() const { return walker.walk(projection); }
     WalkStep now() const { return walk().step(k); }
 
-    /// The ring of spectra of an image and of what it is projected back to: in the first projection
-    /// one for each image, in the second a further one.
-    index_t spectra_of(Slot image) const {
-        return projection > 0 ? 2 : image == Slot::other_image ? 1 : 0;
+    /// Returns the ring of spectra of an image and of its back projection. The first projection has
+    /// a ring for each image, the second projection another one.
+    index_t spectra_of(ArrayRole image) const {
+        return projection > 0 ? 2 : image == ArrayRole::other_image ? 1 : 0;
     }
-    /// What the last projection has updated is what the next one loads.
-    void begin_next_projection(Slot object) {
+    /// The next projection loads the planes that the last one has updated.
+    void begin_next_projection(ArrayRole object) {
         const IndexRange made = now().update;
         ++projection;
-        for_runs(made, {&of.ring(object)}, [&](index_t z, index_t count) {
-            of.transform(Side::object, of.ring(object).at(z),
-                         {walk().of_object(z), count, spectra_of(Slot::model)});
+        for_runs(made, {&walker.ring(object)}, [&](index_t z, index_t count) {
+            walker.transform(PlaneKind::object, walker.ring(object).at(z),
+                             {walk().of_object(z), count, spectra_of(ArrayRole::model)});
         });
     }
-    void project(Slot image, Slot object, std::size_t kernel) {
+    void project(ArrayRole image, ArrayRole object, std::size_t kernel) {
         const WalkStep step = now();
         const index_t spectra = spectra_of(image);
-        for_runs(step.image, {&of.ring(image)}, [&](index_t z, index_t count) {
-            of.transform(Side::image, of.ring(image).at(z), {walk().of_image(z), count, spectra});
+        for_runs(step.image, {&walker.ring(image)}, [&](index_t z, index_t count) {
+            walker.transform(PlaneKind::image, walker.ring(image).at(z),
+                             {walk().of_image(z), count, spectra});
         });
         if (step.update.count() == 0) return;
-        of.Walker::blur_back(walk(), step, kernel, spectra);
-        for_runs(step.update, {&of.ring(object)}, [&](index_t z, index_t count) {
-            of.passes_->inverse(Side::object, {walk().of_update(z), count, spectra},
-                                of.ring(object).at(z), of.work_);
+        walker.Walker::blur_back(walk(), step, kernel, spectra);
+        for_runs(step.update, {&walker.ring(object)}, [&](index_t z, index_t count) {
+            walker.passes_->inverse(PlaneKind::object, {walk().of_update(z), count, spectra},
+                                    walker.ring(object).at(z), walker.work_);
         });
     }
 
-    std::vector<const PlaneRing*> rings(Slots slots) const {
+    std::vector<const PlaneRing*> rings(ArrayRoles roles) const {
         std::vector<const PlaneRing*> rings;
-        for (const Slot slot : slots)
-            if (slot != Slot::weights) rings.push_back(&of.ring(slot));
+        for (const ArrayRole role : roles)
+            if (role != ArrayRole::weights) rings.push_back(&walker.ring(role));
         return rings;
     }
-    /// Calls work(At) for runs of planes that lie one after another in the rings of `slots`, and
-    /// whose weights are alike or not if these are among them.
+    /// Calls work(RingViews) for runs of planes that lie one after another in the rings of `roles`.
+    /// If weights are among these, a run has only equal weights or only others.
     template <class Work>
-    void for_voxels(Slots slots, const Work& work, const PlaneRing* also = nullptr) {
-        std::vector<const PlaneRing*> all = rings(slots);
+    void for_voxels(ArrayRoles roles, const Work& work, const PlaneRing* also = nullptr) {
+        std::vector<const PlaneRing*> all = rings(roles);
         if (also != nullptr) all.push_back(also);
-        if (all.size() == slots.size() + (also != nullptr ? 1 : 0))
+        if (all.size() == roles.size() + (also != nullptr ? 1 : 0))
             for_runs(now().update, all, [&](index_t z, index_t count) {
-                work(At{of, task, z, count});
+                work(RingViews{walker, task, z, count});
             });
         else
-            of.for_updates(now().update, all, [&](index_t z, index_t count, bool alike) {
-                work(At{of, task, z, count, alike});
+            walker.for_updates(now().update, all, [&](index_t z, index_t count, bool alike) {
+                work(RingViews{walker, task, z, count, alike});
             });
     }
     template <class Functor>
-    void add_sums(SumIndex which, const At& at, const Functor& functor) {
-        of.add_blocks(which,
-                      sums(which, at.count * of.object_plane(), functor, of.tile().own_window()));
+    void add_sums(SumIndex which, const RingViews& at, const Functor& functor) {
+        walker.add_blocks(which, sums(which, at.count * walker.object_plane(), functor,
+                                      walker.tile().own_window()));
     }
     template <class Functor>
     index_t sums(SumIndex which, index_t count, const Functor& functor,
                  const PlaneWindow& window) const {
-        return start_sums(count, SumWithin{AsPair<Functor>{functor}, window},
-                          of.place_for_sums(which), of.work_);
+        return start_sums(count, WindowedSum{SumPairFunctor<Functor>{functor}, window},
+                          walker.place_for_sums(which), walker.work_);
     }
 };
 
-const PlaneRing& OperationWalker::ring(Slot slot) const {
-    switch (slot) {
-        case Slot::point:
+const PlaneRing& OperationWalker::ring(ArrayRole role) const {
+    switch (role) {
+        case ArrayRole::point:
             return rings_.points.front();
-        case Slot::correction:
+        case ArrayRole::correction:
             return rings_.corrections;
-        case Slot::other_object:
+        case ArrayRole::other_object:
             return rings_.agreements;
-        case Slot::data:
+        case ArrayRole::data:
             return rings_.data;
-        case Slot::held:
+        case ArrayRole::held:
             return rings_.held;
-        // The data of a linear system are read but once.
-        case Slot::model:
+        // The data of a linear system are read only once.
+        case ArrayRole::model:
             return traits_.solves_system ? rings_.data : rings_.ratios;
-        case Slot::other_image:
+        case ArrayRole::other_image:
             return rings_.other_ratios;
-        case Slot::divisors:
+        case ArrayRole::divisors:
             return rings_.divisors;
-        case Slot::residual:
+        case ArrayRole::residual:
             return rings_.residuals;
-        case Slot::product:
+        case ArrayRole::product:
             return rings_.products;
-        case Slot::weights:
-        case Slot::solution:
-        case Slot::direction:
+        case ArrayRole::weights:
+        case ArrayRole::solution:
+        case ArrayRole::direction:
             break;
     }
     throw InternalError("an array that walks do not have in a ring of its own");
@@ -213,7 +218,7 @@ void OperationWalker::upload(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::work(index_t k, const WalkTask& task) {
-    Run run{*this, k, task};
+    WalkOperations run{*this, k, task};
     visit_method(method_, [&](auto method) {
         decltype(method)::iterate(run);
         return true;

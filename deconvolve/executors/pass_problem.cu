@@ -6,10 +6,10 @@
 
 namespace convolume::deconvolve {
 
-// Samples are moved two at a time where the image begins at an even sample of the grid: taps along
-// x may get a 0 before them.
-std::optional<PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) {
-    if (!has_passes(problem)) return {};
+// A tap of 0 before the others along x makes the image begin at an even sample of the grid, so that
+// passes move samples two at a time.
+std::optional<PairAxes> pass_axes(const DeconvolutionProblem& problem, index_t least_taps_z) {
+    if (!can_convolve_by_passes(problem)) return {};
     Shape3 taps = problem.psf.shape();
     Index3 shift = problem.options.center.index;
     if (!problem.options.boundary)
@@ -22,7 +22,8 @@ std::optional<PairAxes> pass_axes(const Problem& problem, index_t least_taps_z) 
     return pair_axes(problem.object, problem.image, taps, shift);
 }
 
-std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device, index_t least_taps_z) {
+std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, int device,
+                                         index_t least_taps_z) {
     auto axes = pass_axes(problem, least_taps_z);
     if (!axes) return {};
     auto& [z, y, x] = *axes;
@@ -34,7 +35,7 @@ std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device, ind
 
 namespace {
 
-// In the last of `width` taps along x.
+// Returns the taps scaled to a sum of 1. They are the last of `width` taps along x.
 Volume normalized_taps(const Volume& psf, index_t width) {
     const auto* samples = static_cast<const double*>(psf.view().data);
     const double sum = sum_of_taps(psf);
@@ -49,7 +50,7 @@ Volume normalized_taps(const Volume& psf, index_t width) {
 
 }  // namespace
 
-PassKernels::PassKernels(const Problem& problem, const PairAxes& axes) {
+PassKernels::PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes) {
     kernels_.push_back(normalized_taps(problem.psf, axes[2].taps));
     if (problem.traits.has_unmatched)
         kernels_.push_back(normalized_taps(problem.unmatched, axes[2].taps));

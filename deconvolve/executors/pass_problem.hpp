@@ -8,21 +8,22 @@
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
 
-// Which deconvolutions go by passes, and what passes need to know of them.
+// Axes and kernels of deconvolutions by passes on GPUs.
 namespace convolume::deconvolve {
 
-/// Axes without grids; nothing where the edges have no passes. With at least so many taps along z,
-/// as far as the object has planes: those added are 0.
-std::optional<PairAxes> pass_axes(const Problem& problem, index_t least_taps_z = 1);
-/// With grids along y and x for whole planes; nothing where the lengths have no passes.
-std::optional<PairAxes> whole_plane_axes(const Problem& problem, int device,
+/// Returns the axes without grids, or nothing if passes cannot compute the convolution. Along z
+/// there are at least `least_taps_z` taps, or as many as the object has planes; added taps are 0.
+std::optional<PairAxes> pass_axes(const DeconvolutionProblem& problem, index_t least_taps_z = 1);
+/// Returns the axes with grids along y and x for whole planes, or nothing if the lengths have no
+/// passes.
+std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, int device,
                                          index_t least_taps_z = 1);
 
-/// The PSF and, where there is one, the taps of the unmatched back projector, as float32 with a sum
+/// The PSF and, if the method has one, the unmatched back projector's taps, as float32 with a sum
 /// of 1.
 class PassKernels {
   public:
-    PassKernels(const Problem& problem, const PairAxes& axes);
+    PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes);
     std::vector<ConstImageView> views() const;
 
   private:

@@ -10,38 +10,42 @@
 #include "core/pair_axis.hpp"
 #include "gpu/fft/pass_types.hpp"
 
-// Slabs of planes for several GPUs. Each has planes of the object and of the image of its own; for
-// a convolution it needs spectra of its neighbors' object planes, for the adjoint of their image
-// planes. In its memory, the first plane of what it needs is in slot 0.
+// Geometry of slabs, walks and tiles: which planes and samples are where, and when.
+//
+// A slab has planes of the object and of the image of its own. For a convolution it needs spectra
+// of its neighbors' object planes, for the adjoint of their image planes. In its memory, the first
+// plane that it needs is in slot 0.
 namespace convolume::deconvolve {
 
-struct PlanePart {
-    IndexRange object, image;  ///< its own
-    IndexRange seen, light;    ///< object planes that make its image planes; image planes that its
-                               ///< object planes light; with its own
+struct SlabPlanes {
+    IndexRange object, image;  ///< the slab's own planes
+    /// Object planes that the slab's image planes depend on, and image planes that its object
+    /// planes light; both with its own planes.
+    IndexRange seen, light;
 
     index_t slots() const { return std::max(seen.count(), light.count()); }
 };
 
-/// One part for each of `speeds`, with planes in proportion; none is empty. At most axis.object.
-inline std::vector<PlanePart> divide_planes(const PairAxis& axis,
-                                            const std::vector<double>& speeds) {
-    const auto parts = static_cast<index_t>(speeds.size());
+/// Divides the planes among slabs in proportion to `speeds`. No slab is empty; there are at most
+/// axis.object of them.
+inline std::vector<SlabPlanes> divide_planes(const PairAxis& axis,
+                                             const std::vector<double>& speeds) {
+    const auto count = static_cast<index_t>(speeds.size());
     const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-    // The middle of a plane's light is that far behind it.
+    // Planes from an object plane to the middle of its light.
     const index_t middle = (axis.taps - 1) / 2 - axis.shift;
     std::vector<index_t> object_begin{0};
     double before = 0;
-    for (index_t g = 1; g <= parts; ++g) {
+    for (index_t g = 1; g <= count; ++g) {
         before += speeds[static_cast<std::size_t>(g - 1)];
         const auto wanted = static_cast<index_t>(
             std::floor(static_cast<double>(axis.object) * before / total + 1e-6));
         object_begin.push_back(
-            std::clamp<index_t>(wanted, object_begin.back() + 1, axis.object - (parts - g)));
+            std::clamp<index_t>(wanted, object_begin.back() + 1, axis.object - (count - g)));
     }
     const auto image_begin = [&](index_t g) {
         if (g == 0) return index_t{0};
-        if (g == parts) return axis.image;
+        if (g == count) return axis.image;
         return std::clamp<index_t>(object_begin[static_cast<std::size_t>(g)] + middle, 0,
                                    axis.image);
     };
@@ -50,35 +54,35 @@ inline std::vector<PlanePart> divide_planes(const PairAxis& axis,
         if (own.count() == 0) return a;
         return IndexRange{std::min(a.begin, own.begin), std::max(a.end, own.end)};
     };
-    std::vector<PlanePart> all;
-    for (index_t g = 0; g < parts; ++g) {
-        PlanePart part;
-        part.object = {object_begin[static_cast<std::size_t>(g)],
+    std::vector<SlabPlanes> all;
+    for (index_t g = 0; g < count; ++g) {
+        SlabPlanes slab;
+        slab.object = {object_begin[static_cast<std::size_t>(g)],
                        object_begin[static_cast<std::size_t>(g + 1)]};
-        part.image = {image_begin(g), image_begin(g + 1)};
-        part.seen =
-            hull(part.image.count() > 0 ? axis.seen_by(part.image) : IndexRange{}, part.object);
-        part.light = hull(axis.lit_by(part.object), part.image);
-        all.push_back(part);
+        slab.image = {image_begin(g), image_begin(g + 1)};
+        slab.seen =
+            hull(slab.image.count() > 0 ? axis.seen_by(slab.image) : IndexRange{}, slab.object);
+        slab.light = hull(axis.lit_by(slab.object), slab.image);
+        all.push_back(slab);
     }
     return all;
 }
 
-/// The length of transforms that all parts can use.
-inline index_t least_grid(const PairAxis& axis, const std::vector<PlanePart>& parts) {
+/// Returns the least length of transforms that all slabs can use.
+inline index_t least_grid(const PairAxis& axis, const std::vector<SlabPlanes>& slabs) {
     index_t least = 1;
-    for (const PlanePart& part : parts)
-        least = std::max(least, axis.least_grid(part.image, part.object));
+    for (const SlabPlanes& slab : slabs)
+        least = std::max(least, axis.least_grid(slab.image, slab.object));
     return least;
 }
 
-// Some samples of each of several planes, for functors over all of them.
+// Windows of planes: some samples of each, for functors over all samples.
 
-/// Samples of planes that lie one after another, and some of each that matter.
+/// Consecutive planes, and the window of each whose samples count.
 struct PlaneWindow {
-    index_t rows = 1, row = 1;  ///< of a plane; samples of a row
-    IndexRange y, x;            ///< that matter
-    bool is_whole = true;       ///< all matter
+    index_t rows = 1, row = 1;  ///< rows of a plane; samples of a row
+    IndexRange y, x;            ///< the rows and samples whose results count
+    bool is_whole = true;       ///< whether the window is the whole plane
 
     CONVOLUME_DEVICE bool holds(index_t i) const {
         if (is_whole) return true;
@@ -87,9 +91,9 @@ struct PlaneWindow {
     }
 };
 
-/// The sums of a functor over a window, though it does its work everywhere.
+/// Calls a functor everywhere, but sums its results only in a window.
 template <class Functor>
-struct SumWithin {
+struct WindowedSum {
     Functor functor;
     PlaneWindow window;
     template <class... Near>
@@ -99,35 +103,36 @@ struct SumWithin {
     }
 };
 template <class Functor>
-SumWithin(Functor, PlaneWindow) -> SumWithin<Functor>;
+WindowedSum(Functor, PlaneWindow) -> WindowedSum<Functor>;
 
-// One walk along z is a whole iteration: few planes of spectra at a time are on the GPU. A step
-// loads points of object planes, compares the image planes that are now complete, and updates the
-// object planes whose light is now complete, 2 (taps - 1) planes behind. Spectra lie in a ring of
-// slots. What a convolution makes takes the place of what nothing needs any more: an image plane
-// that of the first object plane it sees, an updated plane that of the first image plane it lights.
+// Walks. One walk along z is a whole iteration, with the spectra of only some planes on the GPU. A
+// step loads points of object planes and compares the image planes that are now complete. It also
+// updates the object planes whose light is now complete, 2 (taps - 1) planes behind. Spectra lie in
+// a ring of slots. A result takes the slot of a plane that is no longer needed: an image plane that
+// of the first object plane it depends on, an updated plane that of the first image plane it
+// lights.
 //
-// Walks can form a chain: one loads the planes that the one before has updated, each with a ring of
-// its own.
+// Walks can form a chain: each loads the planes that the one before it has updated, and has a ring
+// of its own.
 
-/// Ranges of planes; any may be empty.
+/// Ranges of planes of a step of a walk. Any range may be empty.
 struct WalkStep {
-    IndexRange load;    ///< object planes
-    IndexRange image;   ///< image planes that are compared
-    IndexRange seen;    ///< object planes these see
-    IndexRange update;  ///< object planes
-    IndexRange light;   ///< image planes these light
+    IndexRange load;    ///< object planes to load
+    IndexRange image;   ///< image planes to compare
+    IndexRange seen;    ///< object planes that `image` depends on
+    IndexRange update;  ///< object planes to update
+    IndexRange light;   ///< image planes that `update` lights
 };
 
 class PlaneWalk {
   public:
-    /// Updates the object planes `own`, `depth` planes a step. The axis has a grid of depth + taps
-    /// - 1 samples or more.
+    /// Updates the object planes `own`, `depth` planes a step. The axis needs a grid of at least
+    /// depth + taps - 1 samples.
     PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth)
         : PlaneWalk(axis, own, depth, loaded_for(axis, own).begin) {}
 
-    /// So many, of which each updates what the next one loads in the same step, and the last one
-    /// updates `own`.
+    /// Returns a chain of `count` walks. Each updates the planes that the next one loads in the
+    /// same step, and the last one updates `own`.
     static std::vector<PlaneWalk> chain(const PairAxis& axis, const IndexRange& own, index_t depth,
                                         index_t count) {
         std::vector<IndexRange> updated{own};
@@ -140,16 +145,17 @@ class PlaneWalk {
         return walks;
     }
 
-    /// Samples of a transform for steps of `depth` planes.
+    /// Returns the samples of a transform for steps of `depth` planes.
     static index_t least_grid(const PairAxis& axis, index_t depth) { return depth + axis.taps - 1; }
     index_t ring() const { return ring(axis_, depth_); }
     static index_t ring(const PairAxis& axis, index_t depth) { return depth + 2 * (axis.taps - 1); }
-    /// Planes from the first that waits for its update to the last that is loaded.
+    /// Returns the number of planes from the first that waits for its update to the last that is
+    /// loaded.
     index_t waiting() const { return depth_ + reach_; }
 
     index_t depth() const { return depth_; }
     const IndexRange& own() const { return own_; }
-    /// Object planes that are loaded, own or not.
+    /// Returns the object planes to load: `own`, and those that their updates depend on.
     IndexRange loaded() const { return loaded_for(axis_, own_); }
     index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
 
@@ -165,13 +171,13 @@ class PlaneWalk {
         return step;
     }
 
-    // Slots of planes.
+    // These return the slots of planes.
     index_t of_object(index_t plane) const { return in_ring(plane); }
     index_t of_image(index_t plane) const { return in_ring(plane + axis_.shift - reach_); }
     index_t of_update(index_t plane) const { return in_ring(plane - reach_); }
 
   private:
-    /// The first step loads from plane `begin` on; there may be none before some later plane.
+    /// The first step loads planes from `begin` on, of which the first ones may not exist.
     PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth, index_t begin)
         : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
 
@@ -189,23 +195,25 @@ class PlaneWalk {
     index_t begin_;
 };
 
-// Tiles of planes, for walks whose planes are too large for a GPU or have no passes: each is walked
-// through with as much around it as its update depends on.
+// Tiles of planes, for walks whose planes are too large for a GPU or have no passes. A walk goes
+// through each tile with the samples around it that its update depends on.
 
-/// Samples of a plane of the object, and of the image.
-struct PlaneSamples {
+/// Numbers of samples of a plane of the object and of the image.
+struct PlaneSampleCounts {
     index_t object = 0, image = 0;
 };
 
 /// One axis of a tile.
 struct TileAxis {
-    IndexRange own;      ///< object samples that it updates
-    IndexRange object;   ///< those that it loads
-    IndexRange image;    ///< image samples that it compares
-    IndexRange counted;  ///< those of them whose misfit it counts
-    IndexRange updated;  ///< object samples whose update is right: own ones, and what a chain needs
+    IndexRange own;      ///< object samples that this tile updates and no other one
+    IndexRange object;   ///< object samples that the tile loads
+    IndexRange image;    ///< image samples that the tile compares
+    IndexRange counted;  ///< image samples whose misfit the tile counts
+    /// Object samples with a correct update: own ones, and those that the next walk of a chain
+    /// needs.
+    IndexRange updated;
 
-    /// The axis of the tile alone, on the same grid.
+    /// Returns the axis of the tile alone, on the same grid.
     PairAxis within(const PairAxis& whole) const {
         PairAxis axis = whole;
         axis.object = object.count();
@@ -215,18 +223,18 @@ struct TileAxis {
     }
 };
 
-/// As many as `count`, which is at most axis.object; of one, everything. In a chain of updates
-/// each depends on what the one before makes.
+/// Divides an axis into `count` tiles, at most axis.object; a single tile has all samples. In a
+/// chain of `chained` walks, each walk depends on the updates of the one before.
 inline std::vector<TileAxis> divide_axis(const PairAxis& axis, index_t count, index_t chained) {
     const auto hull = [](const IndexRange& a, const IndexRange& b) {
         return IndexRange{std::min(a.begin, b.begin), std::max(a.end, b.end)};
     };
     std::vector<TileAxis> tiles;
-    for (const PlanePart& part :
+    for (const SlabPlanes& slab :
          divide_planes(axis, std::vector<double>(static_cast<std::size_t>(count), 1.0))) {
         TileAxis tile;
-        tile.own = tile.updated = part.object;
-        tile.counted = part.image;
+        tile.own = tile.updated = slab.object;
+        tile.counted = slab.image;
         for (index_t i = 1; i < chained; ++i)
             tile.updated =
                 IndexRange{tile.updated.begin - (axis.taps - 1), tile.updated.end + axis.taps - 1}
@@ -239,7 +247,7 @@ inline std::vector<TileAxis> divide_axis(const PairAxis& axis, index_t count, in
     return tiles;
 }
 
-/// Samples of a transform for each of them.
+/// Returns the least length of transforms for all tiles.
 inline index_t least_grid(const PairAxis& axis, const std::vector<TileAxis>& tiles) {
     index_t least = 1;
     for (const TileAxis& tile : tiles)
@@ -247,16 +255,16 @@ inline index_t least_grid(const PairAxis& axis, const std::vector<TileAxis>& til
     return least;
 }
 
-/// A part of a plane of the object, and of the image.
+/// A tile of the planes of the object and of the image.
 struct PlaneTile {
     TileAxis y, x;
     bool is_whole = true;
 
-    PlaneSamples samples() const {
+    PlaneSampleCounts samples() const {
         return {checked_multiply(y.object.count(), x.object.count()),
                 checked_multiply(y.image.count(), x.image.count())};
     }
-    /// Windows of its own samples in the planes that it loads.
+    /// Return the windows of its own samples in the planes that it loads.
     PlaneWindow own_window() const {
         return {y.object.count(), x.object.count(), from(y.own, y.object), from(x.own, x.object),
                 is_whole};
@@ -272,9 +280,9 @@ struct PlaneTile {
     }
 };
 
-/// Samples of the largest tile.
-inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
-    PlaneSamples most;
+/// Returns the numbers of samples of the largest tile.
+inline PlaneSampleCounts most_samples(const std::vector<PlaneTile>& tiles) {
+    PlaneSampleCounts most;
     for (const PlaneTile& tile : tiles) {
         most.object = std::max(most.object, tile.samples().object);
         most.image = std::max(most.image, tile.samples().image);
@@ -282,7 +290,7 @@ inline PlaneSamples most_samples(const std::vector<PlaneTile>& tiles) {
     return most;
 }
 
-/// All tiles of the planes, along y and x.
+/// Returns all tiles of the planes, along y and x.
 inline std::vector<PlaneTile> tiles_of(const std::vector<TileAxis>& y,
                                        const std::vector<TileAxis>& x) {
     std::vector<PlaneTile> tiles;
@@ -291,41 +299,41 @@ inline std::vector<PlaneTile> tiles_of(const std::vector<TileAxis>& y,
             tiles.push_back({along_y, along_x, y.size() == 1 && x.size() == 1});
     return tiles;
 }
-/// The one tile of whole planes.
+/// Returns a single tile of whole planes.
 inline PlaneTile whole_planes(const PairAxis& y, const PairAxis& x) {
     return tiles_of(divide_axis(y, 1, 1), divide_axis(x, 1, 1)).front();
 }
 
-// How long an iteration of a walk takes: the bus, or the GPU's memory, whichever is slower. Only
-// ways to walk are compared, so that little has to be exact.
+// Prediction of an iteration's time in a walk: the time of the bus or of the GPU's memory,
+// whichever is longer. It only serves to compare walks, so it is rough.
 
 struct WalkRates {
-    double to_device = 1, to_host = 1, memory = 1;  ///< bytes a second
+    double to_device = 1, to_host = 1, memory = 1;  ///< transfers and GPU memory, in bytes a second
 };
 
-/// Bytes of a walk, however many iterations it takes.
+/// Bytes that a walk moves, for any number of fused iterations.
 struct WalkTraffic {
-    double up = 0, down = 0;  ///< over the bus
-    double arrays = 0;        ///< of the arrays, read and written by an iteration in the GPU
+    double up = 0, down = 0;  ///< bytes that cross the bus to the device and to the host
+    double arrays = 0;        ///< bytes of arrays in GPU memory that an iteration reads and writes
 };
 
-/// `plane_bytes`: of a plane's spectrum.
+/// `plane_bytes`: bytes of a plane's spectrum.
 inline double iteration_seconds(const PairAxis& z, double plane_bytes, index_t depth,
-                                index_t together, const WalkTraffic& traffic,
+                                index_t iterations_a_walk, const WalkTraffic& traffic,
                                 const WalkRates& rates) {
     const auto planes = static_cast<double>(z.object);
     const auto steps = static_cast<double>(depth);
     const auto taps = static_cast<double>(z.taps);
-    // The first step's planes come up, and the last one's go down, while nothing else goes on.
+    // The uploads of the first step and the downloads of the last one overlap with no other work.
     const double ends = 1 + 2 * std::min(1.0, steps / planes);
     const double bus = ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
-    // Rows and columns read and write a plane six times. Each of two passes along z reads the
-    // planes that it sees and the kernel's taps, and writes those of a step.
+    // Passes along x and y read and write a plane six times. Each of two passes along z reads the
+    // planes that it depends on and the kernel's taps, and writes the planes of a step.
     constexpr double share_of_peak = 0.6;
     const double seen = (steps + taps - 1) / steps, kernel = taps / steps;
     const double passes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
     const double gpu = (passes + traffic.arrays) / (share_of_peak * rates.memory);
-    return std::max(bus / static_cast<double>(together), gpu);
+    return std::max(bus / static_cast<double>(iterations_a_walk), gpu);
 }
 
 }  // namespace convolume::deconvolve

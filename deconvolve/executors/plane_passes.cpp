@@ -51,20 +51,21 @@ struct PassBytes {
     }
 
     index_t pitch, plane, spectrum;
-    index_t kernels, taps;  ///< of all kernels, transformed along z or not
+    index_t kernels, taps;  ///< bytes of all kernels, transformed along z or not
 };
 
 }  // namespace
 
-index_t PlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
-                                 index_t rings) {
+index_t DevicePlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
+                                       index_t rings) {
     const PassBytes bytes(axes, slots, kernels, rings);
     return checked_add(bytes.spectrum, bytes.taps);
 }
 
-PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
-                         const std::vector<ConstImageView>& kernels, index_t limit_bytes,
-                         index_t rings, std::shared_ptr<gpu::Workspace> shared)
+DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
+                                     const std::vector<ConstImageView>& kernels,
+                                     index_t limit_bytes, index_t rings,
+                                     std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
       slots_(slots),
       scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
@@ -88,17 +89,17 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
                                             "the spectrum of a PSF"));
 }
 
-index_t PlanePasses::bytes() const {
+index_t DevicePlanePasses::bytes() const {
     index_t sum = workspace_grown_;
     for (const gpu::DeviceMemory& kernel : kernels_) sum += kernel.bytes();
     return sum;
 }
 
-index_t PlanePasses::most_sums() const {
+index_t DevicePlanePasses::most_sums() const {
     return 2 * element_passes().most_blocks(axes_[2].grid);
 }
 
-void PlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel) {
+void DevicePlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel) {
     const Shape3 shape = taps.shape;
     const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
     int device = 0;
@@ -119,51 +120,52 @@ void PlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& k
     gpu::forward_rows<float>(axes_[2].grid, false, source, {planes, plane_, pitch_, 0, shape.z},
                              stream);
     const gpu::Columns<float> in_planes = rows_of_planes(planes, shape.z);
-    gpu::transform_columns<float>(rows, gpu::Direction::forward, in_planes, {0, shape.y, 0, rows},
-                                  in_planes, {0, rows, 0, rows}, stream);
+    gpu::transform_columns<float>(rows, gpu::PassDirection::forward, in_planes,
+                                  {0, shape.y, 0, rows}, in_planes, {0, rows, 0, rows}, stream);
     if (keeps_spectrum_)
-        gpu::transform_columns<float>(length, gpu::Direction::forward, columns(planes),
+        gpu::transform_columns<float>(length, gpu::PassDirection::forward, columns(planes),
                                       {0, shape.z, 0, length}, columns(planes),
                                       {0, length, 0, length}, stream);
     stream.wait();
 }
 
-// In the spectra, rows of both begin at 0; x and the positions of transforms do not.
-PlanePasses::Box PlanePasses::box(Side side) const {
-    if (side == Side::object) return {0, axes_[1].object, 0, axes_[2].object};
+// In spectra, the rows of both object and image begin at slot 0. Samples along x, and positions of
+// transforms, begin at the shift.
+DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
+    if (kind == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
-ElementWork PlanePasses::placed(const ElementWork& work, const Box& box) const {
+ElementWork DevicePlanePasses::placed(const ElementWork& work, const PlaneArea& area) const {
     ElementWork there = work;
-    there.rows = box.rows;
-    there.begin = static_cast<int>(box.first_x);
-    there.count = static_cast<int>(box.count);
+    there.rows = area.rows;
+    there.begin = static_cast<int>(area.first_x);
+    there.count = static_cast<int>(area.count);
     return there;
 }
 
-gpu::SpectrumPlanes<float> PlanePasses::planes(const Slots& slots) const {
+gpu::SpectrumPlanes<float> DevicePlanePasses::planes(const SlotRange& slots) const {
     return {ring(slots.ring), plane_, pitch_, slots.first, slots_};
 }
 
-// Slots are the rows of each plane.
-gpu::Columns<float> PlanePasses::rows_of_planes(std::complex<float>* first_plane,
-                                                index_t count) const {
+// Columns along y: each row of a plane is a slot, each plane a batch.
+gpu::Columns<float> DevicePlanePasses::rows_of_planes(std::complex<float>* first_plane,
+                                                      index_t count) const {
     return {first_plane, pitch_, pitch_, count, plane_};
 }
 
-// Slots are planes.
-gpu::Columns<float> PlanePasses::columns(std::complex<float>* first_plane) const {
+// Columns along z: each plane is a slot.
+gpu::Columns<float> DevicePlanePasses::columns(std::complex<float>* first_plane) const {
     return {first_plane, plane_, plane_, 1, 0};
 }
 
-// Rows of samples, in the first slots, to or from rows of the grid.
-void PlanePasses::transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
-                              cudaStream_t stream) const {
+// Transforms between the rows of samples, which are in the first slots, and all rows of the grid.
+void DevicePlanePasses::transform_y(const PlaneArea& area, gpu::PassDirection direction,
+                                    const SlotRange& slots, cudaStream_t stream) const {
     const index_t length = axes_[1].grid;
     const PositionMap whole{0, length, 0, length};
-    const PositionMap part{box.first_row, box.rows, 0, length};
-    const bool forward = direction == gpu::Direction::forward;
+    const PositionMap part{area.first_row, area.rows, 0, length};
+    const bool forward = direction == gpu::PassDirection::forward;
     for (index_t done = 0; done < slots.count;) {
         const index_t first = (slots.first + done) % slots_;
         const index_t count = std::min(slots.count - done, slots_ - first);
@@ -174,42 +176,43 @@ void PlanePasses::transform_y(const Box& box, gpu::Direction direction, const Sl
     }
 }
 
-void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots,
-                          cudaStream_t stream) const {
-    const Box of = box(side);
-    element_passes().run(axes_[2].grid, placed(work, of), slots.count, planes(slots), scale_,
+void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                                cudaStream_t stream) const {
+    const PlaneArea area = area_of(kind);
+    element_passes().run(axes_[2].grid, placed(work, area), slots.count, planes(slots), scale_,
                          nullptr, stream);
-    transform_y(of, gpu::Direction::forward, slots, stream);
+    transform_y(area, gpu::PassDirection::forward, slots, stream);
 }
 
-void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                          cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+                                cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
     gpu::convolve_columns<float>(
         axes_[0].grid, columns(ring(ring_index)), load, store,
         {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint}, stream);
 }
 
-index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
-                             cudaStream_t stream) const {
-    const Box of = box(side);
-    transform_y(of, gpu::Direction::inverse, slots, stream);
-    const index_t blocks = element_passes().run(axes_[2].grid, placed(work, of), slots.count,
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                                   double* sums, cudaStream_t stream) const {
+    const PlaneArea area = area_of(kind);
+    transform_y(area, gpu::PassDirection::inverse, slots, stream);
+    const index_t blocks = element_passes().run(axes_[2].grid, placed(work, area), slots.count,
                                                 planes(slots), scale_, sums, stream);
     if (work.kind == ElementKind::compare || work.kind == ElementKind::advance)
-        transform_y(of, gpu::Direction::forward, slots, stream);
+        transform_y(area, gpu::PassDirection::forward, slots, stream);
     return blocks;
 }
 
-void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
-    const Box of = box(side);
-    transform_y(of, gpu::Direction::inverse, slots, stream);
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
+                                cudaStream_t stream) const {
+    const PlaneArea area = area_of(kind);
+    transform_y(area, gpu::PassDirection::inverse, slots, stream);
     gpu::RowTarget rows;
-    rows.pixels = {target, PixelType::float32, of.rows * of.count, of.count};
+    rows.pixels = {target, PixelType::float32, area.rows * area.count, area.count};
     rows.planes = slots.count;
-    rows.kept_y = of.rows;
-    rows.kept_begin_x = of.first_x;
-    rows.kept_x = of.count;
+    rows.kept_y = area.rows;
+    rows.kept_begin_x = area.first_x;
+    rows.kept_x = area.count;
     gpu::inverse_rows<float>(axes_[2].grid, false, planes(slots), rows, scale_, stream);
 }
 

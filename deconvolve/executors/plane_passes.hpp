@@ -2,10 +2,10 @@
 #pragma once
 // A convolution from an object to an image, and its adjoint, as passes over planes in the memory of
 // one GPU, for iterations that alternate between both. Planes of object and image exist as spectra
-// only, in slots of one memory, and what happens to their samples happens in the passes along x
-// (ElementWork). The adjoint multiplies with the conjugate of the kernel's spectrum.
+// only, in slots of one memory. Passes along x also work on their samples (ElementWork). The
+// adjoint multiplies with the conjugate of the kernel's spectrum.
 //
-// The caller knows which planes are where, and when (plane_geometry.hpp).
+// The caller knows which planes are in which slots (plane_geometry.hpp).
 
 #include <array>
 #include <memory>
@@ -13,44 +13,48 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "gpu/fft/element_job.hpp"
 #include "gpu/fft/passes.hpp"
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/volumes/workspace.hpp"
 
 namespace convolume::deconvolve {
 
-/// Without grids; nothing where taps reach beyond the object.
+using ElementKind = gpu::ElementKind;
+using ElementWork = gpu::ElementWork<richardson_lucy::ElementFunctor>;
+
+/// Returns the axes without grids, or nothing if taps reach beyond the object.
 std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
                                   const Index3& shift);
-/// The lengths along y and x of so many samples or somewhat more; 0 where there are none.
+/// Return a fast length of at least `least` samples along y or x that has passes, or 0.
 index_t pair_grid_y(int device, index_t least);
 index_t pair_grid_x(int device, index_t least);
-/// The length along z of so many samples or somewhat more; 0 where there is none.
+/// Returns a fast length of at least `least` samples along z that has passes, or 0.
 index_t pair_grid_z(int device, index_t least);
 
-class PlanePasses {
+class DevicePlanePasses {
   public:
-    enum class Side { object, image };
-    /// Slots `first` and following of a ring, modulo its slots.
-    struct Slots {
+    enum class PlaneKind { object, image };
+    /// Consecutive slots of a ring, from `first` on. Indices are modulo the number of slots.
+    struct SlotRange {
         index_t first = 0, count = 0, ring = 0;
     };
 
-    /// Taps of one kernel or of several: real, C order, in host memory. Throws OutOfMemory where it
-    /// does not fit `limit_bytes`: with less memory the kernels' spectra along z are made anew by
-    /// each pass along z, which takes some more time. There may be several rings of slots. They are
-    /// in `shared`, or in a workspace of their own where that is null.
-    PlanePasses(int device, const PairAxes& axes, index_t slots,
-                const std::vector<ConstImageView>& kernels, index_t limit_bytes, index_t rings = 1,
-                std::shared_ptr<gpu::Workspace> shared = nullptr);
-    /// What it takes at least, with so many kernels and rings.
+    /// `kernels` have real taps in C order, in host memory. Throws OutOfMemory if `limit_bytes` are
+    /// too few. If they are few, each pass along z transforms the kernels' taps again, which takes
+    /// longer. The slots of all `rings` are in `shared`, or in a workspace of their own if that is
+    /// null.
+    DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
+                      const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+                      index_t rings = 1, std::shared_ptr<gpu::Workspace> shared = nullptr);
+    /// Returns the least bytes that passes take with that number of kernels and rings.
     static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                index_t rings = 1);
 
-    /// Of kernels, and what the workspace has grown by for these planes.
+    /// Returns the bytes of the kernels, and by which the workspace has grown for these planes.
     index_t bytes() const;
-    /// The most sums of element work, two a block.
+    /// Returns the largest number of sums of an element pass, two for each thread block.
     index_t most_sums() const;
 
     index_t slots() const { return slots_; }
@@ -59,48 +63,52 @@ class PlanePasses {
     }
     index_t slot_bytes() const { return plane_ * index_t{sizeof(std::complex<float>)}; }
 
-    /// Planes are from now on parts of what they were, on the same grid.
+    /// Lets later passes work on a part of the planes, on the same grid.
     void set_plane(const PairAxis& y, const PairAxis& x) {
         axes_[1] = y;
         axes_[2] = x;
     }
 
     const std::shared_ptr<gpu::Workspace>& workspace() const { return workspace_; }
-    /// Calls work(as_left), which enqueues passes on `stream`: others that share the workspace have
-    /// their turns before and after it. `as_left`: the slots hold what they held after the last.
+    /// Calls work(as_left), which enqueues passes on `stream`. Passes that share the workspace are
+    /// enqueued before or after it. `as_left` says that the slots hold what the last call left
+    /// there.
     template <class Work>
     void in_turn(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, spectrum_bytes_, stream, work);
     }
 
-    // All are asynchronous on `stream`. `work` needs no extents; its arrays begin with the first of
-    // the planes.
+    // All passes are enqueued on `stream`. `work` needs no extents, and its arrays begin with the
+    // first of the planes.
 
-    /// Samples that a load makes become spectra along y and x.
-    void forward(Side side, const ElementWork& work, const Slots& slots, cudaStream_t stream) const;
-    /// Along z, within a ring: forward, times a kernel or its conjugate, and back.
+    /// Makes samples by a load, and transforms them to spectra along y and x.
+    void forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                 cudaStream_t stream) const;
+    /// Transforms along z within a ring, multiplies with a kernel's spectrum or its conjugate, and
+    /// transforms back.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
                  cudaStream_t stream, std::size_t kernel = 0, index_t ring = 0) const;
-    /// Spectra become samples, to work on. Those of a comparison and of an advance become spectra
-    /// again. `sums` as in ElementPasses::run(); returns the number of blocks.
-    index_t inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
+    /// Transforms spectra to samples, and works on them. Comparisons and advances transform the
+    /// results to spectra again. Returns the number of thread blocks, whose sums `sums` gets
+    /// (ElementPasses::run()).
+    index_t inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots, double* sums,
                     cudaStream_t stream) const;
-    /// Spectra become samples of an array.
-    void inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const;
+    /// Transforms spectra to the samples of an array.
+    void inverse(PlaneKind kind, const SlotRange& slots, float* target, cudaStream_t stream) const;
 
   private:
-    /// Rows and samples of a plane.
-    struct Box {
+    /// The rows of a plane of the grid, and the samples of each row, that object or image take.
+    struct PlaneArea {
         index_t first_row, rows, first_x, count;
     };
-    Box box(Side side) const;
-    ElementWork placed(const ElementWork& work, const Box& box) const;
-    gpu::SpectrumPlanes<float> planes(const Slots& slots) const;
+    PlaneArea area_of(PlaneKind kind) const;
+    ElementWork placed(const ElementWork& work, const PlaneArea& area) const;
+    gpu::SpectrumPlanes<float> planes(const SlotRange& slots) const;
     gpu::Columns<float> rows_of_planes(std::complex<float>* first_plane, index_t count) const;
     gpu::Columns<float> columns(std::complex<float>* first_plane) const;
     std::complex<float>* ring(index_t index) const { return slot(index * slots_); }
     void prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel);
-    void transform_y(const Box& box, gpu::Direction direction, const Slots& slots,
+    void transform_y(const PlaneArea& area, gpu::PassDirection direction, const SlotRange& slots,
                      cudaStream_t stream) const;
 
     PairAxes axes_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <type_traits>
 #include <vector>
 
 #include "convolume/device.hpp"
@@ -9,19 +10,17 @@
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/executors/pass_problem.hpp"
-#include "deconvolve/executors/slab_executor.cuh"
 #include "deconvolve/executors/slabs.cuh"
 #include "deconvolve/problem.hpp"
 
-// The loop's arrays in the memory of one GPU, around DeviceConvolver.
+// Runners whose arrays stay in the memory of GPUs.
 namespace convolume::deconvolve {
 
 class DeviceArrays : public DeviceLoops {
   public:
-    /// On `device`, which is current. The convolvers are kept by reference; `unmatched` may be
-    /// null.
-    DeviceArrays(int device, const Problem& problem, DeviceConvolver& blur, DeviceConvolver& back,
-                 int threads, DeviceConvolver* unmatched)
+    /// `device` is current. The convolvers are kept by reference; `unmatched` may be null.
+    DeviceArrays(int device, const DeconvolutionProblem& problem, DeviceConvolver& blur,
+                 DeviceConvolver& back, int threads, DeviceConvolver* unmatched)
         : DeviceLoops(device, threads), blur_(blur), back_(back), unmatched_(unmatched) {
         const auto bytes = [](const Shape3& shape) {
             return checked_multiply(element_count(shape), static_cast<index_t>(sizeof(float)));
@@ -52,40 +51,40 @@ class DeviceArrays : public DeviceLoops {
 
 namespace {
 
-struct Division {
-    std::vector<PlanePart> parts;
-    index_t grid = 0;  ///< along z; 0: no such length
+struct SlabDivision {
+    std::vector<SlabPlanes> slabs;
+    index_t grid = 0;  ///< length of transforms along z; 0: none fits
 };
 
-Division divide(const PairAxis& z, const std::vector<double>& speeds, int device) {
-    Division division;
-    division.parts = divide_planes(z, speeds);
-    division.grid = pair_grid_z(device, least_grid(z, division.parts));
+SlabDivision divide_into_slabs(const PairAxis& z, const std::vector<double>& speeds, int device) {
+    SlabDivision division;
+    division.slabs = divide_planes(z, speeds);
+    division.grid = pair_grid_z(device, least_grid(z, division.slabs));
     return division;
 }
 
-// `Slabs`: the steps of passes, or arrays for the steps of any method.
+// `Slabs` is an executor of passes, or arrays for an ArrayExecutor.
 template <class Slabs>
 class SlabRunner final : public GpuRunner {
   public:
-    SlabRunner(const Problem& problem, const DeviceChoice& choice, PairAxes axes,
-               const Division& division)
+    SlabRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice, PairAxes axes,
+               const SlabDivision& division)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         axes[0].grid = division.grid;
         const PassKernels kernels(problem, axes);
-        std::vector<SlabPlace> places;
-        for (std::size_t g = 0; g < division.parts.size(); ++g) {
+        std::vector<SlabSetup> setups;
+        for (std::size_t g = 0; g < division.slabs.size(); ++g) {
             const gpu::DeviceScope there(choice.devices[g]);
-            places.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
+            setups.push_back({choice.devices[g], choice.limit_bytes(choice.devices[g])});
         }
         if (choice.workspace)
-            places.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
-        slabs_ = std::make_unique<Slabs>(problem, axes, division.parts, kernels.views(), places,
+            setups.front().workspace = gpu::Workspace::shared_or_new(choice.workspace, device_);
+        slabs_ = std::make_unique<Slabs>(problem, axes, division.slabs, kernels.views(), setups,
                                          choice.threads);
         plan_.engines.clear();
-        for (const SlabPlace& place : places)
-            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", place.device);
+        for (const SlabSetup& setup : setups)
+            plan_.engines += message(plan_.engines.empty() ? "" : " ", "gpu:", setup.device);
         plan_.grid = {axes[0].grid, axes[1].grid, axes[2].grid};
         plan_.array_bytes = slabs_->array_bytes();
         plan_.device_bytes = slabs_->most_bytes();
@@ -95,29 +94,30 @@ class SlabRunner final : public GpuRunner {
     std::shared_ptr<DeviceWorkspace> workspace() const override { return slabs_->workspace(); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
+    Executor& executor(const DeconvolutionProblem& problem) override {
         if constexpr (std::is_base_of_v<Executor, Slabs>) {
-            return run(*slabs_, problem, images, context, along);
+            return *slabs_;
         } else {
-            ArrayExecutor<Slabs> executor(*slabs_, problem);
-            return run(executor, problem, images, context, along);
+            over_arrays_ = std::make_unique<ArrayExecutor<Slabs>>(*slabs_, problem);
+            return *over_arrays_;
         }
     }
 
     std::unique_ptr<Slabs> slabs_;
+    /// Executor over the arrays in slabs; null if the slabs are an executor.
+    std::unique_ptr<Executor> over_arrays_;
 };
 
-// In so many parts, or in more where these do not fit; null where lengths have no passes. Throws
-// OutOfMemory where nothing fits.
+// Makes a runner with `count` slabs, or with more if these do not fit. Returns null if there are no
+// passes of the lengths, and throws OutOfMemory if no number of slabs fits.
 template <class Slabs>
-std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& choice,
-                                 const PairAxes& axes, index_t parts) {
+std::unique_ptr<Runner> in_slabs(const DeconvolutionProblem& problem, const DeviceChoice& choice,
+                                 const PairAxes& axes, index_t count) {
     std::string why;
     bool any = false;
-    for (; parts <= choice.most_slabs(problem); ++parts) {
-        const Division division = divide(axes[0], choice.speeds(parts), choice.devices.front());
+    for (; count <= choice.most_slabs(problem); ++count) {
+        const SlabDivision division =
+            divide_into_slabs(axes[0], choice.speeds(count), choice.devices.front());
         if (division.grid == 0) continue;
         any = true;
         try {
@@ -130,14 +130,15 @@ std::unique_ptr<Runner> in_slabs(const Problem& problem, const DeviceChoice& cho
     return nullptr;
 }
 
-// Convolvers with a workspace for all hold it and a kernel's spectrum each, all about as large.
-index_t parts_of(const Problem& problem) {
+// Number of about equal shares of memory that convolvers take: a workspace for all of them, and a
+// kernel's spectrum for each.
+index_t workspace_shares(const DeconvolutionProblem& problem) {
     return problem.traits.has_unmatched ? 4 : 3;
 }
 
 class ArrayRunner final : public GpuRunner {
   public:
-    ArrayRunner(const Problem& problem, const DeviceChoice& choice)
+    ArrayRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice)
         : GpuRunner(problem, choice.devices.front()) {
         const gpu::DeviceScope scope(device_);
         const index_t limit = choice.limit_bytes(device_);
@@ -147,7 +148,7 @@ class ArrayRunner final : public GpuRunner {
                                       format_bytes(limit), " that a GPU may hold"),
                               MemoryKind::gpu);
         const index_t rest = limit - arrays;
-        const index_t part = rest / parts_of(problem);
+        const index_t part = rest / workspace_shares(problem);
         blur_.emplace(make(problem, problem.psf, Operation::convolve, part * 2,
                            WorkspaceOf(choice.workspace)));
         index_t left = rest - blur_->device_bytes();
@@ -171,15 +172,13 @@ class ArrayRunner final : public GpuRunner {
     }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
-        ArrayExecutor<DeviceArrays> executor(*arrays_, problem);
-        return run(executor, problem, images, context, along);
+    Executor& executor(const DeconvolutionProblem& problem) override {
+        return executor_.emplace(*arrays_, problem);
     }
 
-    DeviceConvolver make(const Problem& problem, const Volume& taps, Operation operation,
-                         index_t limit, const WorkspaceOf& workspace_of) const {
+    DeviceConvolver make(const DeconvolutionProblem& problem, const Volume& taps,
+                         Operation operation, index_t limit,
+                         const WorkspaceOf& workspace_of) const {
         DeviceOptions on_device;
         on_device.device = device_;
         on_device.max_gpu_bytes = limit;
@@ -188,12 +187,13 @@ class ArrayRunner final : public GpuRunner {
     }
 
     std::optional<DeviceArrays> arrays_;
+    std::optional<ArrayExecutor<DeviceArrays>> executor_;
     std::optional<DeviceConvolver> blur_;
     std::optional<DeviceConvolver> back_;
     std::optional<DeviceConvolver> unmatched_;
 };
 
-const DeviceChoice& chosen(const GpuChoice& gpus) {
+const DeviceChoice& device_choice(const GpuChoice& gpus) {
     return static_cast<const DeviceChoice&>(gpus);
 }
 
@@ -202,26 +202,29 @@ std::unique_ptr<GpuChoice> choose_gpus(const EngineChoice& choice,
     return std::make_unique<DeviceChoice>(choice, std::move(workspace));
 }
 
-std::unique_ptr<Runner> make_pass_runner(const Problem& problem, const GpuChoice& gpus) {
-    const DeviceChoice& choice = chosen(gpus);
+std::unique_ptr<Runner> make_pass_runner(const DeconvolutionProblem& problem,
+                                         const GpuChoice& gpus) {
+    const DeviceChoice& choice = device_choice(gpus);
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
     return in_slabs<SlabExecutor>(problem, choice, *axes, choice.wanted_slabs(problem));
 }
 
-std::unique_ptr<Runner> make_array_slab_runner(const Problem& problem, const GpuChoice& gpus) {
-    const DeviceChoice& choice = chosen(gpus);
+std::unique_ptr<Runner> make_array_slab_runner(const DeconvolutionProblem& problem,
+                                               const GpuChoice& gpus) {
+    const DeviceChoice& choice = device_choice(gpus);
     if (!gpu::SpreadMemory::is_possible(choice.devices)) return nullptr;
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
-    const index_t parts = std::max<index_t>(2, choice.wanted_slabs(problem));
-    return in_slabs<SlabArrays>(problem, choice, *axes, parts);
+    const index_t count = std::max<index_t>(2, choice.wanted_slabs(problem));
+    return in_slabs<SlabArrays>(problem, choice, *axes, count);
 }
 
-std::unique_ptr<Runner> make_array_runner(const Problem& problem, const GpuChoice& gpus) {
-    return std::make_unique<ArrayRunner>(problem, chosen(gpus));
+std::unique_ptr<Runner> make_array_runner(const DeconvolutionProblem& problem,
+                                          const GpuChoice& gpus) {
+    return std::make_unique<ArrayRunner>(problem, device_choice(gpus));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
-// The loops are the compiler's to turn into vectors. Targets left out lie between others.
+// Compilers make vectors of these loops. Disabled targets (instruction sets) lie between others.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -16,21 +16,21 @@ namespace convolume::deconvolve::HWY_NAMESPACE {
 void fill_point(const PointRow& row, float* point, index_t count) {
     const float* const newest = row.newest;
     const float* const before = row.before;
-    const richardson_lucy::Ahead ahead = row.ahead;
+    const richardson_lucy::Extrapolation extrapolation = row.extrapolation;
     if (before == nullptr || row.restart) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i) point[i] = newest[i];
     } else {
 #pragma omp simd
-        for (index_t i = 0; i < count; ++i) point[i] = ahead(newest[i], before[i]);
+        for (index_t i = 0; i < count; ++i) point[i] = extrapolation(newest[i], before[i]);
     }
 }
 
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const data = row.data;
     const float* const held = row.held;
-    const richardson_lucy::Model rule = row.rule;
-    const float share = row.held_share;
+    const richardson_lucy::PixelModel rule = row.rule;
+    const float share = row.held_out_share;
     double misfits = 0, errors = 0;
     if (held != nullptr) {
 #pragma omp simd reduction(+ : errors)
@@ -49,7 +49,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
             const float ratio = data[i] / rule.expected(blurred);
             const bool compared = richardson_lucy::is_compared(data[i]);
             model[i] = compared ? ratio : 0;
-            sum += compared ? richardson_lucy::trace_of(blurred) : 0;
+            sum += compared ? richardson_lucy::finiteness_probe(blurred) : 0;
         }
         return {static_cast<double>(sum), errors};
     }
@@ -73,20 +73,20 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     const float least_weight = row.least_weight;
     const float* const before = row.point.before;
     float* const change = row.change;
-    const richardson_lucy::Ahead ahead = row.point.ahead;
+    const richardson_lucy::Extrapolation extrapolation = row.point.extrapolation;
     if (before == nullptr) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i)
             next[i] = richardson_lucy::step(newest[i], correction[i], weight[i], least_weight);
         return {};
     }
-    // Without an estimate before, the point is the newest one.
+    // A restart ignores the previous estimate: extrapolating from equal estimates gives the newest.
     const bool restart = row.point.restart;
     const float* const other = restart ? newest : before;
     if (change == nullptr) {
 #pragma omp simd
         for (index_t i = 0; i < count; ++i) {
-            const float point = ahead(newest[i], other[i]);
+            const float point = extrapolation(newest[i], other[i]);
             next[i] = richardson_lucy::step(point, correction[i], weight[i], least_weight);
         }
         return {};
@@ -94,7 +94,7 @@ SumPair fill_step(const StepRow& row, float* next, index_t count) {
     double products = 0, squares = 0;
 #pragma omp simd reduction(+ : products, squares)
     for (index_t i = 0; i < count; ++i) {
-        const float point = ahead(newest[i], other[i]);
+        const float point = extrapolation(newest[i], other[i]);
         const float stepped = richardson_lucy::step(point, correction[i], weight[i], least_weight);
         const double old = restart ? 0 : static_cast<double>(change[i]);
         const float added = stepped - point;

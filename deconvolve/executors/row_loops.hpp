@@ -3,30 +3,31 @@
 
 #include "deconvolve/methods/element_wise.hpp"
 
-// Stages of an iteration of Richardson and Lucy for one row of samples on the host, compiled for
+// Operations of an iteration of Richardson and Lucy on one row of samples on the host, compiled for
 // each instruction set.
 namespace convolume::deconvolve {
 
-/// Rows of the newest estimate and of the one before (null: there is none), and the point to step
-/// from.
+/// Rows of the newest and of the previous estimate (null: there is none), and the rule that makes
+/// the starting point of them.
 struct PointRow {
     const float* newest;
     const float* before;
-    bool restart;  ///< the point is the newest estimate
-    richardson_lucy::Ahead ahead;
+    bool restart;  ///< whether the point is the newest estimate
+    richardson_lucy::Extrapolation extrapolation;
 };
-/// point <- the point ahead.
+/// Fills `point` with starting points.
 void fill_point(const PointRow& row, float* point, index_t count);
 
 struct RatioRow {
     const float* data;
-    const float* held;  ///< null where nothing is held out
-    float held_share;
-    richardson_lucy::Model rule;
-    bool misfit;  ///< is wanted
+    const float* held;  ///< recorded samples that are held out; null: none
+    float held_out_share;
+    richardson_lucy::PixelModel rule;
+    bool misfit;  ///< whether the misfit is needed
 };
-/// model <- data / expected(model), 0 where pixels are not compared; the misfit, or without it
-/// trace_of() the model, and squared errors of what is held out.
+/// Replaces the model by data / expected(model), or by 0 for pixels that are not compared. Returns
+/// the misfit, or else sums of finiteness_probe(), and squared errors of the prediction of held-out
+/// data.
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count);
 
 struct StepRow {
@@ -34,10 +35,10 @@ struct StepRow {
     const float* correction;
     const float* weight;
     float least_weight;
-    float* change;  ///< what steps added; null where nobody asks
+    float* change;  ///< changes of the last step; null: changes are not kept
 };
-/// next <- the step from the point, which may take the place of the estimate before; the step times
-/// the last one, and the last one squared.
+/// Fills `next` with the results of a step from the point; `next` may be the row of the previous
+/// estimate. Returns sums of the change times the last one, and of the last one squared.
 SumPair fill_step(const StepRow& row, float* next, index_t count);
 
 }  // namespace convolume::deconvolve

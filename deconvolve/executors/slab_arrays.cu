@@ -10,21 +10,21 @@ namespace {
 
 constexpr index_t sample_bytes = sizeof(float);
 
-// Spectra of the samples of an array's planes, which it does not change.
-void load(const SlabPasses& passes, PlanePasses::Side side, const float* first_plane,
-          const PlanePasses::Slots& slots, cudaStream_t stream) {
+// Transforms planes of an array to spectra, without changing the array.
+void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind kind, const float* first_plane,
+          const DevicePlanePasses::SlotRange& slots, cudaStream_t stream) {
     if (slots.count == 0) return;
     ElementWork work;
     work.newest = const_cast<float*>(first_plane);
-    passes.forward(side, work, slots, stream);
+    passes.forward(kind, work, slots, stream);
 }
 
 }  // namespace
 
-SlabArrays::SlabArrays(const Problem& problem, const PairAxes& axes,
-                       const std::vector<PlanePart>& parts,
+SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
+                       const std::vector<SlabPlanes>& slab_planes,
                        const std::vector<ConstImageView>& kernels,
-                       const std::vector<SlabPlace>& places, int threads)
+                       const std::vector<SlabSetup>& setups, int threads)
     : object_plane_(problem.object.y * problem.object.x),
       image_plane_(problem.image.y * problem.image.x),
       voxels_(element_count(problem.object)),
@@ -33,71 +33,74 @@ SlabArrays::SlabArrays(const Problem& problem, const PairAxes& axes,
     const ArrayCounts counts = array_counts(problem);
     std::vector<gpu::SpreadMemory::DeviceShare> of_object, of_image;
     GpuBytes bytes;
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-        const SlabPlace& place = places[g];
-        of_object.push_back({place.device, parts[g].object.count() * object_plane_ * sample_bytes});
-        of_image.push_back({place.device, parts[g].image.count() * image_plane_ * sample_bytes});
+    for (std::size_t g = 0; g < slab_planes.size(); ++g) {
+        const SlabSetup& setup = setups[g];
+        of_object.push_back(
+            {setup.device, slab_planes[g].object.count() * object_plane_ * sample_bytes});
+        of_image.push_back(
+            {setup.device, slab_planes[g].image.count() * image_plane_ * sample_bytes});
         const index_t arrays =
             counts.object * of_object[g].bytes + counts.image * of_image[g].bytes;
-        if (arrays >= place.limit_bytes)
+        if (arrays >= setup.limit_bytes)
             throw OutOfMemory(message("the arrays take ", format_bytes(arrays), " of the ",
-                                      format_bytes(place.limit_bytes), " that a GPU may hold"),
+                                      format_bytes(setup.limit_bytes), " that a GPU may hold"),
                               MemoryKind::gpu);
-        const gpu::DeviceScope scope(place.device);
-        slabs_.push_back(std::make_unique<Slab>(place, axes, parts[g], kernels, threads, arrays));
+        const gpu::DeviceScope scope(setup.device);
+        slabs_.push_back(
+            std::make_unique<ArraySlab>(setup, axes, slab_planes[g], kernels, threads, arrays));
         array_bytes_ += arrays;
-        bytes.add(place.device, arrays + slabs_.back()->passes().bytes());
+        bytes.add(setup.device, arrays + slabs_.back()->passes().bytes());
     }
     most_bytes_ = bytes.most();
-    let_reach(devices_of(places));
+    enable_peer_access(devices_of(setups));
     for (int i = 0; i < counts.object; ++i)
         objects_.emplace_back(of_object, "the arrays of a deconvolution");
     for (int i = 0; i < counts.image; ++i)
         images_.emplace_back(of_image, "the arrays of a deconvolution");
 }
 
-IndexRange SlabArrays::share(index_t count, const Slab& slab) const {
-    const PlanePart& part = slab.passes().planes();
+IndexRange SlabArrays::share(index_t count, const ArraySlab& slab) const {
+    const SlabPlanes& planes = slab.passes().planes();
     if (count == voxels_)
-        return {part.object.begin * object_plane_, part.object.end * object_plane_};
+        return {planes.object.begin * object_plane_, planes.object.end * object_plane_};
     if (count != pixels_) throw InternalError("slabs do not divide so many elements");
-    return {part.image.begin * image_plane_, part.image.end * image_plane_};
+    return {planes.image.begin * image_plane_, planes.image.end * image_plane_};
 }
 
 void SlabArrays::blur(const float* object, float* image) {
-    using Side = PlanePasses::Side;
-    on_each(slabs_, [&](Slab& slab) {
+    using PlaneKind = DevicePlanePasses::PlaneKind;
+    on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
-        load(passes, Side::object, object + passes.planes().object.begin * object_plane_,
+        load(passes, PlaneKind::object, object + passes.planes().object.begin * object_plane_,
              passes.object_slots(), slab.stream());
     });
-    exchange(slabs_, &PlanePart::object, &PlanePart::seen);
-    on_each(slabs_, [&](Slab& slab) {
+    exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+    on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         const IndexRange own = passes.planes().image;
         if (own.count() == 0) return;
         passes.blur(slab.stream());
-        passes.inverse(Side::image, passes.image_slots(), image + own.begin * image_plane_,
+        passes.inverse(PlaneKind::image, passes.image_slots(), image + own.begin * image_plane_,
                        slab.stream());
     });
-    join(slabs_);
+    wait_for_each_other(slabs_);
 }
 
 void SlabArrays::project(const float* image, float* object, std::size_t kernel) {
-    using Side = PlanePasses::Side;
-    on_each(slabs_, [&](Slab& slab) {
+    using PlaneKind = DevicePlanePasses::PlaneKind;
+    on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
-        load(passes, Side::image, image + passes.planes().image.begin * image_plane_,
+        load(passes, PlaneKind::image, image + passes.planes().image.begin * image_plane_,
              passes.image_slots(), slab.stream());
     });
-    exchange(slabs_, &PlanePart::image, &PlanePart::light);
-    on_each(slabs_, [&](Slab& slab) {
+    exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+    on_each(slabs_, [&](ArraySlab& slab) {
         const SlabPasses& passes = slab.passes();
         passes.back(slab.stream(), kernel);
-        passes.inverse(Side::object, passes.back_slots(),
+        passes.inverse(PlaneKind::object, passes.back_slots(),
                        object + passes.planes().object.begin * object_plane_, slab.stream());
     });
-    join(slabs_);
+    wait_for_each_other(slabs_);
 }
 
 }  // namespace convolume::deconvolve

@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
-#include "deconvolve/executors/slab_executor.cuh"
+#include "convolume/volume.hpp"
+#include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/slabs.cuh"
+#include "deconvolve/photons.hpp"
+#include "gpu/runtime/device.hpp"
+#include "gpu/runtime/stream.hpp"
 
 namespace convolume::deconvolve {
 
 namespace {
 
-// The part of `count` samples from `first` on that lies in planes of `plane` samples: calls
-// work(first sample of those, first of the planes' own, how many).
+// Finds the samples `first` to `first` + `count` that lie in `planes`, each of `plane` samples.
+// Calls work(index among these samples, index among those of the planes, how many).
 template <class Work>
 void within(const IndexRange& planes, index_t plane, index_t first, index_t count,
             const Work& work) {
@@ -22,151 +32,380 @@ void within(const IndexRange& planes, index_t plane, index_t first, index_t coun
 
 }  // namespace
 
-struct SlabExecutor::Part : PassPart {
-    using PassPart::PassPart;
-    gpu::CudaEvent ready, fetched;  ///< its spectra; those of its neighbors
+/// Sizes of the arrays of a slab.
+struct SlabLayout {
+    SlabLayout(const DeconvolutionProblem& problem, const PairAxis& z, const SlabPlanes& slab)
+        : object(problem.object), image(problem.image) {
+        object.z = slab.object.count();
+        image.z = slab.image.count();
+        has_before = problem.traits.keeps_previous;
+        has_change = problem.traits.keeps_change;
+        has_held = problem.options.hold_out;
+        keeps_uint16 = problem.keeps_uint16();
+        alike = alike_planes(problem, z, slab.object);
+    }
+    index_t plane() const { return object.y * object.x; }
+    index_t image_plane() const { return image.y * image.x; }
+    index_t voxels() const { return element_count(object); }
+    index_t pixels() const { return element_count(image); }
+    index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
+    index_t bytes() const {
+        return checked_add(
+            (1 + has_before) * array_bytes(voxels()) + has_change * change_bytes(),
+            image_bytes() + has_held * array_bytes(pixels()) + array_bytes(weight_samples()));
+    }
+    index_t image_bytes() const {
+        return array_bytes(pixels(), keeps_uint16 ? sizeof(std::uint16_t) : sizeof(float));
+    }
+    index_t change_bytes() const { return array_bytes(voxels(), sizeof(ShortFloat)); }
+    static index_t array_bytes(index_t samples, index_t sample_bytes = sizeof(float)) {
+        return round_up(checked_multiply(samples, sample_bytes), gpu::DeviceMemory::alignment);
+    }
+
+    Shape3 object, image;
+    bool has_before = false, has_change = false, has_held = false;
+    bool keeps_uint16 = false;  ///< whether the image is kept as uint16
+    AlikePlanes alike;          ///< planes with equal weights
 };
 
-SlabExecutor::SlabExecutor(const Problem& problem, const PairAxes& axes,
-                           const std::vector<PlanePart>& parts,
-                           const std::vector<ConstImageView>& kernels,
-                           const std::vector<SlabPlace>& places, int threads)
-    : compares_all_(problem.compares_all()), threads_(threads) {
-    for (std::size_t g = 0; g < parts.size(); ++g) {
-        const SlabPlace& place = places[g];
-        const gpu::DeviceScope scope(place.device);
-        parts_.push_back(std::make_unique<Part>(place, problem, axes, parts[g], kernels, threads));
+// A slab of planes in the memory of one GPU, for iterations as passes. The image, the estimates and
+// their weights are arrays. The model and the correction exist only as spectra (plane_passes.hpp).
+class SlabExecutor::PassSlab : public DeviceLoops {
+  public:
+    using PlaneKind = DevicePlanePasses::PlaneKind;
+
+    /// The device of `setup` is current.
+    PassSlab(const SlabSetup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
+             const SlabPlanes& slab, const std::vector<ConstImageView>& kernels, int threads)
+        : DeviceLoops(setup.device, threads),
+          device_(setup.device),
+          layout_(problem, axes[0], slab) {
+        const index_t limit_bytes = setup.limit_bytes;
+        if (layout_.bytes() >= limit_bytes)
+            throw OutOfMemory(message("the arrays take ", format_bytes(layout_.bytes()), " of the ",
+                                      format_bytes(limit_bytes), " that a GPU may hold"),
+                              MemoryKind::gpu);
+        passes_.emplace(device_, axes, slab, kernels, limit_bytes - layout_.bytes(),
+                        setup.workspace);
+        arrays_ = gpu::DeviceMemory(device_, layout_.bytes(), "the arrays of a deconvolution");
+        index_t at = 0;
+        const auto place_bytes = [&](bool wanted, index_t bytes) -> char* {
+            if (!wanted) return nullptr;
+            char* const array = arrays_.data() + at;
+            at += bytes;
+            return array;
+        };
+        const auto place_floats = [&](bool wanted, index_t samples) {
+            return reinterpret_cast<float*>(place_bytes(wanted, SlabLayout::array_bytes(samples)));
+        };
+        newest_ = place_floats(true, layout_.voxels());
+        before_ = place_floats(layout_.has_before, layout_.voxels());
+        change_ =
+            reinterpret_cast<ShortFloat*>(place_bytes(layout_.has_change, layout_.change_bytes()));
+        data_ = place_bytes(true, layout_.image_bytes());
+        held_ = place_floats(layout_.has_held, layout_.pixels());
+        weights_ = place_floats(true, layout_.weight_samples());
+        most_sums_ = passes_->most_sums();
+        const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
+        sums_ = gpu::DeviceMemory(device_, bytes, "sums of a deconvolution");
+        if (layout_.keeps_uint16)
+            uint16_staging_ = gpu::DeviceMemory(device_, staged_at_once * index_t{sizeof(float)},
+                                                "an image on its way");
+        fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
+        fetched_sums_.touch(1);
+        fetched_sums_.lock_pages();
     }
-    let_reach(devices_of(places));
+
+    int device() const { return device_; }
+    const SlabPlanes& planes() const { return passes_->planes(); }
+    const SlabLayout& layout() const { return layout_; }
+    index_t bytes() const { return layout_.bytes() + passes_->bytes(); }
+    const SlabPasses& passes() const { return *passes_; }
+    using DeviceLoops::stream;
+
+    /// The newest estimate. Callers that change it must call forget_point().
+    float* newest() const { return newest_; }
+    void forget_point() { has_point_ = false; }
+    /// The image as float32. Not for an image that is kept as uint16.
+    float* data() const { return reinterpret_cast<float*>(data_); }
+    float* held() const { return held_; }
+    Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
+
+    void write_image(const float* values, index_t first, index_t count) const {
+        if (!layout_.keeps_uint16) {
+            write(values, data(), first, count);
+            return;
+        }
+        auto* const target = reinterpret_cast<std::uint16_t*>(data_) + first;
+        for (index_t done = 0; done < count; done += staged_at_once) {
+            const index_t some = std::min(staged_at_once, count - done);
+            write(values + done, uint16_staging_.as<float>(), 0, some);
+            for_each(some, Uint16Copy{target + done, uint16_staging_.as<float>()});
+        }
+    }
+
+    /// Makes spectra of an image, in the slab's own planes, that is 1, or 0 for pixels that are not
+    /// compared unless `all` are.
+    void load_ones(bool all) {
+        ElementWork work;
+        work.ones = true;
+        if (!all) work.data = data();
+        if (planes().image.count() == 0) return;
+        passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
+    }
+    /// Projects the images of ones back, its own and its neighbors'.
+    void find_weights() {
+        passes_->back(stream());
+        const auto [first, last] = layout_.alike;
+        passes_->inverse(PlaneKind::object, {0, first + 1}, weights_, stream());
+        if (last + 1 < layout_.object.z)
+            passes_->inverse(PlaneKind::object, {last + 1, layout_.object.z - last - 1},
+                             weights_ + (first + 1) * layout_.plane(), stream());
+    }
+
+    /// Makes spectra of the points in the slab's own object planes.
+    void load_point(const StepStart& start) {
+        if (std::exchange_halos(has_point_, false)) return;
+        passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
+                         passes_->object_slots(), stream());
+    }
+    /// Blurs the points of the slab and its neighbors, divides the image by them, subtracts `less`,
+    /// and makes spectra of the ratio.
+    void compare(const richardson_lucy::PixelModel& model, float held_out_share, float less,
+                 bool misfit) {
+        compared_ = 0;
+        if (planes().image.count() == 0) return;
+        passes_->blur(stream());
+        ElementWork work;
+        work.kind = ElementKind::compare;
+        work.data = data_;
+        work.data_is_uint16 = layout_.keeps_uint16;
+        work.held = held_out_share > 0 ? held() : nullptr;
+        work.elements.held_out_share = held_out_share;
+        work.elements.model = model;
+        work.elements.less = less;
+        work.elements.misfit = misfit;
+        compared_ = passes_->inverse(PlaneKind::image, work, passes_->image_slots(),
+                                     sums_.as<double>(), stream());
+        fetch(0, compared_, has_compared_);
+    }
+    /// Projects the ratio back and takes the step.
+    void step(const StepStart& start) {
+        passes_->back(stream(), start.unmatched ? 1 : 0);
+        // If steps do not depend on earlier ones, the result of this step is the next point. An
+        // advance makes its spectrum as well, if the next iteration looks for it in these slots.
+        has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
+        ElementWork work = work_of(has_point_ ? ElementKind::advance : ElementKind::update, start);
+        work.change = change_;
+        work.last_format = start.last_format;
+        work.format = start.format;
+        work.weight = weights_;
+        work.alike = layout_.alike;
+        work.elements.least_weight = least_weight;
+        work.elements.unmatched = start.unmatched;
+        stepped_ = passes_->inverse(PlaneKind::object, work, passes_->back_slots(),
+                                    sums_.as<double>() + most_sums_, stream());
+        if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
+        if (layout_.has_before) std::swap(newest_, before_);
+    }
+
+    /// Sums of the last comparison (misfit, squared errors of predicted held-out data), and of the
+    /// last step (products of changes). These wait for the GPU to compute the sums, but not for
+    /// later work.
+    SumPair compared() const { return total(0, compared_, has_compared_); }
+    SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
+
+    /// The slab's own spectra are ready; the slab has fetched its neighbors' spectra.
+    gpu::CudaEvent ready, fetched;
+
+  private:
+    static constexpr index_t staged_at_once = index_t{1} << 20;
+
+    ElementWork work_of(ElementKind kind, const StepStart& start) const {
+        ElementWork work;
+        work.kind = kind;
+        work.newest = newest_;
+        work.before = before_;
+        work.restart = start.restart;
+        work.elements.extrapolation = start.extrapolation;
+        return work;
+    }
+
+    // Copies two sums of each thread block to the host, from sum `first` on.
+    void fetch(index_t first, index_t blocks, const gpu::CudaEvent& done) const {
+        gpu::check(cudaMemcpyAsync(fetched_sums_.as<double>() + first, sums_.as<double>() + first,
+                                   static_cast<std::size_t>(blocks) * sizeof(SumPair),
+                                   cudaMemcpyDeviceToHost, stream()),
+                   "fetching a sum");
+        done.record(stream());
+    }
+    SumPair total(index_t first, index_t blocks, const gpu::CudaEvent& done) const {
+        SumPair sum;
+        if (blocks == 0) return sum;
+        done.wait();
+        const auto* const of_blocks =
+            reinterpret_cast<const SumPair*>(fetched_sums_.as<double>() + first);
+        for (index_t i = 0; i < blocks; ++i) sum += of_blocks[i];
+        return sum;
+    }
+
+    int device_;
+    SlabLayout layout_;
+    std::optional<SlabPasses> passes_;
+    gpu::DeviceMemory arrays_, sums_, uint16_staging_;
+    Buffer fetched_sums_;
+    gpu::CudaEvent has_compared_, has_stepped_;
+    float *newest_, *before_, *held_, *weights_;  ///< null: there is no such array
+    ShortFloat* change_;
+    char* data_;
+    index_t most_sums_ = 0;
+    index_t compared_ = 0, stepped_ = 0;  ///< numbers of thread blocks with sums
+    bool has_point_ = false;  ///< whether the spectrum of the next point is in its slots
+};
+
+SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
+                           const std::vector<SlabPlanes>& slab_planes,
+                           const std::vector<ConstImageView>& kernels,
+                           const std::vector<SlabSetup>& setups, int threads)
+    : compares_all_(problem.compares_all()), threads_(threads) {
+    for (std::size_t g = 0; g < slab_planes.size(); ++g) {
+        const SlabSetup& setup = setups[g];
+        const gpu::DeviceScope scope(setup.device);
+        slabs_.push_back(
+            std::make_unique<PassSlab>(setup, problem, axes, slab_planes[g], kernels, threads));
+    }
+    enable_peer_access(devices_of(setups));
 }
 
 SlabExecutor::~SlabExecutor() = default;
 
 std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
-    if (parts_.size() > 1) return nullptr;
-    return parts_.front()->passes().workspace();
+    if (slabs_.size() > 1) return nullptr;
+    return slabs_.front()->passes().workspace();
 }
 
-// Calls work(as_left), which enqueues passes. The workspace of a single part may be shared: then
-// others have their turns between this and the next, and leave other spectra in it.
+// Calls work(as_left), which enqueues passes. Others may share the workspace of a single slab: they
+// may use it between this call and the next one, and leave other spectra in it.
 template <class Work>
 void SlabExecutor::in_turn(const Work& work) {
-    if (parts_.size() > 1) return work(true);
-    Part& part = *parts_.front();
-    const gpu::DeviceScope scope(part.device());
-    part.passes().in_turn(part.stream(), work);
+    if (slabs_.size() > 1) return work(true);
+    PassSlab& slab = *slabs_.front();
+    const gpu::DeviceScope scope(slab.device());
+    slab.passes().in_turn(slab.stream(), work);
 }
 
 index_t SlabExecutor::array_bytes() const {
     index_t bytes = 0;
-    for (const auto& part : parts_) bytes += part->layout().bytes();
+    for (const auto& slab : slabs_) bytes += slab->layout().bytes();
     return bytes;
 }
 
 index_t SlabExecutor::most_bytes() const {
     GpuBytes bytes;
-    for (const auto& part : parts_) bytes.add(part->device(), part->bytes());
+    for (const auto& slab : slabs_) bytes.add(slab->device(), slab->bytes());
     return bytes.most();
 }
 
 void SlabExecutor::write_image(const float* values, index_t first, index_t count) {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().image, part.layout().image_plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().image, slab.layout().image_plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
-                   part.write_image(values + from, to, samples);
+                   slab.write_image(values + from, to, samples);
                });
     });
 }
 
 void SlabExecutor::write_estimate(const float* values, index_t first, index_t count) {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().object, part.layout().plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().object, slab.layout().plane(), first, count,
                [&](index_t from, index_t to, index_t samples) {
-                   part.write(values + from, part.newest(), to, samples);
-                   part.forget_point();
+                   slab.write(values + from, slab.newest(), to, samples);
+                   slab.forget_point();
                });
     });
 }
 
 void SlabExecutor::read_estimate(float* values, index_t first, index_t count) const {
-    on_each(parts_, [&](Part& part) {
-        within(part.planes().object, part.layout().plane(), first, count,
+    on_each(slabs_, [&](PassSlab& slab) {
+        within(slab.planes().object, slab.layout().plane(), first, count,
                [&](index_t to, index_t from, index_t samples) {
-                   part.read(values + to, part.newest(), from, samples);
+                   slab.read(values + to, slab.newest(), from, samples);
                });
     });
 }
 
 void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    on_each(parts_, [&](Part& part) {
-        part.for_each(part.layout().pixels(),
-                      SetApart{part.data(), part.held(), halvings, static_cast<float>(photons.gain),
-                               static_cast<float>(photons.offset), 1, Thinning::hold_out,
-                               part.planes().image.begin * part.layout().image_plane()});
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.for_each(
+            slab.layout().pixels(),
+            PhotonThinning{slab.data(), slab.held(), halvings, static_cast<float>(photons.gain),
+                           static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out,
+                           slab.planes().image.begin * slab.layout().image_plane()});
     });
 }
 
 void SlabExecutor::put_back() {
-    on_each(parts_, [&](Part& part) {
-        part.for_each(part.layout().pixels(), AddScaled{part.data(), part.held(), 1});
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.for_each(slab.layout().pixels(), ScaledAddition{slab.data(), slab.held(), 1});
     });
 }
 
-void SlabExecutor::begin(const LoadedImage& image, float held_share) {
+void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     model_ = model_of(image);
-    held_share_ = held_share;
+    held_out_share_ = held_out_share;
     if (!has_weights_)
         in_turn([&](bool) {
-            on_each(parts_, [&](Part& part) { part.load_ones(compares_all_); });
-            exchange(parts_, &PlanePart::image, &PlanePart::light);
-            on_each(parts_, [](Part& part) { part.find_weights(); });
+            on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
+            exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+            on_each(slabs_, [](PassSlab& slab) { slab.find_weights(); });
         });
     has_weights_ = compares_all_;
     const bool given = write_start(image);
-    on_each(parts_, [&](Part& part) {
-        part.forget_point();
+    on_each(slabs_, [&](PassSlab& slab) {
+        slab.forget_point();
         if (given)
-            part.for_each(part.layout().voxels(),
-                          begin_functor(image, part.newest(), part.weights()));
+            slab.for_each(slab.layout().voxels(),
+                          begin_functor(image, slab.newest(), slab.weights()));
         else
-            part.for_each(part.layout().voxels(), Fill{part.newest(), mean_at_start(image)});
+            slab.for_each(slab.layout().voxels(),
+                          ConstantFill{slab.newest(), mean_at_start(image)});
     });
 }
 
 StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
     const auto compare = [&] {
-        on_each(parts_, [&](Part& part) { part.load_point(start); });
-        exchange(parts_, &PlanePart::object, &PlanePart::seen);
-        on_each(parts_, [&](Part& part) {
-            part.compare(model_, held_share_, start.unmatched ? 1 : 0, !start.without_misfit);
+        on_each(slabs_, [&](PassSlab& slab) { slab.load_point(start); });
+        exchange_halos(slabs_, &SlabPlanes::object, &SlabPlanes::seen);
+        on_each(slabs_, [&](PassSlab& slab) {
+            slab.compare(model_, held_out_share_, start.unmatched ? 1 : 0, !start.skips_misfit);
         });
     };
     const auto step = [&] {
-        exchange(parts_, &PlanePart::image, &PlanePart::light);
-        on_each(parts_, [&](Part& part) { part.step(start); });
+        exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
+        on_each(slabs_, [&](PassSlab& slab) { slab.step(start); });
     };
-    // A step that nothing refuses begins before the sums are here: GPUs do not wait for the host.
-    const bool certain = start.most == std::numeric_limits<double>::infinity();
+    // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
+    const bool certain = start.objective_limit == std::numeric_limits<double>::infinity();
     in_turn([&](bool as_left) {
-        if (!as_left) on_each(parts_, [](Part& part) { part.forget_point(); });
+        if (!as_left) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
         compare();
         if (certain) step();
     });
     SumPair compared;
-    on_each(parts_, [&](Part& part) { compared += part.compared(); });
+    on_each(slabs_, [&](PassSlab& slab) { compared += slab.compared(); });
     StepResult result;
-    result.sums[of_pixels] = compared;
-    result.refused = result.objective() > start.most;
+    result.sums[pixel_sums] = compared;
+    result.refused = result.objective() > start.objective_limit;
     if (result.refused) return result;
-    progress.at(0.5);
+    progress.report_fraction(0.5);
 
     if (!certain)
         in_turn([&](bool as_left) {
             if (!as_left) compare();
             step();
         });
-    on_each(parts_, [&](Part& part) {
-        if (part.layout().has_change) result.sums[of_step] += part.stepped();
+    on_each(slabs_, [&](PassSlab& slab) {
+        if (slab.layout().has_change) result.sums[step_sums] += slab.stepped();
     });
     return result;
 }

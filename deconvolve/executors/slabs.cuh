@@ -13,6 +13,7 @@
 
 #include "convolume/error.hpp"
 #include "deconvolve/executors/device_loops.cuh"
+#include "deconvolve/executors/executor.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
 #include "deconvolve/executors/plane_passes.hpp"
 #include "deconvolve/problem.hpp"
@@ -20,62 +21,63 @@
 #include "gpu/runtime/device_memory.hpp"
 #include "gpu/runtime/stream.hpp"
 
-// A slab's share of a convolution and of its adjoint: passes over its planes and those of its
-// neighbors that it needs (plane_geometry.hpp), on one GPU.
+// Slabs of planes on GPUs: passes over them, halo exchange between them, and deconvolutions in
+// slabs.
 namespace convolume::deconvolve {
 
-class SlabPasses : public PlanePasses {
+class SlabPasses : public DevicePlanePasses {
   public:
-    SlabPasses(int device, const PairAxes& axes, const PlanePart& part,
+    SlabPasses(int device, const PairAxes& axes, const SlabPlanes& slab_planes,
                const std::vector<ConstImageView>& kernels, index_t limit_bytes,
                std::shared_ptr<gpu::Workspace> shared = nullptr)
-        : PlanePasses(device, axes, part.slots(), kernels, limit_bytes, 1, std::move(shared)),
+        : DevicePlanePasses(device, axes, slab_planes.slots(), kernels, limit_bytes, 1,
+                            std::move(shared)),
           z_(axes[0]),
-          part_(part) {}
+          planes_(slab_planes) {}
 
-    const PlanePart& planes() const { return part_; }
+    const SlabPlanes& planes() const { return planes_; }
 
-    // Its own planes: of the object before blur(), of the image after it and before back(), of the
-    // object after that.
-    Slots object_slots() const {
-        return {part_.object.begin - part_.seen.begin, part_.object.count()};
+    // Slots of the slab's own planes: object planes before blur(), image planes after blur() and
+    // before back(), object planes after back().
+    SlotRange object_slots() const {
+        return {planes_.object.begin - planes_.seen.begin, planes_.object.count()};
     }
-    Slots image_slots() const {
-        return {part_.image.begin - part_.light.begin, part_.image.count()};
+    SlotRange image_slots() const {
+        return {planes_.image.begin - planes_.light.begin, planes_.image.count()};
     }
-    Slots back_slots() const { return {0, part_.object.count()}; }
+    SlotRange back_slots() const { return {0, planes_.object.count()}; }
 
-    /// Spectra of the object's planes become those of its image planes, of which there is one.
+    /// Computes the spectra of the slab's image planes, at least one, from those of object planes.
     void blur(cudaStream_t stream) const {
-        const IndexRange from = z_.seen_by(part_.image);
-        along_z(z_.object_map(from, from.begin - part_.seen.begin, slots()),
-                z_.image_map(part_.image, image_slots().first, slots()), false, stream);
+        const IndexRange from = z_.seen_by(planes_.image);
+        along_z(z_.object_map(from, from.begin - planes_.seen.begin, slots()),
+                z_.image_map(planes_.image, image_slots().first, slots()), false, stream);
     }
-    /// Spectra of the image's planes become those of its object planes, by the adjoint.
+    /// Computes the spectra of the slab's object planes from those of image planes, by the adjoint.
     void back(cudaStream_t stream, std::size_t kernel = 0) const {
-        const IndexRange from = z_.lit_by(part_.object);
-        along_z(z_.image_map(from, from.begin - part_.light.begin, slots()),
-                z_.object_map(part_.object, 0, slots()), true, stream, kernel);
+        const IndexRange from = z_.lit_by(planes_.object);
+        along_z(z_.image_map(from, from.begin - planes_.light.begin, slots()),
+                z_.object_map(planes_.object, 0, slots()), true, stream, kernel);
     }
 
   private:
     PairAxis z_;
-    PlanePart part_;
+    SlabPlanes planes_;
 };
 
-// Halo exchange between slabs on several GPUs: from GPU to GPU where these reach one another,
-// else through the host. A slab has device(), stream(), passes() (SlabPasses) and the events
-// `ready` and `fetched`.
+// Halo exchange between slabs: from GPU to GPU if these have access to each other, else through the
+// host. A slab offers device(), stream(), passes() (SlabPasses) and the events `ready` and
+// `fetched`.
 
-/// The GPU of a slab, how much it may take there, and the workspace that it shares with others;
-/// null: one of its own.
-struct SlabPlace {
+/// The GPU of a slab, the memory that it may take there, and the workspace that it shares; null: it
+/// has a workspace of its own.
+struct SlabSetup {
     int device = 0;
     index_t limit_bytes = 0;
     std::shared_ptr<gpu::Workspace> workspace = nullptr;
 };
 
-/// Bytes that slabs take of each GPU, which may hold several.
+/// Adds up the bytes of slabs by GPU, since one GPU may hold several slabs.
 class GpuBytes {
   public:
     void add(int device, index_t bytes) { of_devices_[device] += bytes; }
@@ -89,7 +91,7 @@ class GpuBytes {
     std::map<int, index_t> of_devices_;
 };
 
-/// Calls work(slab) with each slab's device current.
+/// Calls work(slab) for each slab, with its device current.
 template <class Slab, class Work>
 void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) {
     for (const auto& slab : slabs) {
@@ -98,17 +100,17 @@ void on_each(const std::vector<std::unique_ptr<Slab>>& slabs, const Work& work) 
     }
 }
 
-inline std::vector<int> devices_of(const std::vector<SlabPlace>& places) {
+inline std::vector<int> devices_of(const std::vector<SlabSetup>& setups) {
     std::vector<int> devices;
-    for (const SlabPlace& place : places) devices.push_back(place.device);
+    for (const SlabSetup& setup : setups) devices.push_back(setup.device);
     return devices;
 }
 
-/// Copies between GPUs then take the shortest way. Where these do not reach one another, copies go
-/// through the host all the same.
-inline void let_reach(const std::vector<int>& devices) {
+/// Lets GPUs access each other's memory, so that copies between them take the shortest way. Copies
+/// between other GPUs go through the host.
+inline void enable_peer_access(const std::vector<int>& devices) {
     static std::mutex mutex;
-    static std::set<std::pair<int, int>> seen;  // asked once in a process
+    static std::set<std::pair<int, int>> seen;  // pairs of GPUs that were asked in this process
     const std::lock_guard lock(mutex);
     for (const int from : devices)
         for (const int to : devices) {
@@ -119,16 +121,17 @@ inline void let_reach(const std::vector<int>& devices) {
             if (possible == 0) continue;
             const gpu::DeviceScope scope(from);
             const cudaError_t status = cudaDeviceEnablePeerAccess(to, 0);
-            if (status == cudaErrorPeerAccessAlreadyEnabled)  // by the program around the library
+            // The program around the library may have enabled the access.
+            if (status == cudaErrorPeerAccessAlreadyEnabled)
                 static_cast<void>(cudaGetLastError());
             else
                 gpu::check(status, "letting GPUs reach another");
         }
 }
 
-/// All later work of any slab waits for all that was enqueued so far.
+/// Makes all later work of every slab wait for all work that was enqueued so far.
 template <class Slab>
-void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
+void wait_for_each_other(const std::vector<std::unique_ptr<Slab>>& slabs) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
@@ -137,55 +140,57 @@ void join(const std::vector<std::unique_ptr<Slab>>& slabs) {
     });
 }
 
-/// The slots that `needed` takes in a slab's memory get what other slabs have of it.
+/// Fills the slots of the planes that each slab needs (`needed`) from the slabs that own these
+/// planes (`own`).
 template <class Slab>
-void exchange(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange PlanePart::*own,
-              IndexRange PlanePart::*needed) {
+void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange SlabPlanes::*own,
+                    IndexRange SlabPlanes::*needed) {
     if (slabs.size() == 1) return;
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
         const SlabPasses& to = slab.passes();
-        const IndexRange mine = to.planes().*needed;
+        const IndexRange needed_planes = to.planes().*needed;
         for (const auto& other : slabs) {
             const SlabPasses& from = other->passes();
-            const IndexRange theirs = mine.within(from.planes().*own);
-            if (other.get() == &slab || theirs.count() == 0) continue;
+            const IndexRange fetched_planes = needed_planes.within(from.planes().*own);
+            if (other.get() == &slab || fetched_planes.count() == 0) continue;
             other->ready.hold_back(slab.stream());
-            gpu::check(
-                cudaMemcpyPeerAsync(
-                    to.slot(theirs.begin - mine.begin), slab.device(),
-                    from.slot(theirs.begin - (from.planes().*needed).begin), other->device(),
-                    static_cast<std::size_t>(theirs.count() * to.slot_bytes()), slab.stream()),
-                "copying from GPU to GPU");
+            gpu::check(cudaMemcpyPeerAsync(
+                           to.slot(fetched_planes.begin - needed_planes.begin), slab.device(),
+                           from.slot(fetched_planes.begin - (from.planes().*needed).begin),
+                           other->device(),
+                           static_cast<std::size_t>(fetched_planes.count() * to.slot_bytes()),
+                           slab.stream()),
+                       "copying from GPU to GPU");
         }
         slab.fetched.record(slab.stream());
     });
-    // No slab overwrites planes that another one still fetches.
+    // A slab must not overwrite planes that another one still fetches.
     on_each(slabs, [&](Slab& slab) {
         for (const auto& other : slabs)
             if (other.get() != &slab) other->fetched.hold_back(slab.stream());
     });
 }
 
-// The loop's arrays in slabs on several GPUs, for methods that have no passes of their own
-// (array_executor.hpp). Each array has one address; every GPU works on its planes of it, and reads
-// those next to them where it needs them.
-
+/// The arrays of a deconvolution in slabs on several GPUs, for methods without fused passes
+/// (array_executor.hpp). Each array has one address. Every GPU works on its own planes, and reads
+/// neighboring ones from other GPUs.
 class SlabArrays {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// `kernels`: the PSF and, where there is one, the taps of the unmatched back projector.
-    /// `places`: one for each part.
-    SlabArrays(const Problem& problem, const PairAxes& axes, const std::vector<PlanePart>& parts,
-               const std::vector<ConstImageView>& kernels, const std::vector<SlabPlace>& places,
+    /// `kernels`: the PSF and, if the method has one, the unmatched back projector's taps.
+    /// `setups`: one for each slab.
+    SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
+               const std::vector<SlabPlanes>& slab_planes,
+               const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                int threads);
 
-    /// Bytes of the arrays on all GPUs, and of everything on the GPU that holds most.
+    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const { return array_bytes_; }
     index_t most_bytes() const { return most_bytes_; }
 
-    /// None for others to share: there are several.
+    /// Returns null: there are several workspaces, which are not shared.
     std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }
 
     int threads() const { return threads_; }
@@ -198,22 +203,22 @@ class SlabArrays {
 
     template <class Extent, class Functor>
     void for_each(const Extent& extent, const Functor& functor) const {
-        on_each(slabs_, [&](Slab& slab) { slab.for_each(share(extent, slab), functor); });
-        join(slabs_);
+        on_each(slabs_, [&](ArraySlab& slab) { slab.for_each(share(extent, slab), functor); });
+        wait_for_each_other(slabs_);
     }
 
-    // Slabs are added up one after another.
+    // Adds up the sums of slabs in their order.
     template <class Extent, class Functor>
     auto sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
         std::vector<unsigned> started;
-        on_each(slabs_, [&](Slab& slab) {
+        on_each(slabs_, [&](ArraySlab& slab) {
             started.push_back(slab.start_sum(share(extent, slab), functor));
         });
-        join(slabs_);
+        wait_for_each_other(slabs_);
         Sum total{};
         auto used = started.begin();
-        on_each(slabs_, [&](Slab& slab) { total += slab.template finish_sum<Sum>(*used++); });
+        on_each(slabs_, [&](ArraySlab& slab) { total += slab.template finish_sum<Sum>(*used++); });
         return total;
     }
 
@@ -227,14 +232,14 @@ class SlabArrays {
     }
 
   private:
-    class Slab : public DeviceLoops {
+    class ArraySlab : public DeviceLoops {
       public:
-        Slab(const SlabPlace& place, const PairAxes& axes, const PlanePart& part,
-             const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
-            : DeviceLoops(place.device, threads),
-              device_(place.device),
-              passes_(place.device, axes, part, kernels, place.limit_bytes - array_bytes,
-                      place.workspace) {}
+        ArraySlab(const SlabSetup& setup, const PairAxes& axes, const SlabPlanes& slab_planes,
+                  const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
+            : DeviceLoops(setup.device, threads),
+              device_(setup.device),
+              passes_(setup.device, axes, slab_planes, kernels, setup.limit_bytes - array_bytes,
+                      setup.workspace) {}
 
         int device() const { return device_; }
         using DeviceLoops::stream;
@@ -247,9 +252,9 @@ class SlabArrays {
         SlabPasses passes_;
     };
 
-    // A slab's share of an array's elements, or of a grid's rows.
-    IndexRange share(index_t count, const Slab& slab) const;
-    GridRows share(const Grid& grid, const Slab& slab) const {
+    // Returns a slab's share of an array's elements, or of a voxel grid's rows.
+    IndexRange share(index_t count, const ArraySlab& slab) const;
+    VoxelRows share(const VoxelGrid& grid, const ArraySlab& slab) const {
         const IndexRange own = slab.passes().planes().object;
         return {grid, {own.begin * grid.extent[1], own.end * grid.extent[1]}};
     }
@@ -258,8 +263,50 @@ class SlabArrays {
     index_t object_plane_, image_plane_, voxels_, pixels_;
     int threads_;
     index_t array_bytes_ = 0, most_bytes_ = 0;
-    std::vector<std::unique_ptr<Slab>> slabs_;
+    std::vector<std::unique_ptr<ArraySlab>> slabs_;
     std::vector<gpu::SpreadMemory> objects_, images_;
+};
+
+/// Iterations as passes, in slabs of planes on one GPU or several. Before each of its two
+/// convolutions, a slab fetches the spectra that it needs from its neighbors.
+class SlabExecutor final : public Executor {
+  public:
+    /// `setups`: one for each slab.
+    SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
+                 const std::vector<SlabPlanes>& slab_planes,
+                 const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
+                 int threads);
+    ~SlabExecutor() override;
+
+    /// Returns the workspace of a single slab, which others may share; null if there are several
+    /// slabs.
+    std::shared_ptr<DeviceWorkspace> workspace() const;
+
+    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
+    index_t array_bytes() const;
+    index_t most_bytes() const;
+
+    HostMemory staging() const override { return DeviceLoops::staging; }
+    int threads() const override { return threads_; }
+    void write_image(const float* values, index_t first, index_t count) override;
+    void write_estimate(const float* values, index_t first, index_t count) override;
+    void read_estimate(float* values, index_t first, index_t count) const override;
+    void hold_out(const PhotonScale& photons, int halvings) override;
+    void put_back() override;
+    void begin(const LoadedImage& image, float held_out_share) override;
+    StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
+
+  private:
+    template <class Work>
+    void in_turn(const Work& work);
+
+    class PassSlab;
+    std::vector<std::unique_ptr<PassSlab>> slabs_;
+    richardson_lucy::PixelModel model_{0, 0};
+    float held_out_share_ = 0;
+    bool has_weights_ = false;
+    bool compares_all_;  ///< whether no pixel is left out of comparisons
+    int threads_;
 };
 
 }  // namespace convolume::deconvolve

@@ -5,27 +5,28 @@
 
 namespace convolume::deconvolve {
 
-// A ring holds the planes of a step, those of the next, which are on their way, and, where planes
-// go back, those of the last: of changes, which go both ways, all three. What waits for a
-// later step, waits for as many planes as the PSF reaches, and so does what iterations use that are
-// taken together; what no transfer touches, is a step's.
-WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
-                         const PlaneSamples& most, bool in_tiles) {
+// A ring has slots for the planes of a step and for those of the next one, which are being
+// uploaded. A ring that is also downloaded has slots for the last step's planes: changes go both
+// ways and need all three. Planes that wait for a later step need slots for as many planes as the
+// PSF reaches, and so do planes that several fused iterations use. Rings without transfers need the
+// slots of one step.
+WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
+                         index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles) {
     const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
-    const bool remembers = bytes.before > 0;  // points are made of two estimates
-    const index_t last = together - 1;
-    const auto ring = [](index_t places, index_t sample_bytes) {
+    const bool remembers = bytes.before > 0;  // whether points are extrapolated from two estimates
+    const index_t last = iterations_a_walk - 1;
+    const auto ring = [](index_t slots, index_t sample_bytes) {
         PlaneRing made;
         if (sample_bytes == 0) return made;
-        made.places = places;
+        made.slots = slots;
         made.sample_bytes = sample_bytes;
         return made;
     };
     const auto if_any = [&](bool any) { return any ? bytes.object : 0; };
     newest = ring(2 * depth + (remembers && last > 0 ? reach : 0), bytes.object);
     before = ring(2 * depth, bytes.before);
-    // Any of them may be the last one, which goes back.
+    // Each of these may belong to the last iteration, whose points are downloaded.
     for (index_t i = 0; i <= last; ++i) {
         const bool makes_second_next = remembers && i + 2 <= last;
         points[static_cast<std::size_t>(i)] = ring(
@@ -48,8 +49,8 @@ WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t dept
         corrections = ring(2 * depth, bytes.object);
     }
     if (problem.traits.projections > 1) {
-        points.front().places = depth + std::max(depth, 2 * reach);
-        if (differ) weights.places += reach;
+        points.front().slots = depth + std::max(depth, 2 * reach);
+        if (differ) weights.slots += reach;
         ratios = ring(depth, bytes.image);
         other_ratios = ring(depth, bytes.image);
         corrections = ring(2 * depth + reach, bytes.object);
@@ -59,7 +60,7 @@ WalkerRings::WalkerRings(const Problem& problem, const PairAxis& z, index_t dept
     set_planes(most);
 }
 
-void WalkerRings::set_planes(const PlaneSamples& samples) {
+void WalkerRings::set_planes(const PlaneSampleCounts& samples) {
     for (PlaneRing* ring : all(*this))
         ring->plane = ring->of_image ? samples.image : samples.object;
 }

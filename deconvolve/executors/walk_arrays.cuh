@@ -14,7 +14,7 @@
 #include "deconvolve/problem.hpp"
 #include "gpu/runtime/device_memory.hpp"
 
-// The arrays of a walk, in host memory that GPUs transfer from and to.
+// The arrays of walks: whole arrays in host memory, and some of their planes on a device.
 namespace convolume::deconvolve {
 
 /// Rows of a plane, and samples of a row.
@@ -23,7 +23,7 @@ struct PlaneShape {
     index_t samples() const { return checked_multiply(rows, row); }
 };
 
-/// Planes of samples of so many bytes.
+/// An array of planes in page-locked host memory, with samples of any size.
 class PlaneArray {
   public:
     PlaneArray() = default;
@@ -35,7 +35,7 @@ class PlaneArray {
         buffer_.lock_pages();
         bytes_ = buffer_.as<char>();
     }
-    /// Others in the memory of an array that outlives this one.
+    /// Returns an array that uses the memory of another one, which must outlive it.
     static PlaneArray within(const PlaneArray& array, const PlaneShape& shape,
                              index_t sample_bytes) {
         PlaneArray other;
@@ -62,7 +62,7 @@ class PlaneArray {
 
 /// Bytes of a sample of each array; 0: there is no such array.
 struct SampleBytes {
-    explicit SampleBytes(const Problem& problem) {
+    explicit SampleBytes(const DeconvolutionProblem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
         if (problem.options.hold_out) held = sizeof(float);
         if (problem.traits.solves_system) {
@@ -76,13 +76,14 @@ struct SampleBytes {
 
     index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held = 0;
     index_t weights = 0, before = 0, change = 0;
-    index_t residual = 0;  ///< and the other arrays of wiener
+    index_t residual = 0;  ///< bytes of a sample in each array that only linear systems have
 };
 
 struct WalkArrays {
-    /// `in_tiles`: what a walk reads is not overwritten before the next.
-    WalkArrays(const Problem& problem, const PairAxis& z, bool in_tiles, int threads)
-        : narrow_data(problem.keeps_uint16()),
+    /// `in_tiles`: the walk goes through tiles, so that steps must not overwrite the estimate that
+    /// later tiles read.
+    WalkArrays(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles, int threads)
+        : data_is_uint16(problem.keeps_uint16()),
           object{problem.object.y, problem.object.x},
           image{problem.image.y, problem.image.x},
           alike(alike_planes(problem, z, z.whole_object())) {
@@ -107,7 +108,7 @@ struct WalkArrays {
             make(data, problem.image.z, image, bytes.data);
     }
 
-    static index_t bytes(const Problem& problem, const PairAxis& z, bool in_tiles) {
+    static index_t bytes(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles) {
         const SampleBytes bytes(problem);
         const auto alike = alike_planes(problem, z, z.whole_object());
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
@@ -122,7 +123,8 @@ struct WalkArrays {
                         weights));
     }
 
-    /// The array that steps overwrite: of whole planes the previous estimate, if there is one.
+    /// Returns the array that steps overwrite: in walks over whole planes the previous estimate, if
+    /// there is one.
     PlaneArray& target() { return product ? product : next ? next : before ? before : newest; }
     /// Makes the array that steps have written the newest estimate.
     void advance() {
@@ -130,12 +132,13 @@ struct WalkArrays {
         if (next) std::swap(newest, next);
     }
 
-    bool narrow_data;  ///< the image is uint16
+    bool data_is_uint16;  ///< whether the image is uint16
     PlaneShape object, image;
     PlaneArray newest, before, next, change, held, weights;
-    PlaneArray direction, residual, product;  ///< of wiener, whose solution is `newest`
-    PlaneArray data;                          ///< of wiener: in the memory of the product
-    EqualPlanes alike;                        ///< of the weights
+    /// Arrays of linear systems, whose solution is `newest`.
+    PlaneArray direction, residual, product;
+    PlaneArray data;    ///< the image; of linear systems in the memory of the product
+    EqualPlanes alike;  ///< planes with equal weights
 
   private:
     static index_t next_bytes(const SampleBytes& bytes, bool in_tiles) {
@@ -145,62 +148,64 @@ struct WalkArrays {
 
 // Planes of arrays on the device while a walk needs them.
 
-/// Planes of an array on the device: plane z is in place z mod `places`.
+/// A ring buffer of planes on the device: plane z is in slot z mod `slots`.
 struct PlaneRing {
-    index_t places = 0;  ///< 0: there is no such array
+    index_t slots = 0;  ///< number of slots; 0: there is no such array
     index_t sample_bytes = 0;
-    bool of_image = false;  ///< or of the object
-    index_t plane = 0;      ///< samples
+    bool of_image = false;  ///< whether planes have the image's extents, or the object's
+    index_t plane = 0;      ///< samples of a plane
     gpu::DeviceMemory memory;
 
     index_t plane_bytes() const { return checked_multiply(plane, sample_bytes); }
-    index_t bytes() const { return checked_multiply(places, plane_bytes()); }
+    index_t bytes() const { return checked_multiply(slots, plane_bytes()); }
     void allocate(int device) {
         memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
     }
-    char* bytes_of(index_t z) const { return memory.data() + z % places * plane_bytes(); }
+    char* bytes_of(index_t z) const { return memory.data() + z % slots * plane_bytes(); }
     float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     ShortFloat* short_at(index_t z) const { return reinterpret_cast<ShortFloat*>(bytes_of(z)); }
 };
 
-/// Calls work(first plane, how many) for runs of planes that lie one after another in all rings.
+/// Calls work(first plane, count) for runs of planes that lie one after another in all rings.
 template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
 void for_runs(const IndexRange& planes, const Rings& rings, const Work& work) {
     for (index_t z = planes.begin; z < planes.end;) {
         index_t count = planes.end - z;
         for (const PlaneRing* ring : rings)
-            if (ring->places > 0) count = std::min(count, ring->places - z % ring->places);
+            if (ring->slots > 0) count = std::min(count, ring->slots - z % ring->slots);
         work(z, count);
         z += count;
     }
 }
 
-/// Rings on the device for a walk with steps of `depth` planes.
+/// The rings of a device for a walk with steps of `depth` planes.
 struct WalkerRings {
-    static constexpr index_t most_together = 4;
+    static constexpr index_t most_fused_iterations = 4;
 
-    /// For so many iterations together, and planes of at most so many samples, whole or in tiles.
-    WalkerRings(const Problem& problem, const PairAxis& z, index_t depth, index_t together,
-                const PlaneSamples& most, bool in_tiles);
+    /// Plans rings for `iterations_a_walk` fused iterations, and planes of at most `most` samples.
+    WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
+                index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles);
     index_t bytes() const;
     void allocate(int device);
-    /// Planes that follow have so many samples.
-    void set_planes(const PlaneSamples& samples);
+    /// Sets the number of samples of later planes.
+    void set_planes(const PlaneSampleCounts& samples);
 
-    /// Rings of spectra.
-    static index_t spectra(const Problem& problem, index_t together) {
-        return problem.traits.projections > 1 ? 3 : together;
+    /// Returns the number of rings of spectra.
+    static index_t spectra(const DeconvolutionProblem& problem, index_t iterations_a_walk) {
+        return problem.traits.projections > 1 ? 3 : iterations_a_walk;
     }
 
-    /// Estimates that points are made from; the last changes; image planes; weights, and the plane
-    /// of those that are alike. Of wiener: directions, and blurred ones for an image.
+    /// Estimates that points are made from, the last changes, the image, and weights; `alike` has
+    /// the one plane of equal weights. Linear systems have directions in `newest`, and blurred ones
+    /// in `data`.
     PlaneRing newest, before, changes, data, held, weights, alike;
-    /// Points of each iteration that wait for their update, and become estimates.
-    std::array<PlaneRing, most_together> points;
-    /// For a total variation: a step's divisors; its points between those of the planes beside it.
+    /// Points of each fused iteration, which wait for their update and become estimates.
+    std::array<PlaneRing, most_fused_iterations> points;
+    /// For a total variation: the divisors of a step, and its points with the planes before and
+    /// after them.
     PlaneRing divisors, neighborhood;
-    /// For operations between passes: what is projected back, of one image or two; corrections,
-    /// which become estimates; the further object array.
+    /// For operations between passes: images to project back, one or two; corrections, which become
+    /// estimates; and the second back projection.
     PlaneRing ratios, other_ratios, corrections, agreements;
     /// For linear systems.
     PlaneRing residuals, products;

@@ -10,18 +10,18 @@
 
 namespace convolume::deconvolve {
 
-WalkExecutor::WalkExecutor(const Problem& problem, const PairAxes& axes,
+WalkExecutor::WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
                            const std::vector<ConstImageView>& kernels,
-                           const std::vector<Walker::Place>& places, int threads)
+                           const std::vector<Walker::Setup>& setups, int threads)
     : problem_(problem),
       voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], !places.front().tiles.empty(), threads),
-      together_(static_cast<int>(places.front().together)) {
-    for (const Walker::Place& place : places) {
-        const gpu::DeviceScope scope(place.device);
-        walkers_.push_back(Walker::make(place, problem, axes, kernels, arrays_));
+      arrays_(problem, axes[0], !setups.front().tiles.empty(), threads),
+      iterations_a_walk_(static_cast<int>(setups.front().iterations_a_walk)) {
+    for (const Walker::Setup& setup : setups) {
+        const gpu::DeviceScope scope(setup.device);
+        walkers_.push_back(Walker::make(setup, problem, axes, kernels, arrays_));
     }
 }
 
@@ -34,7 +34,7 @@ index_t WalkExecutor::most_bytes() const {
 }
 
 void WalkExecutor::write_image(const float* values, index_t first, index_t count) {
-    if (arrays_.narrow_data)
+    if (arrays_.data_is_uint16)
         std::transform(values, values + count,
                        reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
                        [](float value) { return static_cast<std::uint16_t>(value); });
@@ -49,29 +49,31 @@ void WalkExecutor::read_estimate(float* values, index_t first, index_t count) co
 }
 
 void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
-    for_each(pixels_, SetApart{arrays_.data.data(), arrays_.held.data(), halvings,
-                               static_cast<float>(photons.gain), static_cast<float>(photons.offset),
-                               1, Thinning::hold_out});
+    for_each(pixels_,
+             PhotonThinning{arrays_.data.data(), arrays_.held.data(), halvings,
+                            static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
+                            ThinningPurpose::hold_out});
 }
 void WalkExecutor::put_back() {
-    for_each(pixels_, AddScaled{arrays_.data.data(), arrays_.held.data(), 1});
+    for_each(pixels_, ScaledAddition{arrays_.data.data(), arrays_.held.data(), 1});
 }
 
-void WalkExecutor::begin(const LoadedImage& image, float held_share) {
-    settings_ = settings_of(problem_, image, held_share);
+void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
+    settings_ = settings_of(problem_, image, held_out_share);
     is_complete_ = true;
     WalkTask task;
     task.compares_all = problem_.compares_all();
     if (problem_.traits.solves_system) {
-        task.kind = WalkTask::Kind::right_hand_side;
-        for_each(pixels_, Shift{arrays_.data.data(), -static_cast<float>(image.background)});
+        task.purpose = WalkPurpose::right_hand_side;
+        for_each(pixels_,
+                 ConstantAddition{arrays_.data.data(), -static_cast<float>(image.background)});
         walk(task, nullptr);
-        for_each(voxels_, Fill{arrays_.newest.data(), 0});
-        for_each(voxels_, Copy{arrays_.residual.data(), arrays_.direction.data()});
+        for_each(voxels_, ConstantFill{arrays_.newest.data(), 0});
+        for_each(voxels_, ArrayCopy{arrays_.residual.data(), arrays_.direction.data()});
         return;
     }
     if (!has_weights_) {
-        task.kind = WalkTask::Kind::weights;
+        task.purpose = WalkPurpose::weights;
         walk(task, nullptr);
         has_weights_ = task.compares_all;
     }
@@ -79,7 +81,7 @@ void WalkExecutor::begin(const LoadedImage& image, float held_share) {
     if (write_start(image))
         for_each(voxels_, begin_functor(image, arrays_.newest.data(), weights));
     else
-        for_each(voxels_, Fill{arrays_.newest.data(), mean_at_start(image)});
+        for_each(voxels_, ConstantFill{arrays_.newest.data(), mean_at_start(image)});
 }
 
 std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationProgress* progress,
@@ -90,14 +92,14 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
         steps = std::max(steps, walker->steps(task));
         tiles = std::max(tiles, walker->tiles());
     }
-    // All transfers must have ended when an error leaves here.
-    struct Drain {
+    // Transfers must end before an error leaves this function.
+    struct DrainOnExit {
         const std::vector<std::unique_ptr<Walker>>& walkers;
-        ~Drain() {
+        ~DrainOnExit() {
             for (const auto& walker : walkers) walker->drain();
         }
     };
-    const Drain drain{walkers_};
+    const DrainOnExit drain{walkers_};
     std::vector<StepSums> sums(std::max<std::size_t>(1, task.starts.size()));
     for (index_t tile = 0; tile < tiles; ++tile) {
         for (const auto& walker : walkers_)
@@ -110,8 +112,9 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
                 walker->enqueue(k, task);
             }
             if (progress != nullptr)
-                progress->at(static_cast<double>(tile * steps + k) /
-                             static_cast<double>(tiles * steps) * static_cast<double>(sums.size()));
+                progress->report_fraction(static_cast<double>(tile * steps + k) /
+                                          static_cast<double>(tiles * steps) *
+                                          static_cast<double>(sums.size()));
         }
         for (const auto& walker : walkers_) {
             if (tile >= walker->tiles()) continue;
@@ -126,20 +129,20 @@ std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationPr
 }
 
 StepResult WalkExecutor::iterate(const StepStart& start, const IterationProgress& progress) {
-    StepResult result = iterate_together({start}, progress).front();
-    result.refused = result.objective() > start.most;
+    StepResult result = iterate_fused({start}, progress).front();
+    result.refused = result.objective() > start.objective_limit;
     if (!result.refused) arrays_.advance();
     return result;
 }
 
-std::vector<StepResult> WalkExecutor::iterate_together(const std::vector<StepStart>& starts,
-                                                       const IterationProgress& progress) {
+std::vector<StepResult> WalkExecutor::iterate_fused(const std::vector<StepStart>& starts,
+                                                    const IterationProgress& progress) {
     WalkTask task;
     task.starts = starts;
     task.settings = settings_;
     std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
                                is_complete_ || !problem_.traits.solves_system);
-    // Several walks load the planes at their borders.
+    // Two walks load the planes at their common border: these get the pending step once.
     const auto prepare = [&](const IndexRange& planes) {
         for (index_t z = planes.begin, end = z; z < planes.end; z = end + 1) {
             for (end = z; end < planes.end && !complete[static_cast<std::size_t>(end)]; ++end)
@@ -159,20 +162,20 @@ void WalkExecutor::complete(const StepStart& start) {
 }
 
 void WalkExecutor::advance(const IndexRange& planes, const StepStart& start) {
-    struct At {
+    struct HostPlaneViews {
         WalkArrays& arrays;
         index_t z;
-        float* object(Slot slot) const {
-            return (slot == Slot::solution    ? arrays.newest
-                    : slot == Slot::residual  ? arrays.residual
-                    : slot == Slot::direction ? arrays.direction
-                                              : arrays.product)
+        float* object(ArrayRole role) const {
+            return (role == ArrayRole::solution    ? arrays.newest
+                    : role == ArrayRole::residual  ? arrays.residual
+                    : role == ArrayRole::direction ? arrays.direction
+                                                   : arrays.product)
                 .plane(z);
         }
     };
     if (planes.count() > 0)
         for_each(planes.count() * arrays_.object.samples(),
-                 Wiener::advance(At{arrays_, planes.begin}, start));
+                 Wiener::advance(HostPlaneViews{arrays_, planes.begin}, start));
 }
 
 }  // namespace convolume::deconvolve

@@ -14,14 +14,14 @@ namespace convolume::deconvolve {
 
 class WalkExecutor final : public Executor {
   public:
-    /// `problem` is kept by reference. `places`: one for each GPU, with planes of the object and of
-    /// the image one after another.
-    WalkExecutor(const Problem& problem, const PairAxes& axes,
+    /// `problem` is kept by reference. `setups`: one for each GPU, with consecutive planes of the
+    /// object and of the image.
+    WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
                  const std::vector<ConstImageView>& kernels,
-                 const std::vector<Walker::Place>& places, int threads);
+                 const std::vector<Walker::Setup>& setups, int threads);
     ~WalkExecutor() override;
 
-    /// Bytes on the GPU that holds most.
+    /// Returns the bytes on the GPU that holds most.
     index_t most_bytes() const;
 
     HostMemory staging() const override { return HostMemory::ordinary; }
@@ -31,19 +31,20 @@ class WalkExecutor final : public Executor {
     void read_estimate(float* values, index_t first, index_t count) const override;
     void hold_out(const PhotonScale& photons, int halvings) override;
     void put_back() override;
-    void begin(const LoadedImage& image, float held_share) override;
+    void begin(const LoadedImage& image, float held_out_share) override;
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override;
-    int most_together() const override { return together_; }
-    std::vector<StepResult> iterate_together(const std::vector<StepStart>& starts,
-                                             const IterationProgress& progress) override;
+    int most_fused_iterations() const override { return iterations_a_walk_; }
+    std::vector<StepResult> iterate_fused(const std::vector<StepStart>& starts,
+                                          const IterationProgress& progress) override;
     void complete(const StepStart& start) override;
 
   private:
-    /// Calls prepare(planes) before object planes are loaded; several walks may load the same.
+    /// Calls prepare(planes) before object planes are loaded; several walks may load the same
+    /// planes.
     std::vector<StepSums> walk(const WalkTask& task, const IterationProgress* progress,
                                const std::function<void(const IndexRange&)>& prepare = {});
-    /// functor(i) for every i below `count`. Every thread has a functor of its own, which the
-    /// arrays cannot be aliases of.
+    /// Calls functor(i) for every i below `count`. Every thread has a functor of its own, so that
+    /// compilers know that arrays do not alias it.
     template <class Functor>
     void for_each(index_t count, const Functor& functor) const {
         parallel_ranges(count, threads_, [&](index_t first, index_t last, int) {
@@ -52,18 +53,18 @@ class WalkExecutor final : public Executor {
         });
     }
 
-    /// Applies the step that a linear system has left waiting to these planes.
+    /// Applies the pending step of a linear system to these planes.
     void advance(const IndexRange& planes, const StepStart& start);
 
-    const Problem& problem_;
+    const DeconvolutionProblem& problem_;
     index_t voxels_, pixels_;
     int threads_;
     WalkArrays arrays_;
     std::vector<std::unique_ptr<Walker>> walkers_;
     StepSettings settings_;
-    int together_;
+    int iterations_a_walk_;
     bool has_weights_ = false;
-    bool is_complete_ = true;  ///< no step waits
+    bool is_complete_ = true;  ///< whether no step is pending
 };
 
 }  // namespace convolume::deconvolve

@@ -14,29 +14,30 @@ namespace convolume::deconvolve {
 
 namespace {
 
-/// A way to walk.
+/// The plan of a walk.
 struct WalkPlan {
-    PairAxes axes;         ///< of whole planes, with the grids of a step and of a tile
-    index_t depth = 0;     ///< 0: nothing fits
-    index_t together = 1;  ///< iterations
+    PairAxes axes;      ///< axes of whole planes, with the grids of a step and of a tile
+    index_t depth = 0;  ///< planes that a step advances; 0: nothing fits
+    index_t iterations_a_walk = 1;  ///< number of iterations that a walk fuses
     std::vector<PlaneTile> tiles;
-    double seconds = 0;  ///< an iteration, about
+    double seconds = 0;  ///< predicted time of an iteration
 
     bool in_tiles() const { return tiles.size() > 1; }
 };
 
-index_t pass_bytes(const Problem& problem, const WalkPlan& walk) {
-    return PlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
-                                    problem.traits.has_unmatched ? 2 : 1,
-                                    WalkerRings::spectra(problem, walk.together));
+index_t pass_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
+    return DevicePlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
+                                          problem.traits.has_unmatched ? 2 : 1,
+                                          WalkerRings::spectra(problem, walk.iterations_a_walk));
 }
-index_t device_bytes(const Problem& problem, const WalkPlan& walk) {
-    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.together,
+index_t device_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
+    const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.iterations_a_walk,
                             most_samples(walk.tiles), walk.in_tiles());
     return checked_add(rings.bytes(), pass_bytes(problem, walk));
 }
 
-double predicted_seconds(const Problem& problem, const WalkPlan& walk, const DeviceChoice& choice) {
+double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& walk,
+                         const DeviceChoice& choice) {
     const SampleBytes bytes(problem);
     const PairAxis& z = walk.axes[0];
     const auto alike = alike_planes(problem, z, z.whole_object());
@@ -45,7 +46,7 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
     const auto own = static_cast<double>(problem.object.y * problem.object.x);
     const auto of_object = static_cast<double>(bytes.object);
     const auto of_before = static_cast<double>(bytes.before);
-    double loaded = 0, compared = 0;  // samples of a plane, of all tiles
+    double loaded = 0, compared = 0;  // samples of a plane, summed over all tiles
     for (const PlaneTile& tile : walk.tiles) {
         loaded += static_cast<double>(tile.samples().object);
         compared += static_cast<double>(tile.samples().image);
@@ -54,31 +55,32 @@ double predicted_seconds(const Problem& problem, const WalkPlan& walk, const Dev
     WalkTraffic traffic;
     traffic.up =
         loaded * (objects * (of_object + of_before) + weights * of_object) + images * of_data;
-    traffic.down = own * objects * (of_object + (walk.together > 1 ? of_before : 0));
+    traffic.down = own * objects * (of_object + (walk.iterations_a_walk > 1 ? of_before : 0));
     traffic.arrays = loaded * objects * (4 * of_object + of_before) + images * of_data;
-    // Samples between passes of tiles are written and read once more.
+    // In tiles, samples are written and read once more between passes.
     if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
     const int device = choice.devices.front();
     const gpu::TransferRates transfers = gpu::transfer_rates(device);
     const double memory = gpu::device_properties(device).memory_bytes_per_s;
     const auto tiles = static_cast<double>(walk.tiles.size());
     const double spectrum =
-        tiles * static_cast<double>(PlanePasses::least_bytes(walk.axes, 1, 0, 1));
+        tiles * static_cast<double>(DevicePlanePasses::least_bytes(walk.axes, 1, 0, 1));
     const double seconds =
-        iteration_seconds(z, spectrum, walk.depth, walk.together, traffic,
+        iteration_seconds(z, spectrum, walk.depth, walk.iterations_a_walk, traffic,
                           {transfers.to_device, transfers.to_host, memory > 0 ? memory : 1e12});
     const auto devices = static_cast<double>(choice.devices.size());
     return walk.in_tiles() ? seconds * std::ceil(tiles / devices) / tiles : seconds / devices;
 }
 
-// Steps as deep as the memory of each GPU allows, but so many that the first and the last, whose
-// transfers nothing hides, are few of them.
+// Returns the depth of steps to aim at. Deep steps are efficient, but transfers of the first and
+// the last step overlap with no work, so there should be several steps.
 index_t wanted_depth(const PairAxis& z) {
     constexpr index_t wanted_steps = 8;
     return std::clamp<index_t>(ceil_div(z.object, wanted_steps), std::min(z.taps, z.object),
                                z.object);
 }
-void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceChoice& choice) {
+void choose_depth(WalkPlan& walk, const DeconvolutionProblem& problem, index_t limit,
+                  const DeviceChoice& choice) {
     PairAxis& z = walk.axes[0];
     walk.depth = wanted_depth(z);
     for (; walk.depth > 0; walk.depth -= std::max<index_t>(1, walk.depth / 8)) {
@@ -88,38 +90,38 @@ void deepen(WalkPlan& walk, const Problem& problem, index_t limit, const DeviceC
     if (walk.depth > 0) walk.seconds = predicted_seconds(problem, walk, choice);
 }
 
-// Number of consecutive iterations that can be fused into one walk of one GPU: of methods whose
-// steps need nothing of each other but estimates.
-index_t most_together(const Problem& problem, const DeviceChoice& choice) {
+// Returns the largest number of consecutive iterations that one GPU can fuse into a walk. Their
+// steps may depend on earlier estimates, but not on sums.
+index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceChoice& choice) {
     const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
-    return alone && fits_slab_passes(problem) && !problem.traits.keeps_change
-               ? std::min<index_t>(WalkerRings::most_together, problem.options.iterations)
+    return alone && fits_fused_passes(problem) && !problem.traits.keeps_change
+               ? std::min<index_t>(WalkerRings::most_fused_iterations, problem.options.iterations)
                : 1;
 }
 
-// The fastest of those that fit.
-WalkPlan walk_whole_planes(const Problem& problem, const PairAxes& axes, index_t limit,
+// Returns the fastest plan over whole planes that fits.
+WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
     WalkPlan best{axes, 0, 1, {whole}};
-    deepen(best, problem, limit, choice);
+    choose_depth(best, problem, limit, choice);
     if (best.depth == 0) return best;
-    const index_t most = most_together(problem, choice);
-    for (index_t together = 2; together <= most; ++together) {
-        WalkPlan walk{axes, 0, together, {whole}};
-        deepen(walk, problem, limit, choice);
+    const index_t most = most_fused_iterations(problem, choice);
+    for (index_t iterations_a_walk = 2; iterations_a_walk <= most; ++iterations_a_walk) {
+        WalkPlan walk{axes, 0, iterations_a_walk, {whole}};
+        choose_depth(walk, problem, limit, choice);
         if (walk.depth == 0) break;
         if (walk.seconds < 0.9 * best.seconds) best = walk;
     }
     return best;
 }
 
-WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t limit,
+WalkPlan walk_in_tiles(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                        const DeviceChoice& choice) {
     constexpr index_t most_along_axis = 16;
     const int device = choice.devices.front();
     const index_t chained = problem.traits.projections;
-    // A total variation looks at the voxels beside each.
+    // A total variation reads the voxels beside each voxel.
     const index_t least_taps = problem.tv_weight() > 0 ? 2 : 1;
     const auto most = [&](const PairAxis& axis) {
         return axis.taps < least_taps ? 1 : std::min(axis.object, most_along_axis);
@@ -136,9 +138,9 @@ WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t lim
             y.grid = pair_grid_y(device, least_grid(y, along_y));
             if (y.grid == 0) continue;
             walk.tiles = tiles_of(along_y, along_x);
-            deepen(walk, problem, limit, choice);
+            choose_depth(walk, problem, limit, choice);
             if (walk.depth > 0 && (best.depth == 0 || walk.seconds < best.seconds)) best = walk;
-            // Smaller ones would do no more than load more around them.
+            // Smaller tiles would only load more samples around them.
             if (walk.depth == wanted_depth(z) && walk.tiles.size() >= choice.devices.size()) break;
         }
         if (walk.depth == wanted_depth(walk.axes[0]) && walk.tiles.size() == along_x.size()) break;
@@ -146,13 +148,14 @@ WalkPlan walk_in_tiles(const Problem& problem, const PairAxes& axes, index_t lim
     return best;
 }
 
-WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& choice) {
-    // A total variation looks at the plane behind each.
+WalkPlan choose_walk(const DeconvolutionProblem& problem, index_t limit,
+                     const DeviceChoice& choice) {
+    // A total variation reads the plane behind each plane.
     const index_t least_taps_z = problem.tv_weight() > 0 ? 2 : 1;
     WalkPlan whole;
     if (const auto axes = whole_plane_axes(problem, choice.devices.front(), least_taps_z)) {
         whole = walk_whole_planes(problem, *axes, limit, choice);
-        // Deep steps leave tiles nothing to gain.
+        // Tiles cannot gain anything over such deep steps.
         const PairAxis& z = whole.axes[0];
         if (whole.depth >= std::min(z.taps, z.object)) return whole;
     }
@@ -165,8 +168,9 @@ WalkPlan choose_walk(const Problem& problem, index_t limit, const DeviceChoice& 
 
 class WalkRunner final : public GpuRunner {
   public:
-    WalkRunner(const Problem& problem, const DeviceChoice& choice, const WalkPlan& walk,
-               const std::vector<index_t>& limits, const std::string& why_not_resident)
+    WalkRunner(const DeconvolutionProblem& problem, const DeviceChoice& choice,
+               const WalkPlan& walk, const std::vector<index_t>& limits,
+               const std::string& why_not_resident)
         : GpuRunner(problem, choice.devices.front()),
           axes_(walk.axes),
           kernels_(problem, walk.axes),
@@ -174,29 +178,30 @@ class WalkRunner final : public GpuRunner {
         const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
         const auto tiles = static_cast<index_t>(walk.tiles.size());
-        Walker::Place place{0, z.whole_object(), z.whole_image(), walk.depth, walk.together, 0, {}};
+        Walker::Setup setup{
+            0, z.whole_object(), z.whole_image(), walk.depth, walk.iterations_a_walk, 0, {}};
         if (walk.in_tiles()) {
-            places_.assign(static_cast<std::size_t>(std::min(devices, tiles)), place);
+            setups_.assign(static_cast<std::size_t>(std::min(devices, tiles)), setup);
             for (std::size_t i = 0; i < walk.tiles.size(); ++i)
-                places_[i % places_.size()].tiles.push_back(walk.tiles[i]);
+                setups_[i % setups_.size()].tiles.push_back(walk.tiles[i]);
         } else {
-            for (const PlanePart& part :
+            for (const SlabPlanes& slab :
                  divide_planes(z, choice.speeds(std::min(devices, z.object)))) {
-                place.object = part.object;
-                place.image = part.image;
-                places_.push_back(place);
+                setup.object = slab.object;
+                setup.image = slab.image;
+                setups_.push_back(setup);
             }
         }
         plan_.on_device = false;
         plan_.by_walks = true;
-        plan_.iterations_a_walk = static_cast<int>(walk.together);
+        plan_.iterations_a_walk = static_cast<int>(walk.iterations_a_walk);
         plan_.tiles = static_cast<int>(tiles);
         plan_.why_not_on_device = why_not_resident;
         plan_.engines.clear();
-        for (std::size_t g = 0; g < places_.size(); ++g) {
-            places_[g].device = choice.devices[g];
-            places_[g].limit_bytes = limits[g];
-            plan_.engines += message(g == 0 ? "" : " ", "gpu:", places_[g].device);
+        for (std::size_t g = 0; g < setups_.size(); ++g) {
+            setups_[g].device = choice.devices[g];
+            setups_[g].limit_bytes = limits[g];
+            plan_.engines += message(g == 0 ? "" : " ", "gpu:", setups_[g].device);
         }
         plan_.grid = {z.grid, axes_[1].grid, axes_[2].grid};
         plan_.array_bytes = WalkArrays::bytes(problem, z, walk.in_tiles());
@@ -206,25 +211,23 @@ class WalkRunner final : public GpuRunner {
     ~WalkRunner() override { free_on_device(executor_); }
 
   private:
-    DeconvolveReport execute_there(const Problem& problem, const Images& images,
-                                   const ExecutionContext& context,
-                                   const DeconvolveRun& along) override {
+    Executor& executor(const DeconvolutionProblem& problem) override {
         if (!executor_)
             executor_ =
-                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), places_, threads_);
-        return run(*executor_, problem, images, context, along);
+                std::make_unique<WalkExecutor>(problem, axes_, kernels_.views(), setups_, threads_);
+        return *executor_;
     }
 
     PairAxes axes_;
     PassKernels kernels_;
     int threads_;
-    std::vector<Walker::Place> places_;
+    std::vector<Walker::Setup> setups_;
     std::unique_ptr<WalkExecutor> executor_;
 };
 
 }  // namespace
 
-std::unique_ptr<Runner> make_walk_runner(const Problem& problem, const GpuChoice& gpus,
+std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, const GpuChoice& gpus,
                                          const std::string& why_not_resident) {
     const auto& choice = static_cast<const DeviceChoice&>(gpus);
     const gpu::DeviceScope scope(choice.devices.front());

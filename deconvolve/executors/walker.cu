@@ -14,7 +14,7 @@ void copy(void* to, const void* from, index_t bytes, cudaStream_t stream) {
         cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes), cudaMemcpyDefault, stream),
         "copying between host and GPU");
 }
-/// Rows, whose beginnings are so many bytes apart.
+/// Copies rows. Pitches are the bytes from one row to the next.
 void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch, index_t row_bytes,
                index_t rows, cudaStream_t stream) {
     const auto size = [](index_t bytes) { return static_cast<std::size_t>(bytes); };
@@ -23,49 +23,50 @@ void copy_rows(void* to, index_t to_pitch, const void* from, index_t from_pitch,
                "copying between host and GPU");
 }
 
-std::vector<PlaneTile> tiles_or_whole(const Walker::Place& place, const PairAxes& axes) {
-    if (!place.tiles.empty()) return place.tiles;
+std::vector<PlaneTile> tiles_or_whole(const Walker::Setup& setup, const PairAxes& axes) {
+    if (!setup.tiles.empty()) return setup.tiles;
     return {whole_planes(axes[1], axes[2])};
 }
 
-// Launches of a step with sums: rings wrap, and what is counted and what is alike begins and ends.
+// Most launches with sums in a step: runs of planes end where rings wrap, where counted planes
+// begin or end, and where planes of equal weights do.
 constexpr index_t most_launches_a_step = 12;
 
 }  // namespace
 
-Walker::Walker(const Place& place, const Problem& problem, const PairAxes& axes,
+Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
-      rings_(problem, axes[0], place.depth, place.together,
-             most_samples(tiles_or_whole(place, axes)), !place.tiles.empty()),
-      place_(place),
+      rings_(problem, axes[0], setup.depth, setup.iterations_a_walk,
+             most_samples(tiles_or_whole(setup, axes)), !setup.tiles.empty()),
+      setup_(setup),
       axes_(axes),
-      tiles_(tiles_or_whole(place, axes)),
+      tiles_(tiles_or_whole(setup, axes)),
       tile_(tiles_.data()),
-      walks_(PlaneWalk::chain(axes[0], place.object, place.depth, chained)),
-      back_(axes[0], place.object, place.depth) {
-    if (rings_.bytes() >= place.limit_bytes)
+      walks_(PlaneWalk::chain(axes[0], setup.object, setup.depth, chained)),
+      back_(axes[0], setup.object, setup.depth) {
+    if (rings_.bytes() >= setup.limit_bytes)
         throw OutOfMemory(
             message("planes of the arrays take ", format_bytes(rings_.bytes()), " of the ",
-                    format_bytes(place.limit_bytes), " that a GPU may hold"),
+                    format_bytes(setup.limit_bytes), " that a GPU may hold"),
             MemoryKind::gpu);
-    passes_.emplace(place.device, axes, back_.ring(), kernels, place.limit_bytes - rings_.bytes(),
-                    WalkerRings::spectra(problem, place.together));
-    rings_.allocate(place.device);
+    passes_.emplace(setup.device, axes, back_.ring(), kernels, setup.limit_bytes - rings_.bytes(),
+                    WalkerRings::spectra(problem, setup.iterations_a_walk));
+    rings_.allocate(setup.device);
     choose_tile(0);
     most_blocks_ = most_launches_a_step * std::max(passes_->most_sums() / 2, index_t{most_blocks});
-    const index_t kinds = index_of(static_cast<std::size_t>(place.together), 0);
+    const index_t kinds = index_of(static_cast<std::size_t>(setup.iterations_a_walk), 0);
     const auto sums = [&](index_t count) {
-        return gpu::DeviceMemory(place.device, kinds * count * index_t{sizeof(SumPair)},
+        return gpu::DeviceMemory(setup.device, kinds * count * index_t{sizeof(SumPair)},
                                  "sums of a deconvolution");
     };
     sums_ = sums(most_blocks_);
     step_sums_ = sums(walks_.back().steps());
-    // Linear systems load nothing that is overwritten.
-    const IndexRange loaded = arrays.product ? place.object : walks_.front().loaded();
-    lower_ = {loaded.begin, place.object.begin};
-    upper_ = {place.object.end, loaded.end};
+    // Walks of linear systems load no planes that another walk overwrites.
+    const IndexRange loaded = arrays.product ? setup.object : walks_.front().loaded();
+    lower_ = {loaded.begin, setup.object.begin};
+    upper_ = {setup.object.end, loaded.end};
     if (lower_.count() + upper_.count() > 0)
         borders_ = PlaneArray(lower_.count() + upper_.count(), arrays.object, sizeof(float), 1);
 }
@@ -76,17 +77,17 @@ void Walker::choose_tile(index_t tile) {
     passes_->set_plane(tile_->y.within(axes_[1]), tile_->x.within(axes_[2]));
 }
 
-std::unique_ptr<Walker> Walker::make(const Place& place, const Problem& problem,
+std::unique_ptr<Walker> Walker::make(const Setup& setup, const DeconvolutionProblem& problem,
                                      const PairAxes& axes,
                                      const std::vector<ConstImageView>& kernels,
                                      WalkArrays& arrays) {
-    if (problem.traits.fits_passes && place.tiles.empty())
-        return std::make_unique<FusedWalker>(place, problem, axes, kernels, arrays);
-    return std::make_unique<OperationWalker>(place, problem, axes, kernels, arrays);
+    if (problem.traits.fits_passes && setup.tiles.empty())
+        return std::make_unique<FusedWalker>(setup, problem, axes, kernels, arrays);
+    return std::make_unique<OperationWalker>(setup, problem, axes, kernels, arrays);
 }
 
 index_t Walker::steps(const WalkTask& task) const {
-    return task.kind == WalkTask::Kind::iteration ? walks_[chained(task) - 1].steps()
+    return task.purpose == WalkPurpose::iteration ? walks_[chained(task) - 1].steps()
                                                   : back_.steps();
 }
 
@@ -109,7 +110,7 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
-    // Runs end where borders do.
+    // Runs end at the borders.
     for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
@@ -159,10 +160,10 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     const auto event = [&](const std::array<gpu::CudaEvent, 4>& events, index_t of) -> const auto& {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
-    const bool iterates = task.kind == WalkTask::Kind::iteration;
+    const bool iterates = task.purpose == WalkPurpose::iteration;
     const WalkStep back = back_.step(k);
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
-    // The planes whose places this step takes are no longer needed.
+    // Planes whose slots this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
     if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
     if (k >= 3) event(downloaded_, k - 3).hold_back(uploads_);
@@ -181,33 +182,33 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
 }
 
 void Walker::upload_back(const WalkStep& step, const WalkTask& task) {
-    if (task.kind == WalkTask::Kind::right_hand_side || !task.compares_all)
+    if (task.purpose == WalkPurpose::right_hand_side || !task.compares_all)
         copy_in(rings_.data, arrays_.data, step.image);
 }
 
 void Walker::work_back(const WalkStep& step, const WalkTask& task) {
     for_runs(step.image, {&rings_.data}, [&](index_t z, index_t count) {
-        const PlanePasses::Slots slots{back_.of_image(z), count};
-        if (task.kind == WalkTask::Kind::right_hand_side) {
-            transform(Side::image, rings_.data.at(z), slots);
+        const DevicePlanePasses::SlotRange slots{back_.of_image(z), count};
+        if (task.purpose == WalkPurpose::right_hand_side) {
+            transform(PlaneKind::image, rings_.data.at(z), slots);
             return;
         }
         ElementWork work;
         work.ones = true;
         if (!task.compares_all) work.data = rings_.data.at(z);
-        passes_->forward(Side::image, work, slots, work_);
+        passes_->forward(PlaneKind::image, work, slots, work_);
     });
     if (step.update.count() == 0) return;
     blur_back(back_, step);
     const PlaneRing& made = rings_.points.front();
     for_runs(step.update, {&made}, [&](index_t z, index_t count) {
-        passes_->inverse(Side::object, {back_.of_update(z), count}, made.at(z), work_);
+        passes_->inverse(PlaneKind::object, {back_.of_update(z), count}, made.at(z), work_);
     });
 }
 
 void Walker::download_back(const WalkStep& step, const WalkTask& task) {
     const PlaneRing& made = rings_.points.front();
-    if (task.kind == WalkTask::Kind::right_hand_side) {
+    if (task.purpose == WalkPurpose::right_hand_side) {
         copy_out(made, arrays_.residual, step.update);
         return;
     }
@@ -220,13 +221,13 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.settings.held_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_out_share > 0) copy_in(rings_.held, arrays_.held, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {
     const auto [first, last] = arrays_.alike;
-    const auto load = [&](const PlaneRing& ring, index_t place, index_t z) {
-        upload_planes(ring, ring.bytes_of(place), arrays_.weights,
+    const auto load = [&](const PlaneRing& ring, index_t setup, index_t z) {
+        upload_planes(ring, ring.bytes_of(setup), arrays_.weights,
                       arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
     };
     if (k == 0) load(rings_.alike, 0, first);
@@ -241,9 +242,9 @@ void Walker::load_points(const IndexRange& planes, const StepStart& start) {
         work.newest = rings_.newest.at(z);
         if (arrays_.before) work.before = rings_.before.at(z);
         work.restart = start.restart;
-        work.elements.ahead = start.ahead;
+        work.elements.extrapolation = start.extrapolation;
         work.kept = points.at(z);
-        passes_->forward(Side::object, work, {walk().of_object(z), count}, work_);
+        passes_->forward(PlaneKind::object, work, {walk().of_object(z), count}, work_);
     });
 }
 
@@ -260,10 +261,11 @@ void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t 
                      true, work_, kernel, ring);
 }
 
-void Walker::transform(Side side, const float* samples, const PlanePasses::Slots& slots) {
+void Walker::transform(PlaneKind kind, const float* samples,
+                       const DevicePlanePasses::SlotRange& slots) {
     ElementWork work;
-    work.newest = const_cast<float*>(samples);  // which a point only reads
-    passes_->forward(side, work, slots, work_);
+    work.newest = const_cast<float*>(samples);  // a load only reads its point
+    passes_->forward(kind, work, slots, work_);
 }
 
 // Keeps the last point of this step: the next step needs it as a neighbor, and updates overwrite
@@ -271,44 +273,44 @@ void Walker::transform(Side side, const float* samples, const PlanePasses::Slots
 void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
     const index_t plane_bytes = rings_.points.front().plane_bytes();
     const auto place_of = [&](index_t z) { return rings_.neighborhood.at(z - planes.begin + 1); };
-    const auto keep = [&](float* place, const float* from) {
-        gpu::check(cudaMemcpyAsync(place, from, static_cast<std::size_t>(plane_bytes),
+    const auto keep = [&](float* setup, const float* from) {
+        gpu::check(cudaMemcpyAsync(setup, from, static_cast<std::size_t>(plane_bytes),
                                    cudaMemcpyDeviceToDevice, work_),
                    "copying on the GPU");
     };
     const index_t below = planes.begin - 1;
-    // Planes that are not this walk's own have not been updated.
+    // Planes of another walker have not been updated here.
     if (below >= 0 && below < own().begin) keep(place_of(below), rings_.points.front().at(below));
     const index_t end = std::min(planes.end + 1, z_.object);
     for (index_t z = planes.begin; z < end; ++z) keep(place_of(z), rings_.points.front().at(z));
 
     const index_t plane = object_plane();
-    Variation variation = task.settings.variation;
+    TotalVariation variation = task.settings.variation;
     variation.extent[1] = tile().y.object.count();
     variation.extent[2] = tile().x.object.count();
-    const Grid grid{variation};
+    const VoxelGrid grid{variation};
     for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
-        const SmoothDivisor functor{place_of(z),
-                                    alike ? rings_.alike.at(0) : rings_.weights.at(z),
-                                    alike ? plane : count * plane,
-                                    rings_.divisors.at(z),
-                                    z * plane,
-                                    least_weight,
-                                    variation,
-                                    task.settings.tv_weight};
-        const GridRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
-        add_blocks(
-            2, start_sums(rows, SumWithin{functor, tile().own_window()}, place_for_sums(2), work_));
+        const PenalizedDivisor functor{place_of(z),
+                                       alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                       alike ? plane : count * plane,
+                                       rings_.divisors.at(z),
+                                       z * plane,
+                                       least_weight,
+                                       variation,
+                                       task.settings.tv_weight};
+        const VoxelRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
+        add_blocks(2, start_sums(rows, WindowedSum{functor, tile().own_window()}, place_for_sums(2),
+                                 work_));
     });
     keep(place_of(below), place_of(planes.end - 1));
 }
 
-Pixels Walker::pixels(index_t z) const {
-    if (!arrays_.narrow_data) return {rings_.data.at(z), nullptr};
+ImagePixels Walker::pixels(index_t z) const {
+    if (!arrays_.data_is_uint16) return {rings_.data.at(z), nullptr};
     return {nullptr, reinterpret_cast<const std::uint16_t*>(rings_.data.bytes_of(z))};
 }
 
-// Numbers of the pixels from plane z on.
+// Returns the numbers of the pixels from plane z on.
 PixelNumbers Walker::pixel_numbers(index_t z) const {
     const PlaneShape& whole = arrays_.image;
     return {z * whole.samples() + tile_->y.image.begin * whole.row + tile_->x.image.begin,

@@ -12,70 +12,75 @@
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/stream.hpp"
 
-// A GPU on its walk along z (plane_geometry.hpp): planes of the arrays come from the host while
-// others are worked on and others go back. What all methods have in common; an iteration is each
-// one's own.
+// Walkers: a GPU on its walk along z (plane_geometry.hpp). Planes of the arrays are uploaded from
+// the host while others are computed and others are downloaded. Walker has what all methods share.
 namespace convolume::deconvolve {
+
+/// The purpose of a walk.
+enum class WalkPurpose {
+    iteration,
+    weights,         ///< computes the weights: projects an image of ones back
+    right_hand_side  ///< computes the residual of a linear system: projects the image back
+};
 
 /// The work of a walk.
 struct WalkTask {
-    enum class Kind {
-        iteration,
-        weights,         ///< an image of ones is projected back
-        right_hand_side  ///< the image is projected back, into the residual of a linear system
-    };
-    Kind kind = Kind::iteration;
-    std::vector<StepStart> starts;  ///< of consecutive iterations
+    WalkPurpose purpose = WalkPurpose::iteration;
+    std::vector<StepStart> starts;  ///< starting points of consecutive iterations
     StepSettings settings;
-    bool compares_all = true;  ///< no pixel is left out
+    bool compares_all = true;  ///< whether no pixel is left out of comparisons
 };
 
 class Walker {
   public:
-    struct Place {
-        int device = 0;            ///< current
-        IndexRange object, image;  ///< planes that it updates, and whose misfit it counts
-        index_t depth = 1;         ///< planes a step
-        index_t together = 1;      ///< iterations, at most: above 1 of a single walker
+    struct Setup {
+        int device = 0;  ///< the GPU, which is current
+        /// Object planes that the walker updates, and image planes whose misfit it counts.
+        IndexRange object, image;
+        index_t depth = 1;  ///< planes that a step advances
+        /// Largest number of fused iterations: above 1 only for a single walker.
+        index_t iterations_a_walk = 1;
         index_t limit_bytes = 0;
-        std::vector<PlaneTile> tiles;  ///< that it walks through; none: whole planes
+        std::vector<PlaneTile> tiles;  ///< tiles that the walker goes through; none: whole planes
     };
-    /// For the problem's method. `axes`: with a grid along z for the depth.
-    static std::unique_ptr<Walker> make(const Place& place, const Problem& problem,
+    /// Makes the walker for the problem's method. `axes` have a grid along z for the depth.
+    static std::unique_ptr<Walker> make(const Setup& setup, const DeconvolutionProblem& problem,
                                         const PairAxes& axes,
                                         const std::vector<ConstImageView>& kernels,
                                         WalkArrays& arrays);
     virtual ~Walker() = default;
 
-    int device() const { return place_.device; }
+    int device() const { return setup_.device; }
     index_t tiles() const { return static_cast<index_t>(tiles_.size()); }
-    /// Walks that follow, once it is finished with the last, go through this one.
+    /// Lets later walks go through another tile. The last walk must have finished.
     void choose_tile(index_t tile);
     index_t bytes() const { return rings_.bytes() + passes_->bytes(); }
 
     index_t steps(const WalkTask& task) const;
-    /// Object planes that step k of an iteration loads.
+    /// Returns the object planes that step k of an iteration loads.
     IndexRange loads(index_t k) const { return walks_.front().step(k).load; }
 
-    /// Copies planes that this walk reads and another's overwrites, for an iteration.
+    /// Copies planes that this walk reads and another walker's walk overwrites, before an
+    /// iteration.
     void keep_borders(int threads);
-    /// Enqueues step k; waits for one that is long enough ago.
+    /// Enqueues step k, after waiting for a step some steps before.
     void enqueue(index_t k, const WalkTask& task);
-    /// Waits for the walk's end. Of each iteration.
+    /// Waits for the walk's end, and returns the sums of each iteration.
     std::vector<StepSums> finish();
-    /// Waits, whatever has happened.
+    /// Waits for all enqueued work, after errors, too.
     void drain() noexcept;
 
   protected:
-    using Side = PlanePasses::Side;
+    using PlaneKind = DevicePlanePasses::PlaneKind;
 
-    /// An iteration, or several, are a chain of up to so many walks. `axes`: of whole planes.
-    Walker(const Place& place, const Problem& problem, const PairAxes& axes,
+    /// Fused iterations or several projections are a chain of at most `chained` walks. `axes` are
+    /// those of whole planes.
+    Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
-    /// The walks of a task.
+    /// Returns the number of walks in the chain of a task.
     virtual std::size_t chained(const WalkTask& task) const = 0;
-    // Step k of an iteration.
+    // These enqueue the parts of step k of an iteration.
     virtual void upload(index_t k, const WalkTask& task) = 0;
     virtual void work(index_t k, const WalkTask& task) = 0;
     virtual void download(index_t k, const WalkTask& task) = 0;
@@ -84,28 +89,30 @@ class Walker {
     void copy_out(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes);
     void upload_image(const IndexRange& planes, const WalkTask& task);
     void upload_weights(index_t k, const IndexRange& planes);
-    /// The newest estimates and those before become points, which are kept, and their spectra.
+    /// Extrapolates points from the newest and the previous estimates, keeps them, and makes their
+    /// spectra.
     void load_points(const IndexRange& planes, const StepStart& start = {});
-    /// Models of step.image, from what they see; the share of step.update in its light.
+    /// blur() computes the models of step.image; blur_back() projects their light back to
+    /// step.update.
     void blur(const PlaneWalk& walk, const WalkStep& step, index_t ring = 0);
     void blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel = 0,
                    index_t ring = 0);
-    /// Samples become spectra as they are.
-    void transform(Side side, const float* samples, const PlanePasses::Slots& slots);
+    /// Makes spectra of samples.
+    void transform(PlaneKind kind, const float* samples, const DevicePlanePasses::SlotRange& slots);
     /// Makes the divisors of penalized steps over these planes.
     void find_divisors(const IndexRange& planes, const WalkTask& task);
-    /// Calls work(planes, whether they are counted): planes that another walk counts, too, are
-    /// compared for their ratios alone.
+    /// Calls work(planes, counted) for parts of the image planes. Planes that another walker counts
+    /// are compared here for their ratios alone.
     template <class Work>
     void for_counted(const IndexRange& image, const Work& work) const {
         for (const IndexRange& part :
-             {image.within({0, place_.image.begin}), image.within(place_.image),
-              image.within({place_.image.end, image.end})})
+             {image.within({0, setup_.image.begin}), image.within(setup_.image),
+              image.within({setup_.image.end, image.end})})
             if (part.count() > 0)
-                work(part, part.begin >= place_.image.begin && part.end <= place_.image.end);
+                work(part, part.begin >= setup_.image.begin && part.end <= setup_.image.end);
     }
-    /// Calls work(first plane, how many, whether their weights are alike) for runs of planes that
-    /// lie one after another in all rings.
+    /// Calls work(first plane, count, alike) for runs of planes that lie one after another in all
+    /// rings. `alike` says whether their weights are equal.
     template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
     void for_updates(const IndexRange& planes, const Rings& rings, const Work& work) const {
         const auto [first, last] = arrays_.alike;
@@ -120,7 +127,8 @@ class Walker {
         for_part(planes.within({first, last + 1}), true);
         for_part(planes.within({last + 1, planes.end}), false);
     }
-    /// Blocks of a launch have written their sums to place_for_sums(), of one of StepSums.
+    /// Returns the place for the sums of a launch's thread blocks, which are part of one pair of
+    /// StepSums. add_blocks() then counts these thread blocks.
     SumPair* place_for_sums(std::size_t which, std::size_t iteration = 0) const {
         return sums_.as<SumPair>() + index_of(iteration, which) * most_blocks_ +
                blocks_[iteration][which];
@@ -129,63 +137,64 @@ class Walker {
         blocks_[iteration][which] += count;
     }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
-    const IndexRange& own() const { return place_.object; }
-    // Planes that are on the device, whole or of a tile.
+    const IndexRange& own() const { return setup_.object; }
+    // Planes on the device: whole planes, or a tile of them.
     const PlaneTile& tile() const { return *tile_; }
     index_t object_plane() const { return tile_->samples().object; }
     index_t image_plane() const { return tile_->samples().image; }
-    Pixels pixels(index_t z) const;
+    ImagePixels pixels(index_t z) const;
     PixelNumbers pixel_numbers(index_t z) const;
     Weights weights(index_t z, index_t count, bool alike) const;
 
     PairAxis z_;
     WalkArrays& arrays_;
     WalkerRings rings_;
-    std::optional<PlanePasses> passes_;
+    std::optional<DevicePlanePasses> passes_;
     gpu::CudaStream uploads_, work_, downloads_;
 
   private:
     void upload_back(const WalkStep& step, const WalkTask& task);
     void work_back(const WalkStep& step, const WalkTask& task);
     void download_back(const WalkStep& step, const WalkTask& task);
-    /// The sums of a step, whose blocks make room for those of the next.
+    /// Adds up the sums of a step's thread blocks, whose places the next step uses again.
     void add_up_sums(index_t k);
     static index_t index_of(std::size_t iteration, std::size_t which) {
         return static_cast<index_t>(iteration * std::tuple_size_v<StepSums> + which);
     }
     const char* source(const PlaneArray& array, index_t z) const;
-    // Of planes one after another in a ring and in an array: all that is on the device goes up,
-    // what is updated comes down.
+    // These copy consecutive planes between a ring and an array. Uploads copy the whole tile,
+    // downloads only its own samples.
     void upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array, const char* from,
                        index_t count) const;
     void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,
                          index_t count) const;
 
-    Place place_;
+    Setup setup_;
     PairAxes axes_;
     std::vector<PlaneTile> tiles_;
     const PlaneTile* tile_;
-    std::vector<PlaneWalk> walks_;  ///< of an iteration
-    PlaneWalk back_;                ///< projects an image back
-    gpu::DeviceMemory sums_;        ///< of the blocks of a step, each iteration's
-    gpu::DeviceMemory step_sums_;   ///< of each step: StepSums of each iteration
-    std::array<gpu::CudaEvent, 4> uploaded_, worked_, downloaded_;  ///< of a step, by its number
+    std::vector<PlaneWalk> walks_;  ///< the chain of walks of an iteration
+    PlaneWalk back_;                ///< the walk that projects an image back
+    gpu::DeviceMemory sums_;        ///< sums of a step's thread blocks, for each iteration
+    gpu::DeviceMemory step_sums_;   ///< StepSums of each step, for each iteration
+    /// Events of the last steps: those of step k are at index k mod 4.
+    std::array<gpu::CudaEvent, 4> uploaded_, worked_, downloaded_;
     PlaneArray borders_;
-    IndexRange lower_, upper_;                    ///< planes of the borders
-    std::vector<std::array<index_t, 3>> blocks_;  ///< of the step, with sums, of each iteration
+    IndexRange lower_, upper_;  ///< planes that `borders_` holds
+    /// Numbers of thread blocks with sums in this step, for each iteration.
+    std::vector<std::array<index_t, 3>> blocks_;
     index_t done_steps_ = 0;
     index_t most_blocks_ = 0;
 };
 
-// A walk whose ratios and steps are taken in passes along x, of whole planes and methods that fit
-// them (MethodTraits::fits_passes). Iterations that need no results of the one before may be a
-// chain of walks, each on what the one before updates: arrays cross the bus once for all of them.
-
+/// A walk with ratios and steps computed in passes along x, over whole planes and for methods that
+/// allow it (MethodTraits::fits_passes). Iterations that do not depend on results of earlier ones
+/// can be fused: they are a chain of walks, and arrays cross the bus once for all of them.
 class FusedWalker final : public Walker {
   public:
-    FusedWalker(const Place& place, const Problem& problem, const PairAxes& axes,
+    FusedWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                 const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
-        : Walker(place, problem, axes, kernels, arrays, place.together) {}
+        : Walker(setup, problem, axes, kernels, arrays, setup.iterations_a_walk) {}
 
   private:
     std::size_t chained(const WalkTask& task) const override { return task.starts.size(); }
@@ -193,28 +202,27 @@ class FusedWalker final : public Walker {
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
-    // Of iteration i.
+    // These enqueue the work of iteration i.
     void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
     void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
     void update(const WalkStep& step, const WalkTask& task, std::size_t i);
 };
 
-// A walk that carries out the operations of any method, over whole planes or tiles: functors run
-// between passes, on planes of samples. An iteration with two projections is a chain of two walks.
-//
-// Tiles update more than their own samples, but only these are counted and go back.
-
+/// A walk that carries out the operations of any method, over whole planes or tiles: functors run
+/// between passes, on planes of samples. An iteration with two projections is a chain of two walks.
+///
+/// Tiles update more than their own samples, but only their own samples are counted and downloaded.
 class OperationWalker final : public Walker {
   public:
-    OperationWalker(const Place& place, const Problem& problem, const PairAxes& axes,
+    OperationWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
                     const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
-        : Walker(place, problem, axes, kernels, arrays, problem.traits.projections),
+        : Walker(setup, problem, axes, kernels, arrays, problem.traits.projections),
           method_(problem.options.method),
           traits_(problem.traits) {}
 
   private:
-    struct At;
-    struct Run;
+    struct RingViews;
+    struct WalkOperations;
 
     std::size_t chained(const WalkTask&) const override {
         return static_cast<std::size_t>(traits_.projections);
@@ -223,7 +231,7 @@ class OperationWalker final : public Walker {
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
-    const PlaneRing& ring(Slot slot) const;
+    const PlaneRing& ring(ArrayRole role) const;
 
     DeconvolveMethod method_;
     MethodTraits traits_;

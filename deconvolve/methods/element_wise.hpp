@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Functors for every element of an array, on the host and on a device alike: they are called with
-// the element's index, and results are added up. Grids tell the neighbors of a voxel.
+// Functors for every element of an array, on the host and on a device. They are called with the
+// element's index, and their results are added up. Functors over a voxel grid also get the offsets
+// of the voxel's neighbors.
 
 #include <cstdint>
 #include <type_traits>
@@ -14,48 +15,49 @@
 
 namespace convolume::deconvolve {
 
-/// How far a voxel's neighbors are in memory, for each axis; 0 where there is none, so that what
-/// is read there is the voxel itself.
-struct Neighbors {
+/// Distances in memory from a voxel to its neighbors along each axis, in samples. A distance is 0
+/// at an edge, so that the neighbor there is the voxel itself.
+struct NeighborOffsets {
     index_t ahead[3];
     index_t behind[3];
 };
 
-struct Grid {
-    index_t extent[3] = {1, 1, 1};  ///< z, y, x
+struct VoxelGrid {
+    index_t extent[3] = {1, 1, 1};  ///< numbers of voxels along z, y, x
 
     CONVOLUME_DEVICE index_t rows() const { return extent[0] * extent[1]; }
 
-    CONVOLUME_DEVICE Neighbors around(index_t row, index_t x) const {
+    CONVOLUME_DEVICE NeighborOffsets around(index_t row, index_t x) const {
         const index_t z = row / extent[1];
         const index_t at[3] = {z, row - z * extent[1], x};
         const index_t stride[3] = {extent[1] * extent[2], extent[2], 1};
-        Neighbors near;
+        NeighborOffsets near;
         for (int axis = 0; axis < 3; ++axis) {
             near.ahead[axis] = at[axis] + 1 < extent[axis] ? stride[axis] : 0;
             near.behind[axis] = at[axis] > 0 ? stride[axis] : 0;
         }
         return near;
     }
-    CONVOLUME_DEVICE Neighbors around(index_t i) const {
+    CONVOLUME_DEVICE NeighborOffsets around(index_t i) const {
         const index_t row = i / extent[2];
         return around(row, i - row * extent[2]);
     }
 };
 
-/// Some rows of a grid.
-struct GridRows : Grid {
+/// Consecutive rows of a voxel grid.
+struct VoxelRows : VoxelGrid {
     IndexRange own;
     CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
 };
 
-/// The result of a functor for an element of an array, or for a voxel of a grid. Not defined.
+/// The type of a functor's result for an element of an array, or for a voxel of a grid. Declared
+/// only.
 template <class Functor>
 std::invoke_result_t<Functor, index_t> result_of(const Functor&, index_t);
 template <class Functor>
 std::invoke_result_t<Functor, index_t> result_of(const Functor&, const IndexRange&);
 template <class Functor>
-std::invoke_result_t<Functor, index_t, Neighbors> result_of(const Functor&, const Grid&);
+std::invoke_result_t<Functor, index_t, NeighborOffsets> result_of(const Functor&, const VoxelGrid&);
 
 struct SumPair {
     double first = 0;
@@ -67,7 +69,7 @@ struct SumPair {
     }
 };
 
-/// A sum of numbers as the first of two sums.
+/// Returns a sum as a pair, whose second sum is 0 unless there are two sums.
 CONVOLUME_DEVICE SumPair pair_of(double sum) {
     return {sum, 0};
 }
@@ -75,26 +77,26 @@ CONVOLUME_DEVICE SumPair pair_of(const SumPair& sum) {
     return sum;
 }
 
-/// A functor whose results are sums of pairs.
+/// A functor whose result is a pair of sums, made from the result of another functor.
 template <class Functor>
-struct AsPair {
+struct SumPairFunctor {
     Functor functor;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return pair_of(functor(i)); }
 };
 
-/// Voxels outside the image that send less than this share of their light into it are left dark:
-/// what float32 transforms leave of their correction is no information (Bertero and Boccacci cut
-/// there, too).
+/// Least share of a voxel's light that must reach the image. Voxels that send less stay dark, since
+/// float32 transforms leave rounding errors of their correction (Bertero and Boccacci cut there,
+/// too).
 inline constexpr float least_weight = 1e-2F;
 
-struct Fill {
+struct ConstantFill {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = value; }
 };
 
-/// To uint16, of values that fit.
-struct Narrow {
+/// Copies values that are exact in uint16.
+struct Uint16Copy {
     std::uint16_t* target;
     const float* source;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -102,10 +104,10 @@ struct Narrow {
     }
 };
 
-/// The light that each voxel sends into the image.
+/// Weights of voxels: the light that each voxel sends into the image.
 struct Weights {
     const float* values = nullptr;
-    index_t plane = 1;  ///< voxels of one
+    index_t plane = 1;  ///< number of voxels in a plane
     EqualPlanes alike{};
     CONVOLUME_DEVICE float operator[](index_t i) const {
         if (alike.first == alike.last) return values[i];
@@ -114,9 +116,9 @@ struct Weights {
     }
 };
 
-/// The number in the image of a pixel of a tile's planes.
+/// Numbers in the image of the pixels of a tile's planes.
 struct PixelNumbers {
-    index_t first = 0;  ///< of the first pixel of these planes
+    index_t first = 0;  ///< number of the first pixel of these planes in the image
     index_t rows = 1, row = 1, whole_plane = 1, whole_row = 1;
     bool is_whole = true;
 
@@ -127,8 +129,9 @@ struct PixelNumbers {
     }
 };
 
-/// An estimate that was given: scaled, and above 0 wherever light can be, since what is 0 stays 0.
-struct Begin {
+/// Scales the caller's initial estimate, and makes it positive wherever light can be: voxels that
+/// are 0 would stay 0.
+struct ScaledStart {
     float* estimate;
     Weights weight;
     float least_weight;
@@ -140,8 +143,8 @@ struct Begin {
     }
 };
 
-/// 1 where pixels are compared, 0 elsewhere.
-struct Compared {
+/// 1 for pixels that are compared, 0 for others.
+struct ComparedMask {
     const float* data;
     float* target;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -149,28 +152,29 @@ struct Compared {
     }
 };
 
-struct Copy {
+struct ArrayCopy {
     const float* source;
     float* target;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] = source[i]; }
 };
 
-/// An image as float32 or, where that is null, as uint16.
-struct Pixels {
+/// Pixels of an image as float32, or as uint16 if `values` is null.
+struct ImagePixels {
     const float* values;
-    const std::uint16_t* narrow;
+    const std::uint16_t* uint16_values;
     CONVOLUME_DEVICE float operator[](index_t i) const {
-        return values != nullptr ? values[i] : static_cast<float>(narrow[i]);
+        return values != nullptr ? values[i] : static_cast<float>(uint16_values[i]);
     }
 };
 
-/// model <- data / (model + background); the sum is the misfit Σ [m - y + y log(y / m)], the
-/// negative likelihood relative to a perfect fit.
+/// Divides the data by the model, and sums the misfit, the negative likelihood relative to a
+/// perfect fit:
+///     m = model + background,  model = data / m,  misfit = Σ [m - y + y log(y / m)]
 template <class Data>
-struct RatioWith {
+struct DataRatio {
     Data data;
     float* model;
-    richardson_lucy::Model rule;
+    richardson_lucy::PixelModel rule;
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
@@ -183,38 +187,41 @@ struct RatioWith {
     }
 };
 template <class Data>
-RatioWith(Data, float*, richardson_lucy::Model) -> RatioWith<Data>;
+DataRatio(Data, float*, richardson_lucy::PixelModel) -> DataRatio<Data>;
 
-using Ratio = RatioWith<const float*>;
+using Ratio = DataRatio<const float*>;
 
-/// correction <- point * correction / weight: one step of Richardson and Lucy from `point`. The
-/// result is what the step adds.
+/// A step of Richardson and Lucy from `point`. Its result is the change that the step adds to the
+/// point.
+///     correction = point * correction / weight
 template <class AnyWeights>
-struct StepWith {
+struct MultiplicativeStep {
     const float* point;
     float* correction;
     AnyWeights weight;
     float least_weight;
     CONVOLUME_DEVICE float operator()(index_t i) const {
-        return taken(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
+        return store(i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight));
     }
     CONVOLUME_DEVICE float operator()(index_t i, float slope) const {
-        return taken(
+        return store(
             i, richardson_lucy::step(point[i], correction[i], weight[i], least_weight, slope));
     }
-    CONVOLUME_DEVICE float taken(index_t i, float next) const {
+    CONVOLUME_DEVICE float store(index_t i, float next) const {
         correction[i] = next;
         return next - point[i];
     }
 };
 template <class AnyWeights>
-StepWith(const float*, float*, AnyWeights, float) -> StepWith<AnyWeights>;
+MultiplicativeStep(const float*, float*, AnyWeights, float) -> MultiplicativeStep<AnyWeights>;
 
-using Step = StepWith<const float*>;
+using Step = MultiplicativeStep<const float*>;
 
-/// correction <- point (1 + correction): a step with an unmatched back projector.
+/// A step with an unmatched back projector. Its result is the change that the step adds to the
+/// point.
+///     correction = point * (1 + correction)
 template <class AnyWeights>
-struct UnmatchedStepWith {
+struct UnmatchedStep {
     const float* point;
     float* correction;
     AnyWeights weight;
@@ -227,24 +234,24 @@ struct UnmatchedStepWith {
     }
 };
 template <class AnyWeights>
-UnmatchedStepWith(const float*, float*, AnyWeights, float) -> UnmatchedStepWith<AnyWeights>;
+UnmatchedStep(const float*, float*, AnyWeights, float) -> UnmatchedStep<AnyWeights>;
 
-/// previous <- the point ahead of the estimate.
-struct Extrapolate {
+/// Replaces the previous estimate by a point extrapolated beyond the newest estimate.
+struct ExtrapolatedPoints {
     const float* estimate;
     float* previous;
-    richardson_lucy::Ahead ahead;
+    richardson_lucy::Extrapolation extrapolation;
     CONVOLUME_DEVICE void operator()(index_t i) const {
-        previous[i] = ahead(estimate[i], previous[i]);
+        previous[i] = extrapolation(estimate[i], previous[i]);
     }
 };
 
-/// The same, and the squared difference of data that were set apart from `share` of the model,
-/// which they expect.
+/// A data ratio that also sums squared errors of the prediction of held-out data: the share `share`
+/// of the model is expected there.
 template <class AnyRatio>
-struct RatioHeldOutWith {
+struct RatioWithHeldOut {
     AnyRatio ratio;
-    const float* held;  ///< null: none
+    const float* held;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
@@ -256,15 +263,15 @@ struct RatioHeldOutWith {
     }
 };
 template <class AnyRatio>
-RatioHeldOutWith(AnyRatio, const float*, float) -> RatioHeldOutWith<AnyRatio>;
+RatioWithHeldOut(AnyRatio, const float*, float) -> RatioWithHeldOut<AnyRatio>;
 
-/// Changes that steps add to their points, kept in 32 or in 16 bits.
-struct WholeChanges {
+/// The last change of each voxel that a step has added to its point, in 32 or in 16 bits.
+struct FloatChanges {
     float* values;
     CONVOLUME_DEVICE float last(index_t i) const { return values[i]; }
     CONVOLUME_DEVICE void keep(index_t i, float change) const { values[i] = change; }
 };
-struct ShortChanges {
+struct ShortFloatChanges {
     ShortFloat* values;
     bool has_last;
     ShortFormat last_format, format;
@@ -276,9 +283,9 @@ struct ShortChanges {
     }
 };
 
-/// Takes a step and keeps what it adds; sums of that times what the last one added, and of the
-/// latter squared.
-template <class AnyStep, class Changes = WholeChanges>
+/// A step that keeps the changes it adds to its point. Sums the product of the change and the last
+/// one, and the square of the last one.
+template <class AnyStep, class Changes = FloatChanges>
 struct StepWithProducts {
     AnyStep step;
     Changes changes;
@@ -291,17 +298,17 @@ struct StepWithProducts {
     }
 };
 
-/// target <- target + factor source.
-struct AddScaled {
+/// Adds a multiple of another array: target += factor * source.
+struct ScaledAddition {
     float* target;
     const float* source;
     float factor;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += factor * source[i]; }
 };
 
-/// ratio <- ratio - 1, 0 where pixels are not compared.
+/// Subtracts 1 from ratios of compared pixels. Other pixels become 0.
 template <class Data>
-struct LessOneWith {
+struct RatioLessOne {
     Data data;
     float* ratio;
     CONVOLUME_DEVICE void operator()(index_t i) const {
@@ -309,9 +316,9 @@ struct LessOneWith {
     }
 };
 template <class Data>
-LessOneWith(Data, float*) -> LessOneWith<Data>;
+RatioLessOne(Data, float*) -> RatioLessOne<Data>;
 
-struct Shift {
+struct ConstantAddition {
     float* target;
     float value;
     CONVOLUME_DEVICE void operator()(index_t i) const { target[i] += value; }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson-Lucy gradient consensus: in each iteration the photons are divided at random into two
-// halves, each with a correction cᵢ of its own, and only voxels take the step where AᵀA((c₁ - 1)
-// (c₂ - 1)) is not negative: where the halves agree nearby. J. Manton and A. York, doi
-// 10.5281/zenodo.10278919 (2023).
+// Richardson-Lucy gradient consensus: J. Manton and A. York, doi 10.5281/zenodo.10278919 (2023).
+// Each iteration divides the photons at random into two halves, each with a correction cᵢ of its
+// own. Only voxels where the halves agree nearby take the step:
+//     AᵀA((c₁ - 1) (c₂ - 1)) >= 0
 
 #include "deconvolve/methods/richardson_lucy.hpp"
 #include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
-/// The data are divided into halves, drawn anew for every `seed`. Each is divided by half of the
-/// model: the first in the model's place, the second in `other`. The sum is the misfit of the data.
+/// Divides the data at random into halves, by random numbers of their own for every `seed`, and
+/// divides each half by half of the model. The first ratio replaces the model, the second is stored
+/// in `other`. The sum is the misfit of all data.
 template <class AnyRatio>
 struct HalfRatios {
     AnyRatio ratio;
@@ -19,7 +20,7 @@ struct HalfRatios {
     float gain;
     float offset;
     std::uint32_t seed;
-    PixelNumbers numbers{};  ///< of the arrays' pixels in the image
+    PixelNumbers numbers{};  ///< numbers of the arrays' pixels in the image
     CONVOLUME_DEVICE double operator()(index_t i) const { return divided(i, ratio.expected(i)); }
     CONVOLUME_DEVICE double divided(index_t i, float m) const {
         const float y = ratio.data[i];
@@ -27,8 +28,8 @@ struct HalfRatios {
             ratio.model[i] = other[i] = 0;
             return 0;
         }
-        PixelBits bits(seed, Thinning::halves, numbers[i]);
-        const float part = taken_value(y, 1, gain, offset, bits);
+        PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
+        const float part = drawn_value(y, 1, gain, offset, bits);
         ratio.model[i] = 2 * part / m;
         other[i] = 2 * (y - part) / m;
         return static_cast<double>(richardson_lucy::misfit(y, m, y / m));
@@ -37,11 +38,12 @@ struct HalfRatios {
 template <class AnyRatio>
 HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfRatios<AnyRatio>;
 
-/// The same, and the squared difference of data that were set apart from `share` of the model.
+/// Ratios of both halves, with a sum of squared errors of the prediction of held-out data: the
+/// share `share` of the model is expected there.
 template <class AnyRatio>
-struct HalfRatiosHeldOut {
+struct HalfRatiosWithHeldOut {
     HalfRatios<AnyRatio> halves;
-    const float* held;  ///< null: none
+    const float* held;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = halves.ratio.expected(i);
@@ -52,9 +54,10 @@ struct HalfRatiosHeldOut {
     }
 };
 template <class AnyRatio>
-HalfRatiosHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosHeldOut<AnyRatio>;
+HalfRatiosWithHeldOut(HalfRatios<AnyRatio>, const float*, float) -> HalfRatiosWithHeldOut<AnyRatio>;
 
-/// first <- the correction of all data; second <- (c1 - 1)(c2 - 1) of the halves' corrections.
+/// Makes the correction of all data, and the agreement of the halves' corrections c₁ and c₂:
+///     first = (c₁ + c₂) / 2,  second = (c₁ / weight - 1) (c₂ / weight - 1)
 template <class AnyWeights>
 struct Agreement {
     float* first;
@@ -72,7 +75,7 @@ struct Agreement {
 template <class AnyWeights>
 Agreement(float*, float*, AnyWeights, float) -> Agreement<AnyWeights>;
 
-/// The step where the halves agree; elsewhere the point stays.
+/// A step of the voxels where the halves agree. The others keep their point.
 template <class AnyStep>
 struct ConsensusStep {
     AnyStep step;
@@ -86,8 +89,8 @@ struct ConsensusStep {
 template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
-/// Its second sum is the number of voxels that agree.
-struct Consenting {
+/// Counts the voxels where the halves agree, as its second sum.
+struct ConsentCount {
     const float* agreement;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         return {0, agreement[i] < 0 ? 0.0 : 1.0};
@@ -105,21 +108,22 @@ struct GradientConsensus {
         return accelerated(traits, options);
     }
 
-    /// Ends after five steps in a row that less than the share DeconvolveOptions::consensus took.
+    /// Ends after five consecutive steps in which the share of voxels that agreed was below
+    /// DeconvolveOptions::consensus.
     class State final : public MethodState {
       public:
-        State(const Problem& problem, float mean)
+        State(const DeconvolutionProblem& problem, float mean)
             : consensus_(problem.options.consensus),
               voxels_(static_cast<double>(element_count(problem.object))),
               steps_(state_with_acceleration(problem, mean)) {}
         StepStart start(int iteration) override { return steps_->start(iteration); }
         void refused() override { steps_->refused(); }
-        Verdict finished(const StepResult& result, Iteration& told) override {
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
             constexpr int long_dispute = 5;
-            const Verdict verdict = steps_->finished(result, told);
-            told.consenting = result.sums[further].second / voxels_;
-            disputed_ = told.consenting < consensus_ ? disputed_ + 1 : 0;
-            return disputed_ == long_dispute ? Verdict::converged : verdict;
+            const LoopDecision decision = steps_->finished(result, iteration);
+            iteration.consenting = result.sums[extra_sums].second / voxels_;
+            disputed_ = iteration.consenting < consensus_ ? disputed_ + 1 : 0;
+            return disputed_ == long_dispute ? LoopDecision::converged : decision;
         }
         bool needs_results() const override { return true; }
 
@@ -128,43 +132,50 @@ struct GradientConsensus {
         std::unique_ptr<MethodState> steps_;
         int disputed_ = 0;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return std::make_unique<State>(problem, mean_at_start(image));
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        const StepSettings& settings = run.settings();
-        run.load_point();
-        run.blur(Slot::point, Slot::model);
-        run.sum_pixels(of_pixels, {Slot::data, Slot::held, Slot::model, Slot::other_image},
-                       [&](const auto& at) {
-                           const RatioWith ratio{at.data(), at.image(Slot::model), settings.model};
-                           const HalfRatios halves{
-                               ratio,
-                               at.image(Slot::other_image),
-                               static_cast<float>(settings.photons.gain),
-                               static_cast<float>(settings.photons.offset),
-                               static_cast<std::uint32_t>(run.start().iteration),
-                               at.pixel_numbers()};
-                           return HalfRatiosHeldOut{halves, at.held(), settings.held_share};
-                       });
-        run.blur_back(Slot::model, Slot::correction);
-        run.blur_back(Slot::other_image, Slot::other_object);
-        run.each_voxel({Slot::correction, Slot::other_object, Slot::weights}, [](const auto& at) {
-            return Agreement{at.object(Slot::correction), at.object(Slot::other_object),
-                             at.weights(), least_weight};
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        const StepSettings& settings = operations.settings();
+        operations.load_point();
+        operations.blur(ArrayRole::point, ArrayRole::model);
+        operations.sum_pixels(
+            pixel_sums,
+            {ArrayRole::data, ArrayRole::held, ArrayRole::model, ArrayRole::other_image},
+            [&](const auto& at) {
+                const DataRatio ratio{at.data(), at.image(ArrayRole::model), settings.model};
+                const HalfRatios halves{ratio,
+                                        at.image(ArrayRole::other_image),
+                                        static_cast<float>(settings.photons.gain),
+                                        static_cast<float>(settings.photons.offset),
+                                        static_cast<std::uint32_t>(operations.start().iteration),
+                                        at.pixel_numbers()};
+                return HalfRatiosWithHeldOut{halves, at.held(), settings.held_out_share};
+            });
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.blur_back(ArrayRole::other_image, ArrayRole::other_object);
+        operations.each_voxel({ArrayRole::correction, ArrayRole::other_object, ArrayRole::weights},
+                              [](const auto& at) {
+                                  return Agreement{at.object(ArrayRole::correction),
+                                                   at.object(ArrayRole::other_object), at.weights(),
+                                                   least_weight};
+                              });
+        operations.blur(ArrayRole::other_object, ArrayRole::model);
+        operations.blur_back(ArrayRole::model, ArrayRole::other_object);
+        operations.step(
+            {ArrayRole::point, ArrayRole::correction, ArrayRole::other_object, ArrayRole::weights},
+            [](const auto& at) {
+                const MultiplicativeStep step{at.object(ArrayRole::point),
+                                              at.object(ArrayRole::correction), at.weights(),
+                                              least_weight};
+                return ConsensusStep{step, at.object(ArrayRole::other_object)};
+            });
+        operations.sum_voxels(extra_sums, {ArrayRole::other_object}, [](const auto& at) {
+            return ConsentCount{at.object(ArrayRole::other_object)};
         });
-        run.blur(Slot::other_object, Slot::model);
-        run.blur_back(Slot::model, Slot::other_object);
-        run.step({Slot::point, Slot::correction, Slot::other_object, Slot::weights},
-                 [](const auto& at) {
-                     const StepWith step{at.object(Slot::point), at.object(Slot::correction),
-                                         at.weights(), least_weight};
-                     return ConsensusStep{step, at.object(Slot::other_object)};
-                 });
-        run.sum_voxels(further, {Slot::other_object},
-                       [](const auto& at) { return Consenting{at.object(Slot::other_object)}; });
     }
 };
 

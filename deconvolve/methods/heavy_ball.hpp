@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The scaled heavy ball: Richardson and Lucy from the point p = xₖ + αₖ (xₖ - xₖ₋₁), with
-// αₖ = (k - 1) / (k + 2), but at least a tenth of xₖ. H. Wang and P. C. Miller, IEEE Trans. Image
-// Process. 23:848 (2014), eq. 7 and 10.
+// The scaled heavy ball: Richardson and Lucy from an extrapolated point, but at least a tenth of
+// xₖ. H. Wang and P. C. Miller, IEEE Trans. Image Process. 23:848 (2014), eq. 7 and 10:
+//     p = xₖ + αₖ (xₖ - xₖ₋₁),  αₖ = (k - 1) / (k + 2)
 
 #include "deconvolve/methods/richardson_lucy.hpp"
 
@@ -27,17 +27,18 @@ struct HeavyBall {
             StepStart start = PlainState::start(iteration);
             const auto factor =
                 static_cast<float>(iteration - 1) / static_cast<float>(iteration + 2);
-            start.ahead = {factor, 0.1F};
+            start.extrapolation = {factor, 0.1F};
             return start;
         }
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        RichardsonLucy::iterate(run);
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        RichardsonLucy::iterate(operations);
     }
 };
 

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The methods of deconvolution as data: each is a struct in a file of its own, listed in
+// The methods of deconvolution as data: each method is a struct in a file of its own, listed in
 // registry.hpp. Its members are
 //
-// - method: its value of DeconvolveMethod; the name is in deconvolve/option_table.hpp
-// - options: the options that only some methods use, by name
-// - traits(options): the arrays it keeps, and what it needs (MethodTraits)
+// - method: its value of DeconvolveMethod; deconvolve/option_table.hpp has its name
+// - options: names of the options that only some methods use
+// - traits(options): the arrays and abilities that it needs (MethodTraits)
 // - state(problem, image): its scalars between iterations (MethodState)
-// - iterate(run): an iteration as a list of operations, which every executor carries out
+// - iterate(operations): an iteration as a list of operations, which every executor carries out
 //
-// An executor gives `run` these operations. They name arrays by Slot. `make` makes a functor from
-// `at`, the view of the samples at hand: at.object(slot), at.image(slot), at.data(), at.weights(),
-// at.held() (null: nothing is held out), at.pixel_numbers(). `slots` are the arrays that the
-// functor reads and writes.
+// The operations name arrays by their role (ArrayRole). `make` makes a functor from `at`, the views
+// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held()
+// (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays that the
+// functor reads and writes. An executor offers
 //
 // - load_point(): makes the starting point from the last estimates
-// - blur(object, image): image <- A object, once for each of MethodTraits::projections
-// - blur_back(image, object): object <- Aᵀ image
-// - back_project_unmatched(image, object): the same by the method's other back projector
-// - each_pixel(slots, make), each_voxel(slots, make): call the functor with every index
-// - sum_pixels(which, slots, make), sum_voxels(which, slots, make): also add up results in StepSums
-// - step(slots, make): the functor stores the next estimate in Slot::correction and returns what it
-//   adds to the point
-// - sum_voxels_of_grid(which, slots, make), step_of_grid(slots, make): the same for functors of an
-//   index and its Neighbors, if steps do not overwrite neighbors (steps_overwrite_neighbors); else
-//   find_divisors() makes Slot::divisors
+// - blur(object, image): image = A object, once for each of MethodTraits::projections
+// - blur_back(image, object): object = Aᵀ image
+// - back_project_unmatched(image, object): projects back by the method's other back projector
+// - each_pixel(roles, make), each_voxel(roles, make): call the functor with every index
+// - sum_pixels(which, roles, make), sum_voxels(which, roles, make): also add up results in StepSums
+// - step(roles, make): the functor stores the next estimate as the correction and returns the
+//   change that it adds to the point
+// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): as above, for functors of an
+//   index and its NeighborOffsets. An executor whose steps overwrite neighbors
+//   (steps_overwrite_neighbors) offers find_divisors() instead, which makes the divisors
 // - settings(), start(): constants of the execution, and of this iteration
 
 #include <array>
@@ -38,102 +38,107 @@
 
 namespace convolume::deconvolve {
 
-struct Problem;
+struct DeconvolutionProblem;
 struct LoadedImage;
 
-/// The arrays of an iteration, of the object's extents or of the image's.
-enum class Slot {
-    point,         ///< object: where the step starts
-    correction,    ///< object: what is projected back, then the next estimate
-    other_object,  ///< object: of methods that project two images back
-    weights,       ///< object: what each voxel sends into the image, Aᵀ1
-    data,          ///< image: what was recorded
+/// Roles of the arrays of an iteration, which have the object's or the image's extents.
+enum class ArrayRole {
+    point,         ///< object: starting point of the step
+    correction,    ///< object: back projection, then the next estimate
+    other_object,  ///< object: second back projection, if a method has two
+    weights,       ///< object: light that each voxel sends into the image, Aᵀ1
+    data,          ///< image: recorded pixels
     held,          ///< image: photons that are held out
-    model,         ///< image: the blurred point, then what is projected back
-    other_image,   ///< image: of methods that project two images back
+    model,         ///< image: blurred point, then the image that is projected back
+    other_image,   ///< image: second image that is projected back, if a method has two
     divisors,      ///< object: weights plus the slope of a penalty
-    solution,      ///< object, of linear systems
-    residual,      ///< object, of linear systems
-    direction,     ///< object, of linear systems
-    product,       ///< object, of linear systems: the system's matrix times the direction
+    solution,      ///< object: solution of a linear system
+    residual,      ///< object: residual of a linear system
+    direction,     ///< object: conjugate direction of a linear system
+    product,       ///< object: matrix of a linear system times the direction
 };
 
-/// Arrays and abilities of a method. Executors and placement decide by these.
+/// Arrays and abilities that a method needs. Executors and placement decide by these.
 struct MethodTraits {
-    /// Pixels count photons: negative ones are read as 0, saturated ones may be left out, and some
-    /// photons may be held out.
+    /// Pixels count photons: negative pixels are read as 0, saturated ones may be left out, and
+    /// some photons may be held out.
     bool counts_photons = true;
-    /// Its functors are those of the passes (row_loops.hpp, row_elements.hpp), which may take them
-    /// while samples are in registers or a cache: a ratio of data and model, and a step that
-    /// multiplies the point.
+    /// The iteration is a ratio of data and model, and a step that multiplies the point. Passes can
+    /// then compute both while samples are in registers or a cache (row_loops.hpp, ElementFunctor).
     bool fits_passes = false;
-    bool uses_neighbors = false;   ///< steps look at the voxels beside each
-    bool has_unmatched = false;    ///< the first steps use another back projector
-    bool solves_system = false;    ///< conjugate gradients: their arrays, and no weights
-    bool keeps_previous = false;   ///< the estimate before the last one
-    bool keeps_change = false;     ///< what the last step added to its point
-    bool draws_halves = false;     ///< of the photons, in each iteration: two images go back
-    bool starts_coarsely = false;  ///< may begin on coarser images
-    int projections = 1;           ///< pairs of blur() and blur_back() in an iteration
+    bool uses_neighbors = false;  ///< whether steps read the voxels beside each voxel
+    bool has_unmatched = false;   ///< whether the first steps use another back projector
+    /// Whether the method is conjugate gradients, with arrays of its own and without weights.
+    bool solves_system = false;
+    bool keeps_previous = false;  ///< whether steps need the estimate before the newest one
+    bool keeps_change = false;    ///< whether steps keep the change that they add to their point
+    /// Whether each iteration divides the photons, and projects two images back.
+    bool draws_halves = false;
+    bool starts_coarsely = false;  ///< whether iterations may start on coarser images
+    int projections = 1;           ///< number of pairs of blur() and blur_back() in an iteration
 };
 
 /// Starting point of a step: the current estimate, or an extrapolation beyond it.
 struct StepStart {
     int iteration = 1;
-    richardson_lucy::Ahead ahead{0, 0};
-    bool restart = true;     ///< the previous estimate is unknown or not to be used
-    bool unmatched = false;  ///< the step uses the other back projector
-    /// Formats of the last change and of this one, where these are kept in 16 bits.
+    richardson_lucy::Extrapolation extrapolation{0, 0};
+    bool restart = true;     ///< whether the previous estimate is unknown, or must not be used
+    bool unmatched = false;  ///< whether the step uses the other back projector
+    /// Formats of the last change and of this step's change, if changes are kept in 16 bits.
     ShortFormat last_format, format;
-    /// The step is refused where its starting point has a larger objective.
-    double most = std::numeric_limits<double>::infinity();
+    /// The step is refused if the objective at its starting point is larger.
+    double objective_limit = std::numeric_limits<double>::infinity();
     /// The misfit is not needed, so passes may skip it.
-    bool without_misfit = false;
+    bool skips_misfit = false;
     /// Conjugate gradients: length of the last step, and the factor of the last direction in the
-    /// next one. Both are applied before the iteration.
+    /// next direction. Both are applied before the iteration.
     float length = 0, factor = 0;
 };
 
-/// Sums of an iteration: over pixels, over the step, and further ones of the method.
+/// Sums of an iteration: over pixels, over the step, and one more pair of the method.
 using StepSums = std::array<SumPair, 3>;
-enum SumIndex : std::size_t { of_pixels = 0, of_step = 1, further = 2 };
+enum SumIndex : std::size_t { pixel_sums = 0, step_sums = 1, extra_sums = 2 };
 
 /// Result of one step.
 struct StepResult {
-    bool refused = false;  ///< the estimate is what it was; the previous one is lost
+    bool refused = false;  ///< whether the estimate is unchanged, and the previous one is lost
     StepSums sums{};
-    double misfit() const { return sums[of_pixels].first; }
-    double held_out() const { return sums[of_pixels].second; }  ///< squared errors
-    /// The change times the last one, and the last one squared.
-    SumPair products() const { return sums[of_step]; }
-    double penalty() const { return sums[further].first; }
+    double misfit() const { return sums[pixel_sums].first; }
+    double held_out() const {
+        return sums[pixel_sums].second;
+    }  ///< sum of squared errors of the prediction of held-out data
+    /// Sums of the change times the last change, and of the last change squared.
+    SumPair products() const { return sums[step_sums]; }
+    double penalty() const { return sums[extra_sums].first; }
     double objective() const { return misfit() + penalty(); }
 };
 
-/// The scalars of a method between iterations: where steps start, and when they have converged.
+/// The scalars of a method between iterations, which say where steps start and when they have
+/// converged.
 class MethodState {
   public:
     virtual ~MethodState() = default;
     virtual StepStart start(int iteration) = 0;
-    /// The step that was started last was refused: the next start is the estimate itself.
+    /// Says that the step started last was refused: the next one starts at the estimate itself.
     virtual void refused() {}
-    enum class Verdict { go_on, converged, discard };
-    /// Takes what became of the iteration into account, and completes what the caller is told.
-    /// `discard`: the iteration found nothing, and does not count.
-    virtual Verdict finished(const StepResult& result, Iteration& told) = 0;
-    /// Whether results tell where later steps start, or when they end.
+    enum class LoopDecision { go_on, converged, discard };
+    /// Takes the result of an iteration, and completes the caller's report of it. Returns `discard`
+    /// if the iteration found nothing and does not count.
+    virtual LoopDecision finished(const StepResult& result, Iteration& iteration) = 0;
+    /// Whether the start of later steps, or the end of the loop, depends on results.
     virtual bool needs_results() const = 0;
-    /// The part of the last step that waits for the next start (Executor::complete).
+    /// Returns the part of the last step that is applied before the next one (Executor::complete).
     virtual StepStart pending() const { return {}; }
 };
 
 /// Constants of an execution.
 struct StepSettings {
-    richardson_lucy::Model model{0, 0};
-    float held_share = 0;  ///< what is held out, as a share of the model; 0: nothing
+    richardson_lucy::PixelModel model{0, 0};
+    /// Share of the model that held-out data are expected to be; 0: none are held out.
+    float held_out_share = 0;
     PhotonScale photons;
     float tv_weight = 0;
-    Variation variation;
+    TotalVariation variation;
     float noise_to_signal = 0;
 };
 

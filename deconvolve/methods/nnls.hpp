@@ -3,14 +3,12 @@
 // Non-negative least squares: min ½ |A x + b - y|² over x >= 0, by accelerated projected gradients,
 // for bright images whose noise is additive. A. Beck and M. Teboulle, SIAM J. Imaging Sci. 2:183
 // (2009), eq. 4.1 to 4.3:
-//
 //     xₖ₊₁ = max(0, pₖ - Aᵀ(A pₖ + b - y) / w),  pₖ = xₖ + (tₖ₋₁ - 1) / tₖ (xₖ - xₖ₋₁),
 //     tₖ₊₁ = (1 + √(1 + 4 tₖ²)) / 2
-//
-// pₖ is kept from going below 0. w = Aᵀ1 takes the place of one step length for all voxels: A and
-// its samples are not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A.
-// R. De Pierro, IEEE Trans. Med. Imaging 14:132 (1995)). Where the objective has grown, t begins
-// anew from 1: B. O'Donoghue and E. Candès, Found. Comput. Math. 15:715 (2015), section 3.2.
+// Points pₖ below 0 are raised to 0. The weights w = Aᵀ1 replace a step length for all voxels: A is
+// not negative and A1 is at most 1, so diag(w) - AᵀA is positive semidefinite (A. R. De Pierro,
+// IEEE Trans. Med. Imaging 14:132 (1995)). After an increase of the objective, t starts again from
+// 1: B. O'Donoghue and E. Candès, Found. Comput. Math. 15:715 (2015), section 3.2.
 
 #include <cmath>
 
@@ -18,9 +16,11 @@
 
 namespace convolume::deconvolve {
 
-/// model <- model + background - data; sums: half its square, and (data - background)².
+/// Replaces the model by its difference to the data. Sums half the square of the difference, and
+/// the square of the data less the background.
+///     model = model + background - data
 template <class Data>
-struct Difference {
+struct ModelDifference {
     Data data;
     float* model;
     float background;
@@ -33,9 +33,10 @@ struct Difference {
     }
 };
 template <class Data>
-Difference(Data, float*, float) -> Difference<Data>;
+ModelDifference(Data, float*, float) -> ModelDifference<Data>;
 
-/// gradient <- max(0, point - gradient / weight). The result is what the step adds.
+/// A projected gradient step, whose result is the change that it adds to the point:
+///     gradient = max(0, point - gradient / weight)
 template <class AnyWeights>
 struct ProjectedStep {
     const float* point;
@@ -65,47 +66,52 @@ struct NonNegativeLeastSquares {
 
     class State final : public MethodState {
       public:
-        explicit State(const Problem& problem) : stop_(problem.options.stop) {}
+        explicit State(const DeconvolutionProblem& problem) : stop_(problem.options.stop) {}
         StepStart start(int iteration) override {
             StepStart start;
             start.iteration = iteration;
             start.restart = iteration == 1;
             const double next = (1 + std::sqrt(1 + 4 * t_ * t_)) / 2;
-            start.ahead = {iteration == 1 ? 0 : static_cast<float>((t_ - 1) / next), 0};
+            start.extrapolation = {iteration == 1 ? 0 : static_cast<float>((t_ - 1) / next), 0};
             if (iteration > 1) t_ = next;
             return start;
         }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            const auto [misfit, recorded] = result.sums[of_pixels];
-            told.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            const auto [misfit, recorded] = result.sums[pixel_sums];
+            iteration.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
             const double gain = misfit_ - misfit;
-            const bool converged = stop_ && told.number > 1 && gain >= 0 && gain < *stop_ * misfit_;
-            if (told.number > 1 && gain < 0) t_ = 1;
+            const bool converged =
+                stop_ && iteration.number > 1 && gain >= 0 && gain < *stop_ * misfit_;
+            if (iteration.number > 1 && gain < 0) t_ = 1;
             misfit_ = misfit;
-            return converged ? Verdict::converged : Verdict::go_on;
+            return converged ? LoopDecision::converged : LoopDecision::go_on;
         }
         bool needs_results() const override { return true; }
 
       private:
         std::optional<double> stop_;
-        double misfit_ = 0;  ///< of the last starting point
+        double misfit_ = 0;  ///< misfit at the last starting point
         double t_ = 1;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        run.load_point();
-        run.blur(Slot::point, Slot::model);
-        run.sum_pixels(of_pixels, {Slot::data, Slot::model}, [&](const auto& at) {
-            return Difference{at.data(), at.image(Slot::model), run.settings().model.background};
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        operations.load_point();
+        operations.blur(ArrayRole::point, ArrayRole::model);
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, [&](const auto& at) {
+            return ModelDifference{at.data(), at.image(ArrayRole::model),
+                                   operations.settings().model.background};
         });
-        run.blur_back(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return ProjectedStep{at.object(Slot::point), at.object(Slot::correction), at.weights()};
-        });
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.step({ArrayRole::point, ArrayRole::correction, ArrayRole::weights},
+                        [](const auto& at) {
+                            return ProjectedStep{at.object(ArrayRole::point),
+                                                 at.object(ArrayRole::correction), at.weights()};
+                        });
     }
 };
 

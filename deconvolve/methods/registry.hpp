@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// All methods. A new one is a file like the others, a value of DeconvolveMethod with its name
+// The list of all methods. A new method needs a file, a value of DeconvolveMethod with its name
 // (deconvolve/option_table.hpp), and a place in this list.
 
 #include <tuple>
@@ -19,7 +19,7 @@ namespace convolume::deconvolve {
 using AllMethods = std::tuple<RichardsonLucy, RichardsonLucyTv, HeavyBall, WienerButterworth,
                               GradientConsensus, NonNegativeLeastSquares, Wiener>;
 
-/// Returns visit(Method{}) of the method's struct.
+/// Returns visit(Method{}), where Method is the struct of the method.
 template <class Visit>
 auto visit_method(DeconvolveMethod method, const Visit& visit) {
     return std::apply(

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy: x <- p / (Aᵀ1) · Aᵀ(y / (A p + b)). W. H. Richardson, J. Opt. Soc. Am. 62:55
-// (1972); L. B. Lucy, Astron. J. 79:745 (1974). The starting point p is the estimate, or lies ahead
-// of it: D. S. C. Biggs and M. Andrews, Appl. Opt. 36:1766 (1997).
+// Richardson and Lucy: W. H. Richardson, J. Opt. Soc. Am. 62:55 (1972); L. B. Lucy, Astron. J.
+// 79:745 (1974).
+//     x = p / (Aᵀ1) · Aᵀ(y / (A p + b))
+// The starting point p is the newest estimate, or extrapolated beyond it: D. S. C. Biggs and M.
+// Andrews, Appl. Opt. 36:1766 (1997).
 
 #include <algorithm>
 #include <cmath>
@@ -15,11 +17,11 @@
 
 namespace convolume::deconvolve {
 
-/// Steps from the estimate itself. Ends when an iteration lowers the objective by less than the
+/// Steps from the newest estimate. Ends when an iteration lowers the objective by less than the
 /// fraction DeconvolveOptions::stop.
 class PlainState : public MethodState {
   public:
-    explicit PlainState(const Problem& problem) : stop_(problem.options.stop) {}
+    explicit PlainState(const DeconvolutionProblem& problem) : stop_(problem.options.stop) {}
 
     StepStart start(int iteration) override {
         StepStart start;
@@ -27,20 +29,21 @@ class PlainState : public MethodState {
         start.restart = std::exchange(restarts_, false);
         return start;
     }
-    Verdict finished(const StepResult& result, Iteration& told) override {
-        told.likelihood = -result.misfit();
+    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        iteration.likelihood = -result.misfit();
         const double gain = objective_ - result.objective();
-        const bool converged = stop_ && told.number > first_compared_ && gain < *stop_ * objective_;
+        const bool converged =
+            stop_ && iteration.number > first_compared_ && gain < *stop_ * objective_;
         objective_ = result.objective();
-        return converged ? Verdict::converged : Verdict::go_on;
+        return converged ? LoopDecision::converged : LoopDecision::go_on;
     }
     bool needs_results() const override { return stop_.has_value(); }
 
-    /// Iterations up to this one need not lower the objective.
+    /// Lets iterations up to this one raise the objective.
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
-    double objective() const { return objective_; }  ///< of the last step's point
+    double objective() const { return objective_; }  ///< objective at the last starting point
     void forget_previous() { restarts_ = true; }
 
   private:
@@ -50,12 +53,12 @@ class PlainState : public MethodState {
     bool restarts_ = true;
 };
 
-/// Steps from a point ahead, by eq. 10 of Biggs and Andrews. A point that is less probable than the
-/// one before is given up for the estimate itself.
+/// Steps from an extrapolated point, by eq. 10 of Biggs and Andrews. If such a point is less
+/// probable than the one before, the step starts at the newest estimate instead.
 class BiggsAndrewsState final : public PlainState {
   public:
-    /// `mean`: of the voxels at the start.
-    BiggsAndrewsState(const Problem& problem, float mean)
+    /// `mean`: mean of the voxels at the start.
+    BiggsAndrewsState(const DeconvolutionProblem& problem, float mean)
         : PlainState(problem),
           voxels_(element_count(problem.object)),
           // The first changes are unknown: few voxels may get all the light.
@@ -65,17 +68,17 @@ class BiggsAndrewsState final : public PlainState {
         StepStart start = PlainState::start(iteration);
         start.last_format = last_format_;
         start.format = format_;
-        start.ahead = {factor_, 0};
-        // A misfit that grew by less has not grown: float32 transforms are not more exact.
+        start.extrapolation = {factor_, 0};
+        // A smaller increase of the misfit is a rounding error of float32 transforms.
         constexpr double rounding = 1e-6;
-        if (factor_ > 0) start.most = objective() * (1 + rounding);
+        if (factor_ > 0) start.objective_limit = objective() * (1 + rounding);
         return start;
     }
     void refused() override {
         factor_ = 0;
         forget_previous();
     }
-    Verdict finished(const StepResult& result, Iteration& told) override {
+    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
         const auto [product, square] = result.products();
         // The next change is about as large as the last one that is known.
         last_format_ = format_;
@@ -84,7 +87,7 @@ class BiggsAndrewsState final : public PlainState {
                 voxels_, static_cast<float>(std::sqrt(square / static_cast<double>(voxels_))));
         const double factor = square > 0 ? product / square : 0;
         factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
-        return PlainState::finished(result, told);
+        return PlainState::finished(result, iteration);
     }
     bool needs_results() const override { return true; }
 
@@ -97,30 +100,32 @@ class BiggsAndrewsState final : public PlainState {
 inline bool is_accelerated(const DeconvolveOptions& options) {
     return options.acceleration == Acceleration::biggs_andrews;
 }
-/// The arrays of acceleration.
+/// Adds the arrays that acceleration needs.
 inline MethodTraits accelerated(MethodTraits traits, const DeconvolveOptions& options) {
     traits.keeps_previous = traits.keeps_change = is_accelerated(options);
     return traits;
 }
-inline std::unique_ptr<MethodState> state_with_acceleration(const Problem& problem, float mean) {
+inline std::unique_ptr<MethodState> state_with_acceleration(const DeconvolutionProblem& problem,
+                                                            float mean) {
     if (is_accelerated(problem.options)) return std::make_unique<BiggsAndrewsState>(problem, mean);
     return std::make_unique<PlainState>(problem);
 }
 
-/// The ratio of data and model, and its misfit.
-template <class Run>
-void compare_photons(Run& run) {
-    run.load_point();
-    run.blur(Slot::point, Slot::model);
+/// Blurs the starting point, and makes the ratio of data and model with its misfit.
+template <class Operations>
+void compare_photons(Operations& operations) {
+    operations.load_point();
+    operations.blur(ArrayRole::point, ArrayRole::model);
     const auto ratio = [&](const auto& at) {
-        return RatioWith{at.data(), at.image(Slot::model), run.settings().model};
+        return DataRatio{at.data(), at.image(ArrayRole::model), operations.settings().model};
     };
-    if (run.settings().held_share == 0)
-        run.sum_pixels(of_pixels, {Slot::data, Slot::model}, ratio);
+    if (operations.settings().held_out_share == 0)
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
     else
-        run.sum_pixels(of_pixels, {Slot::data, Slot::held, Slot::model}, [&](const auto& at) {
-            return RatioHeldOutWith{ratio(at), at.held(), run.settings().held_share};
-        });
+        operations.sum_pixels(
+            pixel_sums, {ArrayRole::data, ArrayRole::held, ArrayRole::model}, [&](const auto& at) {
+                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_out_share};
+            });
 }
 
 struct RichardsonLucy {
@@ -133,17 +138,20 @@ struct RichardsonLucy {
         traits.starts_coarsely = true;
         return accelerated(traits, options);
     }
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return state_with_acceleration(problem, mean_at_start(image));
     }
-    template <class Run>
-    static void iterate(Run& run) {
-        compare_photons(run);
-        run.blur_back(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return StepWith{at.object(Slot::point), at.object(Slot::correction), at.weights(),
-                            least_weight};
-        });
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        compare_photons(operations);
+        operations.blur_back(ArrayRole::model, ArrayRole::correction);
+        operations.step({ArrayRole::point, ArrayRole::correction, ArrayRole::weights},
+                        [](const auto& at) {
+                            return MultiplicativeStep{at.object(ArrayRole::point),
+                                                      at.object(ArrayRole::correction),
+                                                      at.weights(), least_weight};
+                        });
     }
 };
 

@@ -10,8 +10,8 @@
 
 namespace convolume::deconvolve::richardson_lucy {
 
-/// a / b to 2 ulp, b from 1e-37 to 1e37; on a device without the many instructions that the last
-/// bit and other divisors take.
+/// Returns a / b to 2 ulp for b from 1e-37 to 1e37. A device avoids the many instructions for the
+/// last bit and for other divisors.
 CONVOLUME_DEVICE float quotient(float a, float b) {
 #ifdef __CUDA_ARCH__
     float inverse;
@@ -22,15 +22,15 @@ CONVOLUME_DEVICE float quotient(float a, float b) {
 #endif
 }
 
-/// Pixels that are not to be compared, such as saturated ones, are marked by a value below 0.
+/// Mark of pixels that are left out of comparisons, such as saturated ones: any value below 0.
 inline constexpr float not_compared = -1;
 CONVOLUME_DEVICE bool is_compared(float pixel) {
     return pixel >= 0;
 }
 
-/// What a pixel is expected to hold: the blurred estimate and the background. Below `floor` a model
-/// is rounding.
-struct Model {
+/// Model of a pixel: its expected value is the blurred estimate plus the background. Below `floor`
+/// a model is a rounding error.
+struct PixelModel {
     float background;
     float floor;
     CONVOLUME_DEVICE float expected(float blurred) const {
@@ -39,19 +39,20 @@ struct Model {
     }
 };
 
-/// Added up instead of misfits where these are not wanted: not finite if the model is not, and
-/// otherwise too small to overflow.
-CONVOLUME_DEVICE float trace_of(float blurred) {
+/// Returns a number to add up instead of a misfit that is not needed. It is finite if the model is
+/// finite, and too small for sums to overflow.
+CONVOLUME_DEVICE float finiteness_probe(float blurred) {
     return 1e-10F * blurred;
 }
 
-/// m - y + y log(y / m) in float32, to some 1e-6 of it, y >= 0 and m > 0; `ratio` is y / m. Near
-/// y = m, where the terms cancel, it is (y - m) s + 2 y (atanh s - s), s = (y - m) / (y + m): C.
-/// Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no branches, so
-/// that loops of it become vectors.
+/// Returns m - y + y log(y / m) in float32, to a relative 1e-6, for y >= 0 and m > 0; `ratio` is y
+/// / m. Near y = m, where the terms cancel, it is computed as
+///     (y - m) s + 2 y (atanh s - s),  s = (y - m) / (y + m)
+/// after C. Loader, Fast and Accurate Computation of Binomial Probabilities (2000). It has no
+/// branches, so that compilers make vectors of loops.
 CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 #ifdef __CUDA_ARCH__
-    // Few instructions: the logarithm is one of them.
+    // These are few instructions: a GPU has one for the logarithm.
     const float s = quotient(y - m, y + m);
     const float s2 = s * s;
     const float rest = s2 * (1.0F / 3 + s2 * (0.2F + s2 * (1.0F / 7 + s2 * (1.0F / 9))));
@@ -65,7 +66,8 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
     constexpr float log_2 = 0.693147181F;
     std::uint32_t bits = 0;
     std::memcpy(&bits, &ratio, sizeof bits);
-    // ratio = fraction 2^exponent, fraction from √½ to √2. A ratio of 0 gets a finite logarithm.
+    // ratio = fraction 2^exponent, with a fraction from √½ to √2. A ratio of 0 gets a finite
+    // logarithm.
     const std::int32_t exponent = static_cast<std::int32_t>(bits - root_half) >> 23;
     const std::uint32_t fraction_bits = bits - (static_cast<std::uint32_t>(exponent) << 23);
     float fraction = 0;
@@ -80,44 +82,108 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 #endif
 }
 
-/// What a step divides by: the weight, which is what a voxel's light sends into the image, and the
-/// slope of a penalty. A strong penalty may make that negative: the step then is long, not
-/// backwards.
+/// Returns the divisor of a step: the weight, which is the light that a voxel sends into the image,
+/// plus the slope of a penalty. It is at least a tenth of the weight, so that a strong penalty
+/// makes the step long, but not negative.
 CONVOLUME_DEVICE float divisor(float weight, float slope) {
     const float least = 0.1F * weight;
     return weight + slope > least ? weight + slope : least;
 }
 
-/// A step from `point`: times the correction, over the weight. Voxels of less than `least_weight`
-/// cannot be told from the image: 0.
+/// Returns the next estimate of a voxel: the point times its correction, divided by the weight.
+/// Voxels with a smaller weight than `least_weight` become 0, since the image says nothing of them.
 CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight) {
     const float factor = correction > 0 ? correction : 0;
     return weight < least_weight ? 0 : quotient(point * factor, weight);
 }
-/// With a penalty of this slope.
+/// Returns the next estimate of a voxel under a penalty with the slope `slope`.
 CONVOLUME_DEVICE float step(float point, float correction, float weight, float least_weight,
                             float slope) {
     const float factor = correction > 0 ? correction : 0;
     return weight < least_weight ? 0 : quotient(point * factor, divisor(weight, slope));
 }
 
-/// A step with an unmatched back projector, whose correction is of the ratio less 1: at least a
-/// tenth of the point.
+/// Returns the next estimate after a step with an unmatched back projector, which has projected the
+/// ratio less 1 back. It is at least a tenth of the point.
 CONVOLUME_DEVICE float unmatched_step(float point, float correction, float weight,
                                       float least_weight) {
     const float factor = correction > -0.9F ? 1 + correction : 0.1F;
     return weight < least_weight ? 0 : point * factor;
 }
 
-/// A point ahead of the newest estimate, along the way from the one before, but at least
-/// `least_share` of it: what becomes 0 stays 0.
-struct Ahead {
+/// Extrapolates from the previous estimate beyond the newest one. The point is at least
+/// `least_share` of the newest estimate, since voxels that become 0 stay 0.
+struct Extrapolation {
     float factor;
     float least_share;
     CONVOLUME_DEVICE float operator()(float newest, float before) const {
         const float ahead = newest + factor * (newest - before);
         const float least = least_share * newest;
         return ahead > least ? ahead : least;
+    }
+};
+
+/// The functor of element passes (gpu/fft/element_job.hpp): loads extrapolated points, compares
+/// images with models by their ratio, and updates by steps of Richardson and Lucy.
+struct ElementFunctor {
+    Extrapolation extrapolation{0, 0};
+    // Members of comparisons.
+    float held_out_share = 0;  ///< share of the model that held-out data are expected to be
+    PixelModel model{0, 0};
+    float less = 0;  ///< number to subtract from ratios
+    /// Whether to sum the misfit, or else finiteness_probe() of the blurred estimate.
+    bool misfit = true;
+    // Members of updates and advances.
+    float least_weight = 1e-30F;  ///< least weight, above 0: voxels of less weight become 0
+    bool unmatched = false;       ///< whether steps use an unmatched back projector
+
+    CONVOLUME_DEVICE float point(float newest, float before) const {
+        return extrapolation(newest, before);
+    }
+
+    CONVOLUME_DEVICE bool is_compared(float recorded) const {
+        return richardson_lucy::is_compared(recorded);
+    }
+
+    template <class Use>
+    CONVOLUME_DEVICE void with_comparison(const Use& use) const {
+        if (misfit)
+            use([this](float recorded, float blurred, bool inside, float& sum) {
+                return ratio<true>(recorded, blurred, inside, sum);
+            });
+        else
+            use([this](float recorded, float blurred, bool inside, float& sum) {
+                return ratio<false>(recorded, blurred, inside, sum);
+            });
+    }
+
+    CONVOLUME_DEVICE float held_out_error(float held, float blurred) const {
+        return held - held_out_share * model.expected(blurred);
+    }
+
+    template <class Use>
+    CONVOLUME_DEVICE void with_update(const Use& use) const {
+        if (unmatched)
+            use([this](float point, float correction, float weight) {
+                return richardson_lucy::unmatched_step(point, correction, weight, least_weight);
+            });
+        else
+            use([this](float point, float correction, float weight) {
+                return richardson_lucy::step(point, correction, weight, least_weight);
+            });
+    }
+
+  private:
+    // Computes without a branch, so that the work on many samples overlaps.
+    template <bool SumsMisfit>
+    CONVOLUME_DEVICE float ratio(float recorded, float blurred, bool inside, float& sum) const {
+        const bool compared = inside && is_compared(recorded);
+        const float m = model.expected(blurred);
+        const float ratio = richardson_lucy::quotient(recorded, m);
+        const float added = SumsMisfit ? richardson_lucy::misfit(recorded, m, ratio)
+                                       : richardson_lucy::finiteness_probe(blurred);
+        sum += compared ? added : 0;
+        return compared ? ratio - less : 0;
     }
 };
 

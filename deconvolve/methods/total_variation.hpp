@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Richardson and Lucy with Aᵀ1 + w ∂TV(x) for Aᵀ1: edges stay, noise goes. N. Dey et al., Microsc.
-// Res. Tech. 69:260 (2006).
+// Richardson and Lucy with a penalty on the total variation, which keeps edges and removes noise:
+// Aᵀ1 + w ∂TV(x) replaces Aᵀ1. N. Dey et al., Microsc. Res. Tech. 69:260 (2006).
 
 #include "deconvolve/methods/richardson_lucy.hpp"
 #include "deconvolve/methods/variation.hpp"
@@ -17,38 +17,43 @@ struct RichardsonLucyTv {
         traits.uses_neighbors = options.tv_weight > 0;
         return traits;
     }
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return RichardsonLucy::state(problem, image);
     }
-    template <class Run>
-    static void iterate(Run& run) {
-        const StepSettings& settings = run.settings();
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        const StepSettings& settings = operations.settings();
         if (settings.tv_weight == 0) {
-            RichardsonLucy::iterate(run);
+            RichardsonLucy::iterate(operations);
             return;
         }
-        compare_photons(run);
-        if constexpr (Run::steps_overwrite_neighbors) {
-            // The slope needs the points before any of them is overwritten: it is kept as a
-            // divisor.
-            run.blur_back(Slot::model, Slot::correction);
-            run.find_divisors();
-            run.step({Slot::point, Slot::correction, Slot::divisors}, [](const auto& at) {
-                return StepWith{at.object(Slot::point), at.object(Slot::correction),
-                                Weights{at.object(Slot::divisors)}, 0.0F};
-            });
+        compare_photons(operations);
+        if constexpr (Operations::steps_overwrite_neighbors) {
+            // The slope needs the points before any of them is overwritten, so it is kept in the
+            // divisors.
+            operations.blur_back(ArrayRole::model, ArrayRole::correction);
+            operations.find_divisors();
+            operations.step(
+                {ArrayRole::point, ArrayRole::correction, ArrayRole::divisors}, [](const auto& at) {
+                    return MultiplicativeStep{at.object(ArrayRole::point),
+                                              at.object(ArrayRole::correction),
+                                              Weights{at.object(ArrayRole::divisors)}, 0.0F};
+                });
         } else {
             const auto penalty = [&](const auto& at) {
-                return Penalty{at.object(Slot::point), settings.variation,
-                               static_cast<double>(settings.tv_weight)};
+                return VariationPenalty{at.object(ArrayRole::point), settings.variation,
+                                        static_cast<double>(settings.tv_weight)};
             };
-            run.sum_voxels_of_grid(further, {Slot::point}, penalty);
-            run.blur_back(Slot::model, Slot::correction);
-            run.step_of_grid({Slot::point, Slot::correction, Slot::weights}, [&](const auto& at) {
-                const Step plain{at.object(Slot::point), at.object(Slot::correction), at.weights(),
-                                 least_weight};
-                return SmoothStep{plain, settings.variation, settings.tv_weight};
-            });
+            operations.sum_voxels_of_grid(extra_sums, {ArrayRole::point}, penalty);
+            operations.blur_back(ArrayRole::model, ArrayRole::correction);
+            operations.step_of_grid(
+                {ArrayRole::point, ArrayRole::correction, ArrayRole::weights}, [&](const auto& at) {
+                    const MultiplicativeStep plain{at.object(ArrayRole::point),
+                                                   at.object(ArrayRole::correction), at.weights(),
+                                                   least_weight};
+                    return PenalizedStep{plain, settings.variation, settings.tv_weight};
+                });
         }
     }
 };

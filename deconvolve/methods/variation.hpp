@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Total variation TV(x) = Σ √(Σ_a d_a² + ε²), d_a the forward difference along axis a divided by
-// the spacing, 0 at the far end; its derivative, and steps that it penalizes.
+// Total variation, its derivative, and steps that it penalizes:
+//     TV(x) = Σ √(Σ_a d_a² + ε²)
+// d_a is the forward difference along axis a divided by the spacing, and 0 at the far end.
 
 #include <cmath>
 
@@ -9,11 +10,12 @@
 
 namespace convolume::deconvolve {
 
-struct Variation : Grid {
-    float per_step[3] = {1, 1, 1};  ///< 1 / spacing
-    float smallest = 1e-6F;         ///< ε: keeps the root differentiable
+struct TotalVariation : VoxelGrid {
+    float per_step[3] = {1, 1, 1};  ///< 1 / spacing along each axis
+    float smallest = 1e-6F;         ///< ε, which keeps the root differentiable
 
-    /// Squared gradient of voxel i, plus ε², with its neighbors at the offsets `ahead`.
+    /// Returns the squared gradient at voxel i, plus ε². `ahead` has the offsets of its next
+    /// neighbors.
     CONVOLUME_DEVICE float squared_magnitude(const float* x, index_t i,
                                              const index_t (&ahead)[3]) const {
         float sum = smallest * smallest;
@@ -23,12 +25,13 @@ struct Variation : Grid {
         }
         return sum;
     }
-    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const Neighbors& near) const {
+    CONVOLUME_DEVICE float magnitude(const float* x, index_t i, const NeighborOffsets& near) const {
         return std::sqrt(squared_magnitude(x, i, near.ahead));
     }
 
-    /// ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
-    CONVOLUME_DEVICE float derivative(const float* x, index_t i, const Neighbors& near) const {
+    /// Returns ∂TV / ∂x_i, from -6 to 6 for spacings of 1.
+    CONVOLUME_DEVICE float derivative(const float* x, index_t i,
+                                      const NeighborOffsets& near) const {
         const float here = inverse_root(squared_magnitude(x, i, near.ahead));
         float sum = 0;
         for (int axis = 0; axis < 3; ++axis) {
@@ -55,40 +58,39 @@ struct Variation : Grid {
     }
 };
 
-/// A step of Richardson and Lucy, penalized.
-struct SmoothStep {
-    Step step;
-    Variation variation;
+/// A step of Richardson and Lucy that the total variation penalizes.
+struct PenalizedStep {
+    MultiplicativeStep<const float*> step;
+    TotalVariation variation;
     float tv_weight;
-    CONVOLUME_DEVICE float operator()(index_t i, const Neighbors& near) const {
+    CONVOLUME_DEVICE float operator()(index_t i, const NeighborOffsets& near) const {
         return step(i, tv_weight * variation.derivative(step.point, i, near));
     }
 };
 
-/// Its sum is the penalty: the weight times the total variation.
-struct Penalty {
+/// Sums the penalty: the weight times the total variation.
+struct VariationPenalty {
     const float* point;
-    Variation variation;
+    TotalVariation variation;
     double tv_weight;
-    CONVOLUME_DEVICE SumPair operator()(index_t i, const Neighbors& near) const {
+    CONVOLUME_DEVICE SumPair operator()(index_t i, const NeighborOffsets& near) const {
         return {tv_weight * static_cast<double>(variation.magnitude(point, i, near)), 0};
     }
 };
 
-/// For penalized steps over planes whose points and weights begin with voxel `first`: divisor <-
-/// what SmoothStep divides by, infinite where there is no light, so that a step without a penalty
-/// becomes that one. The sum is the penalty. `point` has a plane more on either side where there is
-/// one.
-struct SmoothDivisor {
+/// Makes the divisors of penalized steps over planes whose points and weights begin with voxel
+/// `first`. A divisor is infinite where there is no light, so that a step without a penalty then
+/// gives 0. Sums the penalty. `point` has one more plane on either side where the object has one.
+struct PenalizedDivisor {
     const float* point;
     const float* weight;
-    index_t weight_period;  ///< voxels after which weights repeat
+    index_t weight_period;  ///< number of voxels after which weights repeat
     float* divisor;
     index_t first;
     float least_weight;
-    Variation variation;
+    TotalVariation variation;
     float tv_weight;
-    CONVOLUME_DEVICE SumPair operator()(index_t i, const Neighbors& near) const {
+    CONVOLUME_DEVICE SumPair operator()(index_t i, const NeighborOffsets& near) const {
         const index_t at = i - first;
         const float w = weight[at % weight_period];
         divisor[at] = w < least_weight ? HUGE_VALF

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Least squares with a penalty: (AᵀA + K) x = Aᵀ(y - b), by conjugate gradients. M. R. Hestenes and
-// E. Stiefel, J. Res. Natl. Bur. Stand. 49:409 (1952).
-//
-// An iteration makes p = (AᵀA + K) d of the direction d, with the sums d·p, p², r·p and r², where r
-// is the residual. These tell the length l = r² / d·p of the step and what will be left of the
-// residual, |r - l p|² = r² - 2 l r·p + l² p², and with it the next direction. So one look at each
-// array is enough, and the step itself can wait until the arrays are needed again.
+// Least squares with a penalty, by conjugate gradients: M. R. Hestenes and E. Stiefel, J. Res.
+// Natl. Bur. Stand. 49:409 (1952).
+//     (AᵀA + K) x = Aᵀ(y - b)
+// An iteration multiplies the direction d by the matrix, and sums d·p, p², r·p and r², where r is
+// the residual. The sums tell the length l of the step and the square of the next residual, and
+// with it the next direction:
+//     p = (AᵀA + K) d,  l = r² / d·p,  |r - l p|² = r² - 2 l r·p + l² p²
+// So each array is read once, and the step itself can wait until the arrays are needed again.
 
 #include <algorithm>
 #include <cmath>
@@ -17,8 +18,9 @@
 
 namespace convolume::deconvolve {
 
-/// product <- product + factor direction; sums: direction · product, product².
-struct Product {
+/// Adds the penalty's part to a product with the matrix. Sums direction · product, and product².
+///     product = product + factor * direction
+struct RegularizedProduct {
     const float* direction;
     float* product;
     float factor;
@@ -29,7 +31,7 @@ struct Product {
     }
 };
 
-/// Sums: a · b, b².
+/// Sums a · b, and b².
 struct DotAndSquare {
     const float* a;
     const float* b;
@@ -39,8 +41,9 @@ struct DotAndSquare {
     }
 };
 
-/// The step of an iteration: solution += length d; residual -= length p; d <- residual + factor d.
-struct Advance {
+/// The step of an iteration:
+///     solution += length d,  residual -= length p,  d = residual + factor d
+struct ConjugateStep {
     float* solution;
     float* residual;
     float* direction;
@@ -68,7 +71,8 @@ struct Wiener {
 
     class State final : public MethodState {
       public:
-        explicit State(const Problem& problem) : stop_(problem.options.stop.value_or(1e-3)) {}
+        explicit State(const DeconvolutionProblem& problem)
+            : stop_(problem.options.stop.value_or(1e-3)) {}
         StepStart start(int iteration) override {
             StepStart start = pending();
             start.iteration = iteration;
@@ -80,54 +84,59 @@ struct Wiener {
             start.factor = factor_;
             return start;
         }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            const auto [curvature, product_squared] = result.sums[of_pixels];
-            const auto [residual_product, left] = result.sums[of_step];
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            const auto [curvature, product_squared] = result.sums[pixel_sums];
+            const auto [residual_product, left] = result.sums[step_sums];
             length_ = 0;
             factor_ = 0;
-            if (told.number == 1) whole_ = left;
-            if (!(curvature > 0)) return Verdict::discard;  // nothing but rounding is left
+            if (iteration.number == 1) first_squared_residual_ = left;
+            if (!(curvature > 0)) return LoopDecision::discard;  // only rounding errors are left
             const double length = left / curvature;
             const double next = std::max(
                 left - 2 * length * residual_product + length * length * product_squared, 0.0);
             length_ = static_cast<float>(length);
             factor_ = static_cast<float>(next / left);
-            told.residual = std::sqrt(next / whole_);
-            return next == 0 || told.residual <= stop_ ? Verdict::converged : Verdict::go_on;
+            iteration.residual = std::sqrt(next / first_squared_residual_);
+            return next == 0 || iteration.residual <= stop_ ? LoopDecision::converged
+                                                            : LoopDecision::go_on;
         }
         bool needs_results() const override { return true; }
 
       private:
         double stop_;
-        double whole_ = 0;  ///< the residual at first, squared
+        double first_squared_residual_ = 0;  ///< square of the first residual
         float length_ = 0, factor_ = 0;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage&) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage&) {
         return std::make_unique<State>(problem);
     }
 
-    /// Applies the step of the last iteration.
-    template <class At>
-    static Advance advance(const At& at, const StepStart& start) {
-        return {at.object(Slot::solution),
-                at.object(Slot::residual),
-                at.object(Slot::direction),
-                at.object(Slot::product),
+    /// Returns the functor that applies the step of the last iteration.
+    template <class Views>
+    static ConjugateStep advance(const Views& at, const StepStart& start) {
+        return {at.object(ArrayRole::solution),
+                at.object(ArrayRole::residual),
+                at.object(ArrayRole::direction),
+                at.object(ArrayRole::product),
                 start.length,
                 start.factor};
     }
-    template <class Run>
-    static void iterate(Run& run) {
-        run.load_point();  // the direction
-        run.blur(Slot::direction, Slot::model);
-        run.blur_back(Slot::model, Slot::product);
-        run.sum_voxels(of_pixels, {Slot::point, Slot::product}, [&](const auto& at) {
-            return Product{at.object(Slot::point), at.object(Slot::product),
-                           run.settings().noise_to_signal};
-        });
-        run.sum_voxels(of_step, {Slot::product, Slot::residual}, [](const auto& at) {
-            return DotAndSquare{at.object(Slot::product), at.object(Slot::residual)};
-        });
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        operations.load_point();  // loads the direction
+        operations.blur(ArrayRole::direction, ArrayRole::model);
+        operations.blur_back(ArrayRole::model, ArrayRole::product);
+        operations.sum_voxels(pixel_sums, {ArrayRole::point, ArrayRole::product},
+                              [&](const auto& at) {
+                                  return RegularizedProduct{at.object(ArrayRole::point),
+                                                            at.object(ArrayRole::product),
+                                                            operations.settings().noise_to_signal};
+                              });
+        operations.sum_voxels(
+            step_sums, {ArrayRole::product, ArrayRole::residual}, [](const auto& at) {
+                return DotAndSquare{at.object(ArrayRole::product), at.object(ArrayRole::residual)};
+            });
     }
 };
 

@@ -22,8 +22,8 @@ index_t stride_of(const Shape3& shape, int axis) {
     return axis == 2 ? 1 : axis == 1 ? shape.x : shape.y * shape.x;
 }
 
-// The transform along one axis by its definition: kernels are small. Sample n stands at n - center;
-// sign -1 is the transform, 1 its inverse without the factor.
+// Transforms along one axis by the definition, since kernels are small. Sample n stands at n -
+// center. Sign -1 is the transform, 1 its inverse without the factor.
 void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t center, int sign,
                     int threads) {
     const index_t length = shape[axis];
@@ -40,7 +40,7 @@ void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t cente
         for (index_t out = 0; out < length; ++out) {
             std::complex<double> sum = 0;
             for (index_t in = 0; in < length; ++in) {
-                // Of a transform `in` is a sample, of its inverse a frequency.
+                // In the transform, `in` is a sample; in the inverse, a frequency.
                 const index_t product = sign < 0 ? out * (in - center) : in * (out - center);
                 const index_t at = (product % length + length) % length;
                 sum += data[static_cast<std::size_t>(first + in * stride)] *
@@ -54,7 +54,8 @@ void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t cente
     });
 }
 
-// From one side of the peak to where the line has fallen to half of it.
+// Returns the distance from the peak, in one direction, at which a line through it has half of its
+// height.
 double half_width(const double* peak, index_t stride, index_t samples) {
     for (index_t i = 1; i <= samples; ++i) {
         const double here = peak[i * stride];
@@ -65,12 +66,13 @@ double half_width(const double* peak, index_t stride, index_t samples) {
     return static_cast<double>(samples) + 0.5;
 }
 
-// Frequency of index k in cycles a sample, from -1/2 to 1/2.
+// Returns the frequency of index k in cycles a sample, from -1/2 to 1/2.
 double frequency(index_t k, index_t length) {
     return static_cast<double>(2 * k > length ? k - length : k) / static_cast<double>(length);
 }
 
-// The largest magnitude over all frequencies of that index along the axis, between two indices.
+// Returns the largest magnitude over all frequencies that have the frequency `cycles` along the
+// axis, interpolated between two indices.
 double largest_at(const Spectrum& spectrum, const Shape3& shape, int axis, double cycles) {
     std::vector<double> largest(static_cast<std::size_t>(shape[axis] / 2 + 2));
     const index_t stride = stride_of(shape, axis);

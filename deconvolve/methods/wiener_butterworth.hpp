@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Richardson and Lucy whose first steps use another back projector B, which is nearly an inverse of
-// A: x <- p · max(1/10, 1 + B(y / (A p + b) - 1)). Outside the image the quotient is taken for 1.
-// M. Guo et al., Nat. Biotechnol. 38:1337 (2020).
+// A: M. Guo et al., Nat. Biotechnol. 38:1337 (2020).
+//     x = p · max(1/10, 1 + B(y / (A p + b) - 1))
+// Pixels outside the image have a quotient of 1.
 
 #include <utility>
 
@@ -11,15 +12,14 @@
 
 namespace convolume::deconvolve {
 
-/// Taps, of the PSF's extents and center, whose adjoint stands in for that of the PSF:
-///
-///     B = H / (|H|² + α) / √(1 + ε w¹⁰),  ε = 1 / (β² + α)² - 1,  w = Σₐ (fₐ dₐ)²,
-///
-/// H the discrete transform of the PSF (sum 1) about `center`, f the frequency in cycles a sample,
-/// d the PSF's full width at half its maximum along an axis through its peak, which is taken for
-/// the resolution limit, and β the mean over the axes of the largest |H| at that limit, so that B
-/// is there β. Their sum is made 1. Guo et al., Nat. Biotechnol. 38:1337 (2020): a Wiener filter
-/// times a Butterworth filter of order 10. `psf` is float64; α is above 0.
+/// Returns the taps of an unmatched back projector, of the PSF's extents and center and with a sum
+/// of 1: a Wiener filter times a Butterworth filter of order 10. Its adjoint replaces that of the
+/// PSF.
+///     B = H / (|H|² + α) / √(1 + ε w¹⁰),  ε = 1 / (β² + α)² - 1,  w = Σₐ (fₐ dₐ)²
+/// H is the discrete transform of the PSF (sum 1) about `center`, and f the frequency in cycles a
+/// sample. d is the PSF's full width at half maximum along an axis through its peak, which counts
+/// as the resolution limit. β is the mean over the axes of the largest |H| at that limit, so that B
+/// is β there. Guo et al., Nat. Biotechnol. 38:1337 (2020). `psf` is float64; α is above 0.
 Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double alpha, int threads);
 
 struct WienerButterworth {
@@ -34,11 +34,11 @@ struct WienerButterworth {
         return accelerated(traits, options);
     }
 
-    /// Unmatched steps tell nothing of the way ahead, and the first step after them has no previous
-    /// one.
+    /// Unmatched steps do not tell how to extrapolate, and the first step after them has no
+    /// previous change.
     class State final : public MethodState {
       public:
-        State(const Problem& problem, float mean)
+        State(const DeconvolutionProblem& problem, float mean)
             : unmatched_(problem.options.unmatched),
               steps_(state_with_acceleration(problem, mean)) {
             static_cast<PlainState&>(*steps_).compare_after(unmatched_ + 1);
@@ -50,8 +50,8 @@ struct WienerButterworth {
             return start;
         }
         void refused() override { steps_->refused(); }
-        Verdict finished(const StepResult& result, Iteration& told) override {
-            return steps_->finished(result, told);
+        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+            return steps_->finished(result, iteration);
         }
         bool needs_results() const override { return steps_->needs_results(); }
 
@@ -59,25 +59,27 @@ struct WienerButterworth {
         int unmatched_;
         std::unique_ptr<MethodState> steps_;
     };
-    static std::unique_ptr<MethodState> state(const Problem& problem, const LoadedImage& image) {
+    static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,
+                                              const LoadedImage& image) {
         return std::make_unique<State>(problem, mean_at_start(image));
     }
 
-    template <class Run>
-    static void iterate(Run& run) {
-        if (!run.start().unmatched) {
-            RichardsonLucy::iterate(run);
+    template <class Operations>
+    static void iterate(Operations& operations) {
+        if (!operations.start().unmatched) {
+            RichardsonLucy::iterate(operations);
             return;
         }
-        compare_photons(run);
-        run.each_pixel({Slot::data, Slot::model}, [](const auto& at) {
-            return LessOneWith{at.data(), at.image(Slot::model)};
+        compare_photons(operations);
+        operations.each_pixel({ArrayRole::data, ArrayRole::model}, [](const auto& at) {
+            return RatioLessOne{at.data(), at.image(ArrayRole::model)};
         });
-        run.back_project_unmatched(Slot::model, Slot::correction);
-        run.step({Slot::point, Slot::correction, Slot::weights}, [](const auto& at) {
-            return UnmatchedStepWith{at.object(Slot::point), at.object(Slot::correction),
+        operations.back_project_unmatched(ArrayRole::model, ArrayRole::correction);
+        operations.step(
+            {ArrayRole::point, ArrayRole::correction, ArrayRole::weights}, [](const auto& at) {
+                return UnmatchedStep{at.object(ArrayRole::point), at.object(ArrayRole::correction),
                                      at.weights(), least_weight};
-        });
+            });
     }
 };
 

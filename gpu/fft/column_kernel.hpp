@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The passes along y and z: a thread block transforms neighboring columns side by side.
+// The passes along y and z: a thread block transforms neighboring columns side by side. A column
+// tile is the columns that it transforms at once.
 
 #include <algorithm>
 #include <limits>
@@ -8,15 +9,15 @@
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/error.hpp"
 #include "gpu/fft/pass_types.hpp"
-#include "gpu/fft/stages.hpp"
+#include "gpu/fft/radix_stages.hpp"
 
 namespace convolume::gpu {
 
-/// PositionMap of 32 bits, with 0 <= begin < length and 0 <= first < ring.
+/// A PositionMap of 32 bits, with 0 <= begin < length and 0 <= first < ring.
 struct SlotMap {
     int begin = 0, count = 0, first = 0, ring = 1, length = 1;
 
-    /// The slot of a position, or -1.
+    /// Returns the slot of a position, or -1 if it has none.
     CONVOLUME_DEVICE int operator()(int position) const {
         int i = position - begin;
         if (i < 0) i += length;
@@ -30,17 +31,21 @@ template <class Real>
 struct ColumnJob {
     const Complex<Real>* source = nullptr;
     Complex<Real>* target = nullptr;
-    const Complex<Real>* kernel = nullptr;  ///< null: transform only
+    /// Spectrum or taps of the kernel; null: the pass only transforms.
+    const Complex<Real>* kernel = nullptr;
     const Complex<Real>* twiddles = nullptr;
-    unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in tiles
+    unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in column tiles
     index_t source_batch = 0, target_batch = 0;
     index_t columns = 0, batches = 1;
     SlotMap load, store;
-    int taps = 0;                        ///< of the kernel; 0: it is a spectrum
-    Real kernel_sign = 1;                ///< of the imaginary parts of its spectrum
-    Real load_sign = 1, store_sign = 1;  ///< of imaginary parts: an inverse conjugates both ends
-    bool prefetches = false;             ///< tiles are copied to shared memory ahead of their use
-    bool prefetches_taps = false;        ///< so are their taps
+    int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
+    Real kernel_sign = 1;  ///< sign of the imaginary parts of the kernel's spectrum
+    /// Signs of imaginary parts: an inverse transform conjugates before and after.
+    Real load_sign = 1, store_sign = 1;
+    /// Whether column tiles are copied to shared memory ahead of their use.
+    bool prefetches = false;
+    /// Whether the taps of column tiles are copied ahead of their use, too.
+    bool prefetches_taps = false;
 };
 
 inline SlotMap slot_map(index_t length, const PositionMap& map) {
@@ -54,7 +59,7 @@ inline SlotMap slot_map(index_t length, const PositionMap& map) {
             static_cast<int>(ring), static_cast<int>(length)};
 }
 
-/// A number of columns, or of samples between slots, in tiles.
+/// Returns a number of columns, or of samples between slots, as a number of column tiles.
 template <class Real>
 unsigned in_tiles(index_t samples) {
     const index_t tiles = samples / tile_columns<Real>;
@@ -66,40 +71,40 @@ unsigned in_tiles(index_t samples) {
 }
 
 template <class Real>
-Complex<Real>* kernel_samples(std::complex<Real>* data) {
+Complex<Real>* as_complex_samples(std::complex<Real>* data) {
     return reinterpret_cast<Complex<Real>*>(data);
 }
 
-/// The job of transform_columns (passes.hpp), less its twiddles.
+/// Returns the job of transform_columns (passes.hpp), without twiddle factors.
 template <class Real>
-ColumnJob<Real> transform_job(index_t length, Direction direction, const Columns<Real>& source,
+ColumnJob<Real> transform_job(index_t length, PassDirection direction, const Columns<Real>& source,
                               const PositionMap& load, const Columns<Real>& target,
                               const PositionMap& store) {
     ColumnJob<Real> job;
-    job.source = kernel_samples(source.data);
+    job.source = as_complex_samples(source.data);
     job.source_slot = in_tiles<Real>(source.slot_stride);
     job.source_batch = source.batch_stride;
-    job.target = kernel_samples(target.data);
+    job.target = as_complex_samples(target.data);
     job.target_slot = in_tiles<Real>(target.slot_stride);
     job.target_batch = target.batch_stride;
     job.columns = in_tiles<Real>(source.columns) * tile_columns<Real>;
     job.batches = source.batches;
     job.load = slot_map(length, load);
     job.store = slot_map(length, store);
-    job.load_sign = job.store_sign = direction == Direction::forward ? Real(1) : Real(-1);
+    job.load_sign = job.store_sign = direction == PassDirection::forward ? Real(1) : Real(-1);
     return job;
 }
 
-/// The job of convolve_columns, less its twiddles.
+/// Returns the job of convolve_columns, without twiddle factors.
 template <class Real>
 ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const PositionMap& load,
                              const PositionMap& store, const ColumnKernel<Real>& kernel) {
     if (kernel.taps < 0 || kernel.taps > length || (kernel.taps > 0 && !transforms_kernels<Real>))
         throw InternalError(message(kernel.taps, " taps for columns of ", length));
     ColumnJob<Real> job;
-    job.source = job.target = kernel_samples(data.data);
+    job.source = job.target = as_complex_samples(data.data);
     job.source_slot = job.target_slot = in_tiles<Real>(data.slot_stride);
-    job.kernel = kernel_samples(kernel.columns.data);
+    job.kernel = as_complex_samples(kernel.columns.data);
     job.kernel_slot = in_tiles<Real>(kernel.columns.slot_stride);
     job.taps = static_cast<int>(kernel.taps);
     job.kernel_sign = kernel.conjugate ? Real(-1) : Real(1);
@@ -116,14 +121,14 @@ inline constexpr TransformPlan measured_column_plans[] = {
     {1152, 3, {2, 24, 24}, 48, 24, 4},
 };
 
-/// How a block of column_pass is shaped.
+/// The shape of a thread block of column_pass.
 template <class Real, int N>
 struct ColumnShape {
     static constexpr int words = sizeof(Real) / sizeof(float);
     static constexpr int tile = static_cast<int>(tile_columns<Real>);
 
-    /// Columns a block transforms: a tile, less where its registers do not hold one, more of short
-    /// columns.
+    /// Least number of columns of a thread block: a column tile, or less if its registers do not
+    /// hold one. Blocks of short columns have more.
     static constexpr int narrowest = N <= 1024 ? tile : N <= 2048 ? tile / 2 : tile / 4;
     static constexpr TransformPlan value = [] {
         if constexpr (words == 1)
@@ -145,7 +150,7 @@ struct ColumnShape {
         return count;
     }();
     static constexpr int threads = value.threads * columns;
-    /// Shared memory in bytes: for exchanges and twiddle factors, and for a tile on its way from
+    /// Bytes of shared memory: for exchanges and twiddle factors, and for a column tile copied from
     /// device memory.
     static constexpr index_t sample_bytes = 2 * sizeof(Real);
     static constexpr index_t exchange_bytes =
@@ -153,7 +158,8 @@ struct ColumnShape {
     static constexpr index_t fixed_bytes =
         (exchange_bytes + sample_bytes * value.twiddle_count() + 15) / 16 * 16;
     static constexpr index_t prefetch_bytes = sample_bytes * N * columns;
-    /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
+    /// Thread blocks that the registers and the shared memory of a multiprocessor (of compute
+    /// capability 9) hold.
     static constexpr int blocks_per_unit = [] {
         const int registers = 2 * words * value.elements + 44;
         const auto by_memory = static_cast<int>(232448 / (fixed_bytes + prefetch_bytes));
@@ -163,33 +169,33 @@ struct ColumnShape {
     }();
 };
 
-/// Samples from slot 0 to `slot`: one instruction, for a stride in tiles.
+/// Returns the samples from slot 0 to `slot`: one instruction, since the stride is in column tiles.
 template <class Real>
 CONVOLUME_DEVICE index_t slot_offset(int slot, unsigned stride) {
     return static_cast<index_t>(static_cast<std::uint64_t>(static_cast<unsigned>(slot)) * stride) *
            tile_columns<Real>;
 }
 
-/// A thread of a block that transforms columns of N samples: its place in tiles, and the ways of
-/// samples from device memory to its registers.
+/// A thread of a thread block that transforms columns of N samples. It knows its place in column
+/// tiles, and moves samples from device memory to its registers.
 template <class Real, int N, class Context>
 struct ColumnThread {
     using Shape = ColumnShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
-    using Held = typename Fft::Held;
+    using Fft = RadixStages<Real, Shape>;
+    using ThreadSamples = typename Fft::ThreadSamples;
     static constexpr int columns = Shape::columns, threads = Shape::threads;
     static constexpr int last = Shape::value.last();
 
-    /// A tile's batch and its first column.
-    struct Place {
+    /// The batch and the first column of a column tile.
+    struct TilePosition {
         index_t batch, column;
     };
 
     const Context& context;
     const ColumnJob<Real>& job;
     const int column_in_tile;
-    Complex<Real>*const prefetched_source,
-        *const prefetched_taps;  ///< for tiles of the source, and of taps
+    /// Column tiles of the source and of taps, in shared memory.
+    Complex<Real>*const prefetched_source, *const prefetched_taps;
     const index_t tiles_per_batch, tiles;
 
     CONVOLUME_DEVICE ColumnThread(const Context& block, const ColumnJob<Real>& of)
@@ -201,25 +207,25 @@ struct ColumnThread {
           tiles_per_batch((of.columns + columns - 1) / columns),
           tiles(tiles_per_batch * of.batches) {}
 
-    CONVOLUME_DEVICE Place place_of(index_t tile) const {
+    CONVOLUME_DEVICE TilePosition place_of(index_t tile) const {
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
         return {batch, (tile - batch * tiles_per_batch) * columns};
     }
 
     CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
         if (!job.prefetches || tile >= tiles) return;
-        const Place place = place_of(tile);
+        const TilePosition place = place_of(tile);
         const Complex<Real>* const source =
             job.source + place.batch * job.source_batch + place.column;
         prefetch(place, prefetched_source, N, source, job.source_slot, job.load);
     }
-    /// Spectra take the place of the source, taps have one of their own.
+    /// A spectrum is prefetched to the place of the source, taps to a place of their own.
     CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
-        const Place place = place_of(tile);
+        const TilePosition place = place_of(tile);
         prefetch(place, to, count, job.kernel + place.column, job.kernel_slot,
                  [](int slot) { return slot; });
     }
-    /// Taps come first, in a group of their own.
+    /// Taps are prefetched first, in a copy group of their own.
     CONVOLUME_DEVICE void prefetch_taps_and_source(index_t tile) const {
         if (job.prefetches_taps && tile < tiles) prefetch_kernel(tile, prefetched_taps, job.taps);
         context.end_copy_group();
@@ -227,7 +233,8 @@ struct ColumnThread {
         context.end_copy_group();
     }
 
-    CONVOLUME_DEVICE void load_source(int thread, const Place& place, Held& v) const {
+    CONVOLUME_DEVICE void load_source(int thread, const TilePosition& place,
+                                      ThreadSamples& v) const {
         if (job.prefetches) {
             context.wait_copies();
             load_prefetched(
@@ -238,7 +245,7 @@ struct ColumnThread {
         }
         Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
     }
-    CONVOLUME_DEVICE void load_taps(int thread, const Place& place, Held& v) const {
+    CONVOLUME_DEVICE void load_taps(int thread, const TilePosition& place, ThreadSamples& v) const {
         if (job.prefetches_taps) {
             context.wait_copies_but_last_group();
             load_prefetched(
@@ -250,11 +257,13 @@ struct ColumnThread {
         }
     }
 
-    /// Loads and transforms the taps, then the source, and prefetches those of the `next` tile. One
-    /// after the other by the same instructions: twice as many are slower to load.
+    /// Loads and transforms the taps, then the source, and prefetches those of the `next` column
+    /// tile. A loop uses the same instructions for both: twice as many instructions load more
+    /// slowly.
     template <class Forward>
-    CONVOLUME_DEVICE void load_both(int thread, const Place& place, index_t next, Held& v,
-                                    Held& spectrum, const Forward& forward) const {
+    CONVOLUME_DEVICE void load_both(int thread, const TilePosition& place, index_t next,
+                                    ThreadSamples& v, ThreadSamples& spectrum,
+                                    const Forward& forward) const {
         CONVOLUME_NO_UNROLL
         for (bool taps = true;; taps = false) {
             if (taps) {
@@ -272,10 +281,10 @@ struct ColumnThread {
     }
 
   private:
-    /// Copies `count` positions of a tile to shared memory, 16 bytes at a time. `from` is the
-    /// tile's first column in slot 0; slot_of says which slot a position has.
+    /// Copies `count` positions of a column tile to shared memory, 16 bytes at a time. `from` is
+    /// the column tile's first column in slot 0; slot_of(position) returns the slot of a position.
     template <class SlotOf>
-    CONVOLUME_DEVICE void prefetch(const Place& place, Complex<Real>* to, int count,
+    CONVOLUME_DEVICE void prefetch(const TilePosition& place, Complex<Real>* to, int count,
                                    const Complex<Real>* from, unsigned stride,
                                    const SlotOf& slot_of) const {
         constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
@@ -293,7 +302,7 @@ struct ColumnThread {
     }
     template <class IsThere>
     CONVOLUME_DEVICE void load_prefetched(int thread, const Complex<Real>* from,
-                                          const IsThere& is_there, Held& v) const {
+                                          const IsThere& is_there, ThreadSamples& v) const {
         context.sync();
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             v[sample] = {0, 0};
@@ -302,8 +311,8 @@ struct ColumnThread {
         context.sync();
     }
     template <class SlotOf>
-    CONVOLUME_DEVICE void load(int thread, const Place& place, const Complex<Real>* from,
-                               unsigned stride, const SlotOf& slot_of, Held& v) const {
+    CONVOLUME_DEVICE void load(int thread, const TilePosition& place, const Complex<Real>* from,
+                               unsigned stride, const SlotOf& slot_of, ThreadSamples& v) const {
         const index_t column = place.column + column_in_tile;
         from += column;
         Fft::template for_each<0>(thread, [&](int sample, int position) {
@@ -315,19 +324,19 @@ struct ColumnThread {
     }
 };
 
-/// The body of the CUDA kernel for columns of N samples: forward, then, where there is a kernel,
-/// times that and back. Each block takes tiles of columns, one after another. With `OfTaps` the
-/// kernel is given as its taps, whose spectrum registers keep: a body of its own, so that the
-/// others keep their registers.
+/// The body of the CUDA kernel for columns of N samples: it transforms and, if there is a kernel,
+/// multiplies with its spectrum and transforms back. Each thread block takes column tiles, one
+/// after another. With `OfTaps` the kernel is given as its taps, and registers keep its spectrum.
+/// This is a body of its own, so that the other CUDA kernels need fewer registers.
 template <class Real, int N, bool OfTaps, class Context>
 CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>& job) {
     using Shape = ColumnShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
+    using Fft = RadixStages<Real, Shape>;
     using Thread = ColumnThread<Real, N, Context>;
     constexpr int columns = Shape::columns, last = Shape::value.last();
 
     char* const memory = context.shared();
-    const SplitLane<Real, Context> lane{
+    const SplitExchange<Real, Context> exchanger{
         context, reinterpret_cast<Real*>(memory) + context.thread() % columns, columns};
     auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
     copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), Shape::threads);
@@ -340,17 +349,17 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
     else
         own.prefetch_source(tile);
     for (; tile < own.tiles; tile += context.blocks()) {
-        const typename Thread::Place place = own.place_of(tile);
+        const typename Thread::TilePosition place = own.place_of(tile);
         const index_t next = tile + context.blocks();
         const index_t column = place.column + own.column_in_tile;
         const bool inside = column < job.columns;
-        // Forgotten in between, so that the compiler does not keep the addresses of all samples in
+        // The compiler forgets the value, so that it does not keep the addresses of all samples in
         // registers.
         const int thread = context.forget(context.thread() / columns);
-        typename Fft::Held v;
+        typename Fft::ThreadSamples v;
 
-        [[maybe_unused]] typename Fft::Held spectrum;  // of the kernel
-        const auto forward = [&] { Fft::forward(lane, thread, v, twiddles); };
+        [[maybe_unused]] typename Fft::ThreadSamples spectrum;  // the kernel's spectrum
+        const auto forward = [&] { Fft::forward(exchanger, thread, v, twiddles); };
         if constexpr (OfTaps) {
             own.load_both(thread, place, next, v, spectrum, forward);
         } else {
@@ -396,7 +405,7 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
                 times(sample, {k.re, job.kernel_sign * k.im});
             });
         }
-        Fft::back(lane, thread, v, twiddles);
+        Fft::back(exchanger, thread, v, twiddles);
         Fft::template for_each<0>(thread, store);
     }
 }

@@ -57,9 +57,9 @@ const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t str
 template const Complex<float>* device_twiddles(const TransformPlan&, cudaStream_t);
 template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream_t);
 
-bool can_run(const void* kernel, index_t shared_bytes, int device) {
+bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
     if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;
-    // All passes are compiled alike: one answer a device.
+    // All passes are compiled for the same devices: one of them answers for all.
     static std::map<int, bool> compiled;
     const std::lock_guard lock(mutex);
     const auto [entry, added] = compiled.try_emplace(device, false);
@@ -67,38 +67,40 @@ bool can_run(const void* kernel, index_t shared_bytes, int device) {
         const int before = current_device();
         check(cudaSetDevice(device), "switching to a device");
         cudaFuncAttributes attributes{};
-        const cudaError_t status = cudaFuncGetAttributes(&attributes, kernel);
+        const cudaError_t status = cudaFuncGetAttributes(&attributes, cuda_kernel);
         if (status == cudaSuccess) {
-            entry->second = attributes.ptxVersion >= 80;  // empty before, see device_block.cuh
+            // Code of earlier versions is empty, see device_block.cuh.
+            entry->second = attributes.ptxVersion >= 80;
         } else {
-            static_cast<void>(cudaGetLastError());  // no code for this device: not an error here
+            static_cast<void>(cudaGetLastError());  // a device without code for it is no error here
         }
         check(cudaSetDevice(before), "switching to a device");
     }
     return entry->second;
 }
 
-index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes) {
-    static std::map<std::tuple<int, const void*, index_t>, index_t> known;
-    static std::map<std::pair<int, const void*>, index_t> allowed;  // shared bytes so far
+index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
+    static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
+    // Shared memory that each CUDA kernel may take so far.
+    static std::map<std::pair<int, const void*>, index_t> largest_shared_bytes;
     const std::lock_guard lock(mutex);
     const int device = current_device();
-    const auto found = known.find({device, kernel, shared_bytes});
-    if (found != known.end()) return found->second;
+    const auto found = resident_of.find({device, cuda_kernel, shared_bytes});
+    if (found != resident_of.end()) return found->second;
     if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
 
-    index_t& most = allowed[{device, kernel}];
+    index_t& most = largest_shared_bytes[{device, cuda_kernel}];
     most = std::max(most, shared_bytes);
-    check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+    check(cudaFuncSetAttribute(cuda_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                static_cast<int>(most)),
           "setting the shared memory of a pass");
     int per_unit = 0;
-    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, kernel, threads,
+    check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&per_unit, cuda_kernel, threads,
                                                         static_cast<std::size_t>(shared_bytes)),
           "asking for the occupancy of a pass");
     const index_t blocks =
         static_cast<index_t>(per_unit) * attribute(cudaDevAttrMultiProcessorCount, device);
-    known[{device, kernel, shared_bytes}] = blocks;
+    resident_of[{device, cuda_kernel, shared_bytes}] = blocks;
     return blocks;
 }
 

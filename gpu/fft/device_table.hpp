@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Facts that passes need once of a device: tables in its memory, and how many blocks of a kernel it
-// runs at a time. Kept until the process ends.
+// Facts about a device that passes look up once and keep until the process ends: tables in its
+// memory, and the number of thread blocks of a CUDA kernel that it runs at a time.
 
 #include <cuda_runtime_api.h>
 
@@ -10,15 +10,17 @@
 
 namespace convolume::gpu {
 
-/// Twiddle factors of a plan (TransformPlan::first_twiddle), followed by those that rows of
-/// 2·plan.n real samples need, on the current device.
+/// Returns the twiddle factors of a plan (TransformPlan::first_twiddle) on the current device.
+/// The twiddle factors that rows of 2·plan.n real samples need follow them.
 template <class Real>
 const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t stream);
 
-/// Whether `kernel` was compiled for `device`, and a block of it may have that much shared memory.
-bool can_run(const void* kernel, index_t shared_bytes, int device);
-/// Blocks of `kernel` that the current device runs at a time; 0 when it cannot run any. The kernel
-/// may be launched with that much shared memory afterwards.
-index_t resident_blocks(const void* kernel, int threads, index_t shared_bytes);
+/// Whether the CUDA kernel was compiled for `device`, and a thread block of it may have that much
+/// shared memory.
+bool can_run(const void* cuda_kernel, index_t shared_bytes, int device);
+/// Returns the number of thread blocks of the CUDA kernel that the current device runs at a time,
+/// or 0 if it cannot run any. Afterwards the CUDA kernel may be launched with that much shared
+/// memory.
+index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes);
 
 }  // namespace convolume::gpu

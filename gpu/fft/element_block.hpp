@@ -9,51 +9,54 @@
 #include "gpu/fft/plan.hpp"
 #include "gpu/fft/row_kernel.hpp"
 
-// Spectra of real rows of 2N samples from those of their N pairs, and back, in the registers of
-// threads that hold with every sample k sample N - k, too: those of a paired plan (plan.hpp) in
-// stage 0. The formulas are those of split_row and merge_pairs (row_kernel.hpp).
+// Spectra of real rows of 2N samples from the spectra of their N pairs, and back, in registers. A
+// thread holds with every sample k sample N - k, too, as in radix stage 0 of a paired plan
+// (plan.hpp). The formulas are those of split_row and merge_pairs (row_kernel.hpp).
 namespace convolume::gpu {
 
 template <class P>
 struct RowPairs {
     static constexpr TransformPlan plan = P::value;
-    static constexpr int n = plan.n, count = plan.radix[0];  ///< pairs of a thread
+    /// Number of samples, and of pairs of a thread.
+    static constexpr int n = plan.n, count = plan.radix[0];
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
     static_assert(plan.paired && count % 2 == 0 && distance % 2 == 0);
-    using Held = Samples<float, plan.elements>;
+    using ThreadSamples = Samples<float, plan.elements>;
 
     int thread;
 
     CONVOLUME_DEVICE bool has_any() const {
         return distance / 2 == plan.threads || thread < distance / 2;
     }
-    /// Of the first thread the last pair is sample N with sample 0, and sample N/2 comes with it.
+    /// Whether the thread has sample N/2, and as its last pair samples N and 0. The first thread
+    /// has.
     CONVOLUME_DEVICE bool has_center() const { return thread == 0; }
 
-    /// Where samples k and N - k of the thread's pairs lie in a row of N + 1 samples. Of a row of
-    /// N/2 + 1 only one of the two is there: N - k from pair `middle` on. The first thread's
-    /// butterflies are pairs in themselves: sample i with -i of butterfly 0, i with count - 1 - i
-    /// of the middle one. So k = k0 + distance j, with one of three k0: the compiler knows all
-    /// distances.
+    /// Pointers to samples k and N - k of the thread's pairs in a row of N + 1 samples. A row of
+    /// N/2 + 1 samples has only one of the two: sample N - k from pair `middle` on. In the first
+    /// thread, both samples of a pair belong to the same butterfly: i and -i of butterfly 0, i and
+    /// count - 1 - i of the middle one. So k is one of three k0 plus a distance that the compiler
+    /// knows:
+    ///     k = k0 + distance j
     template <class T>
-    struct Row {
-        T *sample[3], *opposite[3];  ///< those of k0 and N - k0
+    struct PairPointers {
+        T *sample[3], *opposite[3];  ///< pointers to the samples k0 and N - k0
         CONVOLUME_DEVICE T* of(int j) const { return sample[kind(j)] + distance * j; }
         CONVOLUME_DEVICE T* opposite_of(int j) const { return opposite[kind(j)] - distance * j; }
     };
     template <class T>
-    CONVOLUME_DEVICE Row<T> of_row(T* row) const {
+    CONVOLUME_DEVICE PairPointers<T> of_row(T* row) const {
         const bool first = thread == 0;
         const int k0[3] = {thread, first ? distance / 2 : thread, first ? distance : thread};
         T* const end = row + n;
         return {{row + k0[0], row + k0[1], row + k0[2]}, {end - k0[0], end - k0[1], end - k0[2]}};
     }
 
-    /// The samples before stage 0 of a row with the spectrum X: load(j, a, b) gives X[k] and X[N-k]
-    /// of pair j, `center` is X[N/2].
+    /// Computes the samples before radix stage 0 of a row with the spectrum X. load(j, a, b) gives
+    /// X[k] and X[N-k] of pair j; `center` is X[N/2].
     template <class Load>
-    CONVOLUME_DEVICE void merge(Held& v, const Complex<float>* twiddles, Complex<float> center,
-                                const Load& load) const {
+    CONVOLUME_DEVICE void merge(ThreadSamples& v, const Complex<float>* twiddles,
+                                Complex<float> center, const Load& load) const {
         const auto roots = of_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
@@ -67,7 +70,7 @@ struct RowPairs {
             v[mirror(j)] = sum - rotated;
         }
         if (!has_center()) return;
-        const Held pairs = v;
+        const ThreadSamples pairs = v;
         CONVOLUME_UNROLL
         for (int j = 1; j < middle; ++j) v[count - j] = pairs[mirror(j)];
         CONVOLUME_UNROLL
@@ -77,13 +80,13 @@ struct RowPairs {
         v[middle] = 2.0F * center;
     }
 
-    /// The spectrum of the samples after stage 0 of back(): store(j, X[k], X[N-k]), and of the
-    /// first thread store_center(X[N/2]).
+    /// Computes the spectrum X of the samples after radix stage 0 of back(), and calls store(j,
+    /// X[k], X[N-k]). The first thread also calls store_center(X[N/2]).
     template <class Store, class StoreCenter>
-    CONVOLUME_DEVICE void split(Held& v, const Complex<float>* twiddles, const Store& store,
-                                const StoreCenter& store_center) const {
+    CONVOLUME_DEVICE void split(ThreadSamples& v, const Complex<float>* twiddles,
+                                const Store& store, const StoreCenter& store_center) const {
         if (has_center()) {
-            const Held samples = v;
+            const ThreadSamples samples = v;
             CONVOLUME_UNROLL
             for (int j = 1; j < middle; ++j) v[mirror(j)] = samples[count - j];
             CONVOLUME_UNROLL
@@ -105,27 +108,28 @@ struct RowPairs {
     }
 
   private:
-    /// Where the other sample of pair j is held, but for the first thread.
+    /// Returns the index of the other sample of pair j, except in the first thread.
     CONVOLUME_CONSTEXPR static int mirror(int j) { return 2 * count - 1 - j; }
-    /// e^{πik/N} of pair j, from a table of e^{-πik/N} for k <= N/2: -e^{-πi(N-k)/N} for others.
-    CONVOLUME_DEVICE Complex<float> conjugate_root(int j,
-                                                   const Row<const Complex<float>>& roots) const {
+    /// Returns e^{πik/N} of pair j, from a table of e^{-πik/N} for k <= N/2; for other k it is
+    /// -e^{-πi(N-k)/N}.
+    CONVOLUME_DEVICE Complex<float> conjugate_root(
+        int j, const PairPointers<const Complex<float>>& roots) const {
         if (j < middle) return conjugate(*roots.of(j));
         return -1.0F * *roots.opposite_of(j);
     }
-    /// Which k0 pair j has.
+    /// Returns the index of the k0 that pair j has.
     CONVOLUME_CONSTEXPR static int kind(int j) {
         return j == last ? 2 : j > 0 && j < middle ? 0 : 1;
     }
 };
 
-// The blocks of element passes: how their threads share rows, what shared memory they take, and the
-// samples that each thread copies to registers or to shared memory ahead of their use. A thread
-// copies samples for itself alone, so that it waits for no other.
+// The thread blocks of element passes: how their threads share rows, the shared memory that they
+// take, and the samples that each thread copies to registers or to shared memory ahead of their
+// use. A thread copies samples for itself alone, so that it waits for no other thread.
 
-/// The cheapest paired plan for rows of n complex samples, of two or three stages; stages = 0 when
-/// there is none: n is then no multiple of 4. Fewer samples a thread let more threads be resident;
-/// threads that have nothing to do in a stage are in the way.
+/// Returns the cheapest paired plan for rows of n complex samples, of two or three radix stages.
+/// The plan has stages = 0 if n is not a multiple of 4. With fewer samples a thread, more threads
+/// are resident. Threads without work in a radix stage cost time.
 CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
     constexpr int most_threads = 224, most_elements = 20, ideal_elements = 12;
     TransformPlan best;
@@ -165,8 +169,8 @@ CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
     return best;
 }
 
-/// Plans that took less time, measured on an H200 (528: on an H100): what is cheapest above is so
-/// by a rule of thumb.
+/// Plans that took less time than those that make_element_plan() chooses by a rule of thumb,
+/// measured on an H200 (528: on an H100).
 inline constexpr TransformPlan measured_element_plans[] = {
     {144, 3, {4, 6, 6}, 24, 8, 16, true},   {160, 3, {4, 10, 4}, 20, 10, 16, true},
     {512, 3, {8, 8, 8}, 64, 16, 16, true},  {528, 3, {6, 8, 11}, 48, 16, 16, true},
@@ -183,8 +187,8 @@ struct ElementPlan {
     static_assert(value.stages > 1);
 };
 
-/// The number of rows of a block: those that fill their warps best in few threads, since all wait
-/// for one another often. Measured on an H200, over lengths from 150 to 2048.
+/// Returns the number of rows of a thread block: those that fill their warps best with few threads,
+/// since threads often wait for one another. Measured on an H200, over lengths from 150 to 2048.
 CONVOLUME_CONSTEXPR int element_rows_of_block(int threads_of_row) {
     int best = 1;
     double best_score = -1;
@@ -199,7 +203,8 @@ CONVOLUME_CONSTEXPR int element_rows_of_block(int threads_of_row) {
     return best;
 }
 
-/// The arrays of each kind of pass: those that there always are come first (used_arrays).
+/// The arrays of each kind of pass. Arrays that every pass of the kind has come first
+/// (used_arrays).
 enum LoadArray { newest_of_load = 0, before_of_load = 1 };
 enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
 enum UpdateArray {
@@ -209,8 +214,9 @@ enum UpdateArray {
     change_of_update = 3
 };
 
-/// How a block of an element pass is shaped. Its shared memory: for each row a memory for
-/// exchanges, the twiddle factors and those of pairs, two sums a thread, and the places for copies.
+/// The shape of a thread block of an element pass. Its shared memory has a memory for the exchanges
+/// of each row, the twiddle factors and those of pairs, two sums a thread, and the places for
+/// copies.
 template <int N, ElementKind Kind>
 struct ElementShape {
     using Rows = ElementPlan<N>;
@@ -230,12 +236,13 @@ struct ElementShape {
     static constexpr index_t sums_at = (exchange_size + tables) * sample_bytes;
     static constexpr index_t copies_at = sums_at + threads * index_t{2 * sizeof(double)};
 
-    /// Places of a thread: of its spectrum's samples, the center last, and of those of an array.
+    /// Places of a thread: for its samples of a spectrum, the center last, and for those of an
+    /// array.
     static constexpr int spectrum_places =
         Kind == ElementKind::load ? 0 : 2 * RowPairs<Rows>::count + 1;
     static constexpr int array_places = value.elements;
-    /// The first arrays are copied to registers, as far as there are enough: threads wait for
-    /// shared memory most of all. Not those of a load, which belong to the next row.
+    /// The first arrays are copied to registers, as far as there are enough, since threads mostly
+    /// wait for shared memory. Arrays of a load are not, because they belong to the next row.
     static constexpr int array_registers =
         2 * value.butterflies_per_thread(value.last()) * value.radix[value.last()];
     static constexpr int in_registers = [] {
@@ -243,12 +250,12 @@ struct ElementShape {
         const int always = Kind == ElementKind::load ? 0 : Kind == ElementKind::compare ? 1 : 2;
         return always * array_registers <= most ? always : most / array_registers;
     }();
-    /// Twiddle factors are kept in registers, too, where these are enough.
+    /// Twiddle factors are kept in registers, too, if there are enough.
     static constexpr bool keeps_twiddles =
-        Stages<float, Rows>::has_second &&
+        RadixStages<float, Rows>::has_second &&
         2 * value.elements + 2 * value.radix[1] + in_registers * array_registers <= 80;
-    /// Shared memory without the places of arrays, and what those of the first arrays take: changes
-    /// have 16 bits.
+    /// Bytes of shared memory without the places of arrays, and bytes of the places of the first
+    /// arrays. Changes have 16 bits.
     static constexpr index_t least_shared_bytes =
         copies_at + spectrum_places * threads * sample_bytes;
     static constexpr index_t bytes_of_arrays(int count) {
@@ -256,8 +263,8 @@ struct ElementShape {
         const bool changes = Kind == ElementKind::update && count > change_of_update;
         return count <= in_registers ? 0 : (count - in_registers) * each - (changes ? each / 2 : 0);
     }
-    /// Arrays that are copied ahead: all that there may be, or as many as leave the CUDA kernel
-    /// to devices with 99 KiB of shared memory. Others are read when they are needed.
+    /// Number of arrays that are copied ahead of their use: all, or as many as let devices with 99
+    /// KiB of shared memory run the CUDA kernel. Others are read when they are needed.
     static constexpr int arrays = [] {
         int count = most_arrays(Kind);
         while (count > in_registers &&
@@ -280,17 +287,17 @@ struct ElementShape {
     }();
 };
 
-/// A row of an array as a thread sees it, from its own first sample on, so that all others are at
-/// distances that the compiler knows. Samples lie in pairs where they can be loaded and stored two
-/// at a time.
+/// A row of an array as a thread sees it: all samples are at distances from the thread's first one
+/// that the compiler knows. Samples are in pairs if they can be loaded and stored two at a time.
 struct ElementRow {
     index_t plane;
-    int thread, first;  ///< sample of the row; may be outside, as all others may
+    /// Index of the thread, and its first sample; all samples may be outside the row.
+    int thread, first;
     int count;
-    index_t offset;  ///< of the first sample
+    index_t offset;  ///< offset of the thread's first sample
     bool in_pairs;
 
-    /// `index`: of the row among those of all planes.
+    /// `index`: index of the row among the rows of all planes.
     template <class Elements>
     CONVOLUME_DEVICE ElementRow(const ElementWork<Elements>& work, index_t plane_of_row,
                                 index_t index, int thread_of_row)
@@ -300,19 +307,19 @@ struct ElementRow {
           count(work.count),
           offset(index * work.count + first),
           in_pairs((work.begin & 1) == 0 && (work.count & 1) == 0) {}
-    /// How far a pair's first sample is from the thread's.
+    /// Returns the distance from the thread's first sample to the first sample of a pair.
     CONVOLUME_DEVICE int distance(int position) const { return 2 * (position - thread); }
     CONVOLUME_DEVICE bool holds(int x) const {
         return static_cast<unsigned>(first + x) < static_cast<unsigned>(count);
     }
-    /// The second sample of the pair of x.
+    /// Whether the row has the second sample of the pair at x.
     template <bool InPairs>
     CONVOLUME_DEVICE bool holds_second(int x) const {
         return holds(InPairs ? x : x + 1);
     }
 };
 
-/// How the samples of an array become numbers.
+/// Conversions of an array's samples to numbers.
 struct AsNumbers {
     template <class T>
     CONVOLUME_DEVICE float operator()(T value) const {
@@ -324,8 +331,8 @@ struct AsChanges {
     CONVOLUME_DEVICE float operator()(ShortFloat value) const { return format.lengthened(value); }
 };
 
-/// Returns the pair from sample x of `values` on, both as the thread of the row sees them; 0 where
-/// there is none.
+/// Returns the pair from sample x of `values` on, both as the thread of the row sees them. Samples
+/// outside the row are 0.
 template <bool InPairs, class T>
 CONVOLUME_DEVICE Complex<T> load_pair(const T* values, const ElementRow& row, int x) {
     Complex<T> pair{};
@@ -348,7 +355,7 @@ CONVOLUME_DEVICE void store_pair(T* values, const ElementRow& row, int x, Comple
     }
 }
 
-/// Returns a pair as the bits of one of float.
+/// Returns the bits of a pair as a pair of floats.
 template <class T>
 CONVOLUME_DEVICE Complex<float> packed(Complex<T> pair) {
     if constexpr (std::is_same_v<T, float>) {
@@ -371,18 +378,18 @@ CONVOLUME_DEVICE Complex<T> unpacked(Complex<float> bits) {
     }
 }
 
-/// The copies of one thread.
+/// The copies that one thread makes ahead of their use.
 template <int N, ElementKind Kind, class Context>
 struct ElementCopies {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
+    using Fft = RadixStages<float, typename Shape::Rows>;
 
     const Context& context;
-    Complex<float>* places;  ///< of the block
-    int thread;              ///< of its row
+    Complex<float>* places;  ///< places of the thread block
+    int thread;              ///< index among the threads of a row
     Samples<float, Shape::array_places> kept[Shape::in_registers > 0 ? Shape::in_registers : 1];
 
-    /// A thread's places are next to those of other threads.
+    /// Returns the place i of the thread, which is next to those of other threads.
     template <class T>
     CONVOLUME_DEVICE T& place(Complex<float>* first, int i) const {
         return reinterpret_cast<T*>(first)[i * Shape::threads + context.thread()];
@@ -390,7 +397,7 @@ struct ElementCopies {
     CONVOLUME_DEVICE Complex<float>& spectrum(int i) const {
         return place<Complex<float>>(places, i);
     }
-    /// A pair of an array of T, which has 16 or 32 bits.
+    /// Returns the place of a pair of an array of T, which has 16 or 32 bits.
     template <class T>
     CONVOLUME_DEVICE Complex<T>& of_array(int array, int sample) const {
         const int before =
@@ -412,10 +419,10 @@ struct ElementCopies {
         if (pairs.has_center()) context.template copy_few_async<8>(&center(), row + N / 2);
     }
 
-    /// Makes of the copied spectrum the samples before the inverse transform.
+    /// Computes the samples before the inverse transform from the copied spectrum.
     CONVOLUME_DEVICE void merge_spectrum(const RowPairs<typename Shape::Rows>& pairs,
                                          const Complex<float>* pair_twiddles,
-                                         typename Fft::Held& v) const {
+                                         typename Fft::ThreadSamples& v) const {
         if (!pairs.has_any()) return;
         pairs.merge(v, pair_twiddles, center(), [&](int j, Complex<float>& a, Complex<float>& b) {
             a = spectrum(2 * j);
@@ -423,7 +430,7 @@ struct ElementCopies {
         });
     }
 
-    /// `Stage`: where the samples of a transform are then wanted.
+    /// `Stage`: radix stage before which the samples of the transform are needed.
     template <int Stage, bool InPairs, class T>
     CONVOLUME_DEVICE void copy_array(int array, const T* values, const ElementRow& row) {
         if (array >= Shape::arrays) return;
@@ -447,7 +454,7 @@ struct ElementCopies {
         });
     }
 
-    /// Returns a pair that was copied, or reads it from memory where it was not.
+    /// Returns a pair that was copied, or else reads it from memory.
     template <bool InPairs, class T, class As = AsNumbers>
     CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const ElementRow& row,
                                          int sample, int x, const As& as = {}) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Compiles the element passes of one chunk of lengths.
+// Compiles the element passes of one group of lengths.
 
 #include <algorithm>
 #include <iterator>
@@ -15,15 +15,15 @@ namespace convolume::gpu {
 template <int N, ElementKind Kind, class Elements>
 __global__ void __launch_bounds__(ElementShape<N, Kind>::threads,
                                   ElementShape<N, Kind>::blocks_per_unit)
-    element_kernel(const __grid_constant__ ElementJob<Elements> job) {
+    element_cuda_kernel(const __grid_constant__ ElementJob<Elements> job) {
     CONVOLUME_PASS((element_pass<N, Kind>(DeviceBlock{}, job)));
 }
 
 template <int N, ElementKind Kind, class Elements>
-void add_kernel(ElementPass<Elements>& pass) {
+void add_cuda_kernel(ElementPass<Elements>& pass) {
     using Shape = ElementShape<N, Kind>;
     constexpr int kind = static_cast<int>(Kind);
-    pass.kernels[kind] = element_kernel<N, Kind, Elements>;
+    pass.cuda_kernels[kind] = element_cuda_kernel<N, Kind, Elements>;
     for (int count = 0; count <= most_element_arrays; ++count)
         pass.shared_bytes[kind][count] =
             Shape::least_shared_bytes + Shape::bytes_of_arrays(std::min(count, Shape::arrays));
@@ -37,20 +37,20 @@ ElementPass<Elements> element_pass_of() {
     pass.plan = Shape::value;
     pass.threads = Shape::threads;
     pass.rows = Shape::rows;
-    add_kernel<N, ElementKind::load>(pass);
-    add_kernel<N, ElementKind::compare>(pass);
-    add_kernel<N, ElementKind::update>(pass);
-    add_kernel<N, ElementKind::advance>(pass);
+    add_cuda_kernel<N, ElementKind::load>(pass);
+    add_cuda_kernel<N, ElementKind::compare>(pass);
+    add_cuda_kernel<N, ElementKind::update>(pass);
+    add_cuda_kernel<N, ElementKind::advance>(pass);
     return pass;
 }
 
-/// The passes over rows of Lengths[i].n complex samples, multiples of 4, for each i of the chunk:
-/// length i is in chunk i mod Chunks.
-template <class Elements, const auto& Lengths, int Chunk, int Chunks>
-std::vector<ElementPass<Elements>> element_passes_of_chunk() {
-    constexpr std::size_t count = (std::size(Lengths) + Chunks - 1 - Chunk) / Chunks;
+/// Returns the passes over rows of Lengths[i].n complex samples, multiples of 4, for each i of the
+/// group. Length i is in group i mod Groups.
+template <class Elements, const auto& Lengths, int Group, int Groups>
+std::vector<ElementPass<Elements>> element_passes_of_group() {
+    constexpr std::size_t count = (std::size(Lengths) + Groups - 1 - Group) / Groups;
     return []<std::size_t... I>(std::index_sequence<I...>) {
-        return std::vector{element_pass_of<Lengths[I * Chunks + Chunk].n, Elements>()...};
+        return std::vector{element_pass_of<Lengths[I * Groups + Group].n, Elements>()...};
     }
     (std::make_index_sequence<count>{});
 }

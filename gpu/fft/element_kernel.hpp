@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The CUDA kernel of element passes (element_job.hpp). Samples stay in registers, two real ones as
-// a complex one, like rows that lie in memory as the CUDA kernel has them.
+// a complex one, as in rows that lie in memory in this layout.
 //
-// What a thread needs of memory it copies to places of its own in shared memory, early enough that
-// it arrives behind a transform: the arrays of a row while that is transformed back, the next row's
-// spectrum (or the samples to load) while this one is worked on. It holds the samples k and N - k
-// of a spectrum together (RowPairs), so that threads meet in the exchanges of transforms
-// alone.
+// A thread copies the samples that it needs from memory to places of its own in shared memory. It
+// starts early enough that a transform hides the time. It copies the arrays of a row while that is
+// transformed back, and the next row's spectrum (or the samples to load) while it works on this
+// row. It holds the samples k and N - k of a spectrum together (RowPairs), so that threads only
+// meet in the exchanges of transforms.
 
 #include <cstdint>
 
@@ -19,16 +19,16 @@ namespace convolume::gpu {
 template <int N, ElementKind Kind, bool InPairs, class Elements, class Context>
 struct ElementSamples {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
-    using Held = typename Fft::Held;
+    using Fft = RadixStages<float, typename Shape::Rows>;
+    using ThreadSamples = typename Fft::ThreadSamples;
     static constexpr int last = Shape::value.last();
 
     ElementCopies<N, Kind, Context>& copies;
     const ElementWork<Elements>& work;
     const ElementRow row;
-    Complex<float> sums{0, 0};  ///< of one row: few enough for single precision
+    Complex<float> sums{0, 0};  ///< sums of one row, for which single precision is enough
 
-    /// Copies of the arrays that the work needs.
+    /// Copies the arrays that the work needs.
     CONVOLUME_DEVICE void copy() const {
         if constexpr (Kind == ElementKind::load) {
             if (work.ones) return;
@@ -51,7 +51,7 @@ struct ElementSamples {
         }
     }
 
-    CONVOLUME_DEVICE void load(Held& v) const {
+    CONVOLUME_DEVICE void load(ThreadSamples& v) const {
         if (work.ones) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
@@ -76,16 +76,16 @@ struct ElementSamples {
         });
     }
 
-    /// `v` has come from an inverse transform: imaginary parts have the wrong sign.
-    CONVOLUME_DEVICE void compare(Held& v, float scale) {
+    /// `v` comes from an inverse transform: imaginary parts have the wrong sign.
+    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale) {
         if (work.held != nullptr) add_held_out(v, scale);
         work.elements.with_comparison([&](const auto& of) { compare(v, scale, of); });
     }
 
-    /// Some samples at a time: all that they need is read before any is stored, since the compiler
-    /// cannot know that stores leave the rest alone. Conditions on the pass are checked once for
-    /// all of them, so that their work overlaps.
-    CONVOLUME_DEVICE void update(Held& v, float scale) {
+    /// Updates some samples at a time. All values that they need are read before any sample is
+    /// stored, since the compiler cannot know that stores do not change them. Conditions on the
+    /// pass are checked once for all of them, so that their work overlaps.
+    CONVOLUME_DEVICE void update(ThreadSamples& v, float scale) {
         constexpr int at_a_time = 4;
         CONVOLUME_UNROLL
         for (int first = 0; first < Shape::value.elements; first += at_a_time) {
@@ -127,7 +127,7 @@ struct ElementSamples {
                 each([&](int sample, int i, int) { v[sample] = next[i]; });
             if (!remembers || work.change == nullptr) continue;
             each([&](int, int i, int x) {
-                // Where there are no samples all are 0.
+                // All values are 0 outside the row.
                 const Complex<float> made = next[i] - point[i];
                 store_pair<InPairs>(work.change + row.offset, row, x,
                                     Complex<ShortFloat>{work.format.shortened(made.re),
@@ -156,13 +156,13 @@ struct ElementSamples {
     }
     template <class Use>
     CONVOLUME_DEVICE void with_data(const Use& use) const {
-        if (work.narrow_data)
+        if (work.data_is_uint16)
             use(static_cast<const std::uint16_t*>(work.data) + row.offset);
         else
             use(static_cast<const float*>(work.data) + row.offset);
     }
 
-    /// 1 or 0.
+    /// Returns 1 for a sample that is compared, else 0.
     CONVOLUME_DEVICE float is_compared(int x) const {
         if (!row.holds(x)) return 0;
         if (work.data == nullptr) return 1;
@@ -176,7 +176,7 @@ struct ElementSamples {
     }
 
     template <class Compare>
-    CONVOLUME_DEVICE void compare(Held& v, float scale, const Compare& of) {
+    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale, const Compare& of) {
         with_data([&](const auto* data) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
@@ -189,7 +189,7 @@ struct ElementSamples {
         });
     }
 
-    CONVOLUME_DEVICE void add_held_out(const Held& v, float scale) {
+    CONVOLUME_DEVICE void add_held_out(const ThreadSamples& v, float scale) {
         const auto add = [&](float recorded, float value, bool inside) {
             const float error = inside && work.elements.is_compared(recorded)
                                     ? work.elements.held_out_error(recorded, value)
@@ -211,7 +211,7 @@ struct ElementSamples {
     }
 };
 
-/// Adds up the sums of a block's threads, always in the same order.
+/// Adds up the sums of a thread block's threads, always in the same order.
 template <class Shape, class Context>
 CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     if (target == nullptr) return;
@@ -225,7 +225,7 @@ CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     target[2 * context.block() + context.thread()] = sum;
 }
 
-/// The index of a row among those of all planes, and its place. Going on needs no division.
+/// The index of a row among those of all planes, its plane and its y. Advancing needs no division.
 struct RowIndex {
     int index, plane, y;
     CONVOLUME_DEVICE RowIndex(int of, int rows) : index(of), plane(of / rows), y(of % rows) {}
@@ -246,7 +246,7 @@ struct RowIndex {
     }
 };
 
-/// Calls use(the ElementSamples of the row).
+/// Calls use(samples) with the ElementSamples of the row.
 template <int N, ElementKind Kind, class Elements, class Context, class Use>
 CONVOLUME_DEVICE void with_samples(ElementCopies<N, Kind, Context>& copies,
                                    const ElementWork<Elements>& work, const ElementRow& row,
@@ -257,7 +257,7 @@ CONVOLUME_DEVICE void with_samples(ElementCopies<N, Kind, Context>& copies,
         use(ElementSamples<N, Kind, false, Elements, Context>{copies, work, row});
 }
 
-/// Copies what a pass needs first of a row.
+/// Copies the first data of a row that a pass needs: the samples to load, or the spectrum.
 template <int N, ElementKind Kind, class Elements, class Context>
 CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
                                  const ElementJob<Elements>& job, const RowIndex& at) {
@@ -268,19 +268,19 @@ CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
         copies.copy_spectrum(at.spectrum(job.rows));
 }
 
-/// Returns the twiddle factors as transforms take them: some in registers, or all in the table.
+/// Returns the twiddle factors in the form for transforms: some in registers, or all in the table.
 template <class Shape>
 CONVOLUME_DEVICE auto transform_twiddles(int thread, const Complex<float>* table) {
     if constexpr (Shape::keeps_twiddles)
-        return typename Stages<float, typename Shape::Rows>::KeptTwiddles(thread, table);
+        return typename RadixStages<float, typename Shape::Rows>::KeptTwiddles(thread, table);
     else
         return table;
 }
 
 /// Stores the spectrum of the samples `v` of a row after their forward transform.
-template <class Rows, class Held>
+template <class Rows, class ThreadSamples>
 CONVOLUME_DEVICE void store_spectrum(Complex<float>* row, const RowPairs<Rows>& pairs,
-                                     const Complex<float>* pair_twiddles, Held& v) {
+                                     const Complex<float>* pair_twiddles, ThreadSamples& v) {
     if (!pairs.has_any()) return;
     const auto targets = pairs.of_row(row);
     pairs.split(
@@ -296,7 +296,7 @@ CONVOLUME_DEVICE void store_spectrum(Complex<float>* row, const RowPairs<Rows>& 
 template <int N, ElementKind Kind, class Elements, class Context>
 CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elements>& job) {
     using Shape = ElementShape<N, Kind>;
-    using Fft = Stages<float, typename Shape::Rows>;
+    using Fft = RadixStages<float, typename Shape::Rows>;
     constexpr int last = Shape::value.last(), threads = Shape::value.threads;
 
     const int row_in_group = context.thread() / threads;
@@ -313,7 +313,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
         reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at),
         thread,
         {}};
-    const WholeLane<float, Context> lane{context, memory + row_in_group * Shape::row_size};
+    const WholeExchange<float, Context> exchanger{context, memory + row_in_group * Shape::row_size};
     const RowPairs<typename Shape::Rows> pairs{thread};
     const auto rows = static_cast<int>(job.rows.rows);
     const int count = static_cast<int>(job.rows.planes) * rows;
@@ -341,7 +341,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
                 sums[1] += static_cast<double>(samples.sums.im);
             });
         };
-        typename Fft::Held v;
+        typename Fft::ThreadSamples v;
         context.wait_copies();
         if constexpr (Kind == ElementKind::load) {
             Fft::template for_each<last>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
@@ -354,7 +354,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
             }
             context.end_copy_group();
             copy_next();
-            Fft::forward(lane, thread, v, factors);
+            Fft::forward(exchanger, thread, v, factors);
             context.wait_copies_but_last_group();
         }
         if constexpr (Kind == ElementKind::compare)
@@ -362,7 +362,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
         else if constexpr (Kind != ElementKind::load)
             on_samples([&](auto& samples) { samples.update(v, job.rows.scale); });
         if constexpr (Kind != ElementKind::update) {
-            Fft::back(lane, thread, v, factors);
+            Fft::back(exchanger, thread, v, factors);
             if (inside) store_spectrum(at.spectrum(job.rows), pairs, pair_twiddles, v);
         }
     }

@@ -13,26 +13,26 @@
 
 namespace convolume::gpu {
 
-/// The passes over rows of n complex samples. Arrays have an element for each ElementKind.
+/// The passes over rows of n complex samples. The arrays have an element for each ElementKind.
 template <class Elements>
 struct ElementPass {
     int n = 0;
-    void (*kernels[element_kinds])(ElementJob<Elements>) = {};
+    void (*cuda_kernels[element_kinds])(ElementJob<Elements>) = {};
     TransformPlan plan;
-    int threads = 0;  ///< of a block
-    int rows = 0;     ///< of a block
-    /// Shared memory of a block, by the number of arrays.
+    int threads = 0;  ///< threads of a thread block
+    int rows = 0;     ///< rows of a thread block
+    /// Shared memory of a thread block, by the number of arrays.
     index_t shared_bytes[element_kinds][most_element_arrays + 1] = {};
 
-    const void* kernel(ElementKind kind) const {
-        return reinterpret_cast<const void*>(kernels[static_cast<int>(kind)]);
+    const void* cuda_kernel(ElementKind kind) const {
+        return reinterpret_cast<const void*>(cuda_kernels[static_cast<int>(kind)]);
     }
     index_t bytes(ElementKind kind, int arrays) const {
         return shared_bytes[static_cast<int>(kind)][arrays];
     }
-    /// The number of blocks that the current device runs at a time.
+    /// Returns the number of thread blocks that the current device runs at a time.
     index_t resident(ElementKind kind, int arrays) const {
-        const index_t blocks = resident_blocks(kernel(kind), threads, bytes(kind, arrays));
+        const index_t blocks = resident_blocks(cuda_kernel(kind), threads, bytes(kind, arrays));
         if (blocks == 0)
             throw GpuUnavailable(
                 message("rows of ", 2 * n, " samples do not fit this device's shared memory"));
@@ -50,22 +50,22 @@ class ElementPasses {
     bool has(index_t length, int device) const {
         constexpr ElementKind largest = ElementKind::update;
         const ElementPass<Elements>* const pass = find(length);
-        return pass != nullptr &&
-               can_run(pass->kernel(largest), pass->bytes(largest, most_arrays(largest)), device);
+        return pass != nullptr && can_run(pass->cuda_kernel(largest),
+                                          pass->bytes(largest, most_arrays(largest)), device);
     }
 
-    /// The most blocks of a pass with sums, on the current device.
+    /// Returns the largest number of thread blocks of a pass with sums, on the current device.
     index_t most_blocks(index_t length) const {
         const ElementPass<Elements>& pass = get(length);
-        // With the fewest arrays most blocks fit.
+        // The fewer the arrays, the more thread blocks fit.
         return std::max(pass.resident(ElementKind::compare, 0),
                         pass.resident(ElementKind::update, 0));
     }
 
     /// Enqueues a pass over rows 0 … work.rows-1 of `planes` planes of the spectrum, in place, with
     /// the transforms that the kind of work has. Samples are multiplied by `scale` after an inverse
-    /// transform. If `sums` is given, on the device with room for 2 · most_blocks(), it gets two
-    /// sums of each thread block. Returns the number of blocks.
+    /// transform. If `sums` is not null, it has room for 2 · most_blocks() sums on the device, and
+    /// gets two sums of each thread block. Returns the number of thread blocks.
     index_t run(index_t length, const ElementWork<Elements>& work, index_t planes,
                 const SpectrumPlanes<float>& spectrum, double scale, double* sums,
                 cudaStream_t stream) const {
@@ -77,7 +77,7 @@ class ElementPasses {
         const int arrays = used_arrays(work);
         const index_t blocks = std::min(groups, pass.resident(work.kind, arrays));
         void* arguments[] = {&job};
-        check(cudaLaunchKernel(pass.kernel(work.kind), dim3(static_cast<unsigned>(blocks)),
+        check(cudaLaunchKernel(pass.cuda_kernel(work.kind), dim3(static_cast<unsigned>(blocks)),
                                dim3(static_cast<unsigned>(pass.threads)), arguments,
                                static_cast<std::size_t>(pass.bytes(work.kind, arrays)), stream),
               "launching an element pass");
@@ -85,7 +85,7 @@ class ElementPasses {
     }
 
   private:
-    /// Null where there is none.
+    /// Returns the pass of a length, or null if there is none.
     const ElementPass<Elements>* find(index_t length) const {
         const auto found =
             std::find_if(passes_.begin(), passes_.end(),

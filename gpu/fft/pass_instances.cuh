@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The CUDA kernels of the passes, and their table for one chunk of lengths.
+// The CUDA kernels of the passes, and their table for one group of lengths.
 
 #include <utility>
 
@@ -14,13 +14,13 @@ namespace convolume::gpu {
 template <class Real, int N, bool OfTaps>
 __global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
                                   ColumnShape<Real, N>::blocks_per_unit)
-    column_kernel(const __grid_constant__ ColumnJob<Real> job) {
+    column_cuda_kernel(const __grid_constant__ ColumnJob<Real> job) {
     CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>
 __global__ void __launch_bounds__(RowShape<Real, N>::threads, RowShape<Real, N>::blocks_per_unit)
-    row_kernel(const __grid_constant__ RowJob<Real> job) {
+    row_cuda_kernel(const __grid_constant__ RowJob<Real> job) {
     CONVOLUME_PASS((row_pass<Real, N>(DeviceBlock{}, job)));
 }
 
@@ -28,23 +28,23 @@ template <class Real, int N>
 Passes<Real> passes_of() {
     using Column = ColumnShape<Real, N>;
     using Row = RowShape<Real, N>;
-    void (*of_taps)(ColumnJob<Real>) = nullptr;
-    if constexpr (transforms_kernels<Real>) of_taps = column_kernel<Real, N, true>;
+    void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
+    if constexpr (transforms_kernels<Real>) taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
     return {N,
-            {column_kernel<Real, N, false>, of_taps, Column::value, Column::threads,
+            {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, Column::value, Column::threads,
              Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
-            {row_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
+            {row_cuda_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
-template <class Real, int Chunk, int Chunks, std::size_t... I>
-std::vector<Passes<Real>> passes_of_chunk(std::index_sequence<I...>) {
-    return {passes_of<Real, lengths<Real>[I * Chunks + Chunk]>()...};
+template <class Real, int Group, int Groups, std::size_t... I>
+std::vector<Passes<Real>> passes_of_group(std::index_sequence<I...>) {
+    return {passes_of<Real, lengths<Real>[I * Groups + Group]>()...};
 }
 
-template <class Real, int Chunk, int Chunks>
+template <class Real, int Group, int Groups>
 std::vector<Passes<Real>> compiled_passes() {
-    constexpr std::size_t count = (lengths<Real>.size() + Chunks - 1 - Chunk) / Chunks;
-    return passes_of_chunk<Real, Chunk, Chunks>(std::make_index_sequence<count>{});
+    constexpr std::size_t count = (lengths<Real>.size() + Groups - 1 - Group) / Groups;
+    return passes_of_group<Real, Group, Groups>(std::make_index_sequence<count>{});
 }
 
 }  // namespace convolume::gpu

@@ -12,20 +12,20 @@ namespace convolume::gpu {
 
 template <class Real>
 struct ColumnPass {
-    void (*kernel)(ColumnJob<Real>) = nullptr;
-    void (*of_taps)(ColumnJob<Real>) = nullptr;
+    void (*cuda_kernel)(ColumnJob<Real>) = nullptr;
+    void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
     TransformPlan plan;
-    int threads = 0;  ///< of a block
-    int columns = 0;  ///< of a block
+    int threads = 0;  ///< threads of a thread block
+    int columns = 0;  ///< columns of a thread block
     index_t fixed_bytes = 0, prefetch_bytes = 0;
 };
 
 template <class Real>
 struct RowPass {
-    void (*kernel)(RowJob<Real>) = nullptr;
+    void (*cuda_kernel)(RowJob<Real>) = nullptr;
     TransformPlan plan;
-    int threads = 0;  ///< of a block
-    int rows = 0;     ///< of a block
+    int threads = 0;  ///< threads of a thread block
+    int rows = 0;     ///< rows of a thread block
     index_t shared_bytes = 0;
 };
 
@@ -36,9 +36,9 @@ struct Passes {
     RowPass<Real> rows;
 };
 
-/// The passes of one chunk of lengths<Real>: length i is in chunk i mod Chunks. Each chunk is
-/// compiled in a file of its own, made from passes.cu.in.
-template <class Real, int Chunk, int Chunks>
+/// Returns the passes of one group of lengths<Real>: length i is in group i mod Groups. Each group
+/// is compiled in a file of its own, made from passes.cu.in.
+template <class Real, int Group, int Groups>
 std::vector<Passes<Real>> compiled_passes();
 
 }  // namespace convolume::gpu

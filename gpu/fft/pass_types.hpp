@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The data that passes work on, free of CUDA so that CUDA kernels can also run on the host.
+// The data that passes work on. This header needs no CUDA, so that the bodies of CUDA kernels can
+// also run on the host.
 //
-// Spectra are planes of `rows` × `pitch` complex samples; pitch is a multiple of tile_columns, and
-// the samples beyond a row's own ride along: they may hold anything.
+// Spectra are planes of `rows` × `pitch` complex samples. The pitch is a multiple of tile_columns.
+// Samples beyond a row's own may have any value; passes transform them, too.
 
 #include <complex>
 #include <cstdint>
@@ -18,13 +19,13 @@ using convolume::PairAxis;
 using convolume::PositionMap;
 using Range = IndexRange;
 
-/// Columns that a block transforms side by side: 128 bytes of a row.
+/// Columns of a column tile, which a thread block transforms side by side: 128 bytes of a row.
 template <class Real>
 inline constexpr index_t tile_columns = 128 / (2 * sizeof(Real));
 
-/// Columns in memory: sample (slot, batch, column) is data[slot * slot_stride + batch *
-/// batch_stride + column], 0 <= column < columns. Columns and strides are multiples of
-/// tile_columns, and data is aligned to 16 bytes.
+/// Columns in memory, 0 <= column < columns. Columns and strides are multiples of tile_columns, and
+/// data is aligned to 16 bytes. A sample is
+///     data[slot * slot_stride + batch * batch_stride + column]
 template <class Real>
 struct Columns {
     std::complex<Real>* data = nullptr;
@@ -34,21 +35,22 @@ struct Columns {
     index_t batch_stride = 0;
 };
 
-/// The factors of columns between their transforms: spectra, sample (frequency, column) of
-/// which is in slot `frequency`; or, with `taps`, samples 0 … taps-1 along the columns, which a
-/// pass transforms on its way: less memory for more work.
+/// The kernel that columns are multiplied with between their transforms. It is given as spectra,
+/// with sample (frequency, column) in slot `frequency`. Or it is given as `taps` samples along the
+/// columns, which each pass transforms: less memory for more work.
 template <class Real>
 struct ColumnKernel {
-    Columns<Real> columns;  ///< one batch
-    index_t taps = 0;       ///< 0: spectra
+    Columns<Real> columns;  ///< spectra or taps, in one batch
+    index_t taps = 0;       ///< number of taps; 0: the kernel is given as spectra
     bool conjugate = false;
 };
 
-/// Whether passes transform kernels: in double precision, registers do not hold two spectra.
+/// Whether passes transform the taps of kernels: in double precision, registers do not hold two
+/// spectra.
 template <class Real>
 inline constexpr bool transforms_kernels = sizeof(Real) == sizeof(float);
 
-enum class Direction { forward, inverse };  // e^{-2πi}, e^{+2πi}; neither is normalized
+enum class PassDirection { forward, inverse };  // exponents -2πi and +2πi; neither is normalized
 
 /// Rows of pixels on the device, the source or target of the passes along x. All strides are in
 /// elements of `type`.
@@ -56,7 +58,7 @@ struct PixelRows {
     void* data = nullptr;
     PixelType type = PixelType::float32;
     index_t plane_stride = 0;
-    index_t row_stride = 0;  ///< elements of a row follow each other
+    index_t row_stride = 0;  ///< stride of rows; elements of a row follow each other
 
     PixelRows from_plane(index_t plane) const {
         PixelRows rows = *this;
@@ -66,9 +68,9 @@ struct PixelRows {
     }
 };
 
-/// Rows of `planes` planes to load: row y of the transform reads source row gather_y[y] (y itself
-/// where gather_y is null), sample x reads element gather_x[x] (x itself where null). An index of
-/// -1 reads zero, and so do samples from loaded_x on. Indices are on the device.
+/// Rows of `planes` planes to load. Row y of the transform reads source row gather_y[y], and sample
+/// x element gather_x[x]; a null table stands for y or x itself. An index of -1 reads zero, and so
+/// do samples from loaded_x on. Indices are on the device.
 struct RowSource {
     PixelRows pixels;
     index_t planes = 1;
@@ -76,14 +78,16 @@ struct RowSource {
     index_t loaded_x = 1;
     const std::int32_t* gather_y = nullptr;
     const std::int32_t* gather_x = nullptr;
-    double subtract = 0;  ///< from (real parts of) samples that are not gathered as zero
-    bool nonfinite_to_zero =
-        false;  ///< applied before subtracting: such samples then read -subtract
+    /// Number to subtract from real parts, but not from samples that are gathered as zero.
+    double subtract = 0;
+    /// Whether samples that are not finite count as 0 before the subtraction.
+    bool nonfinite_to_zero = false;
 };
 
-/// Where rows go: sample kept_begin_x + x of row kept_begin_y + y of the transform is stored at (y,
-/// x) of `pixels`, for y < kept_y and x < kept_x, plus `add`, rounded half to even and clamped for
-/// integer types. Clamped samples are added to clamped[0] (low, NaN too) and clamped[1] (high).
+/// Rows of pixels to store. Sample kept_begin_x + x of row kept_begin_y + y of the transform is
+/// stored at (y, x) of `pixels`, for y < kept_y and x < kept_x. `add` is added before; for integer
+/// types values are rounded half to even and clamped. Clamped samples are added to clamped[0] (low,
+/// NaN too) and clamped[1] (high).
 struct RowTarget {
     PixelRows pixels;
     index_t planes = 1;
@@ -93,8 +97,8 @@ struct RowTarget {
     unsigned long long* clamped = nullptr;  ///< two counters on the device
 };
 
-/// Planes of half (or, of complex data, full) spectra: sample (plane, y, k) is data[((first_plane +
-/// plane) mod ring) * plane_stride + y * pitch + k].
+/// Planes of half spectra, or of complex data full spectra. Sample (plane, y, k) is
+///     data[((first_plane + plane) mod ring) * plane_stride + y * pitch + k]
 template <class Real>
 struct SpectrumPlanes {
     std::complex<Real>* data = nullptr;

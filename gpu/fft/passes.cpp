@@ -16,23 +16,23 @@ namespace {
 /// The number of source files that lengths<Real> are divided among
 /// (cmake/ConvolumeKernelSources.cmake).
 template <class Real>
-constexpr int chunks = CONVOLUME_CHUNKS_FLOAT;
+constexpr int groups = CONVOLUME_LENGTH_GROUPS_FLOAT;
 template <>
-constexpr int chunks<double> = CONVOLUME_CHUNKS_DOUBLE;
+constexpr int groups<double> = CONVOLUME_LENGTH_GROUPS_DOUBLE;
 
-template <class Real, int... Chunk>
-std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Chunk...>) {
+template <class Real, int... Group>
+std::vector<Passes<Real>> all_passes(std::integer_sequence<int, Group...>) {
     std::vector<Passes<Real>> by_length(static_cast<std::size_t>(lengths<Real>.back()) + 1);
-    for (const auto& chunk : {compiled_passes<Real, Chunk, chunks<Real>>()...})
-        for (const Passes<Real>& passes : chunk)
+    for (const auto& group : {compiled_passes<Real, Group, groups<Real>>()...})
+        for (const Passes<Real>& passes : group)
             by_length[static_cast<std::size_t>(passes.n)] = passes;
     return by_length;
 }
 
-/// The passes for columns, or rows of complex samples, of length n; null when there are none.
+/// Returns the passes for columns, or rows of complex samples, of length n; null if there are none.
 template <class Real>
 const Passes<Real>* find_passes(index_t n) {
-    static const auto passes = all_passes<Real>(std::make_integer_sequence<int, chunks<Real>>{});
+    static const auto passes = all_passes<Real>(std::make_integer_sequence<int, groups<Real>>{});
     if (n < 1 || n >= static_cast<index_t>(passes.size())) return nullptr;
     const Passes<Real>& found = passes[static_cast<std::size_t>(n)];
     return found.n == n ? &found : nullptr;
@@ -51,17 +51,18 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
 
-    // Prefetching pays unless its memory leaves less than half the blocks.
-    const auto* kernel = reinterpret_cast<const void*>(job.taps > 0 ? pass.of_taps : pass.kernel);
+    // Prefetching pays unless its memory leaves less than half the thread blocks.
+    const auto* cuda_kernel =
+        reinterpret_cast<const void*>(job.taps > 0 ? pass.taps_cuda_kernel : pass.cuda_kernel);
     const index_t with_source = pass.fixed_bytes + pass.prefetch_bytes;
-    const index_t plain = resident_blocks(kernel, pass.threads, pass.fixed_bytes);
-    const index_t prefetching = resident_blocks(kernel, pass.threads, with_source);
+    const index_t plain = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
+    const index_t prefetching = resident_blocks(cuda_kernel, pass.threads, with_source);
     job.prefetches = prefetching > 0 && 2 * prefetching >= plain;
     const index_t resident = job.prefetches ? prefetching : plain;
     index_t bytes = job.prefetches ? with_source : pass.fixed_bytes;
     if (job.prefetches && job.taps > 0) {
         const index_t with_taps = with_source + pass.prefetch_bytes / pass.plan.n * job.taps;
-        const index_t blocks = resident_blocks(kernel, pass.threads, with_taps);
+        const index_t blocks = resident_blocks(cuda_kernel, pass.threads, with_taps);
         job.prefetches_taps = blocks == prefetching;
         if (job.prefetches_taps) bytes = with_taps;
     }
@@ -70,13 +71,13 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
                                      " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(bytes), stream),
           "launching a pass over columns");
 }
 
-/// Complex samples of a row in the kernel; 0 for an odd number of real ones.
+/// Returns the complex samples of a row in the CUDA kernel, or 0 for an odd number of real ones.
 index_t samples_of_row(index_t length, bool complex_rows) {
     if (complex_rows) return length;
     return length % 2 == 0 ? length / 2 : 0;
@@ -94,26 +95,27 @@ void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const index_t groups = ceil_div(job.planes * job.rows, pass.rows);
     if (groups == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
-    const auto* kernel = reinterpret_cast<const void*>(pass.kernel);
-    const index_t resident = resident_blocks(kernel, pass.threads, pass.shared_bytes);
+    const auto* cuda_kernel = reinterpret_cast<const void*>(pass.cuda_kernel);
+    const index_t resident = resident_blocks(cuda_kernel, pass.threads, pass.shared_bytes);
     if (resident == 0) {
         throw GpuUnavailable(message("rows of ", pass.plan.n,
                                      " complex samples do not fit this device's shared memory"));
     }
     const index_t blocks = std::min(groups, resident);
     void* arguments[] = {&job};
-    check(cudaLaunchKernel(kernel, dim3(static_cast<unsigned>(blocks)),
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(blocks)),
                            dim3(static_cast<unsigned>(pass.threads)), arguments,
                            static_cast<std::size_t>(pass.shared_bytes), stream),
           "launching a pass over rows");
 }
 
-/// Bytes of device memory in and out a second, in units of 10 GB/s, of passes in single precision:
-/// measured by bench/gpu_passes sweep on an H200 (columns of 1056 and 1152: one pass alone).
-struct Rate {
+/// Measured rates of the passes of one length in single precision: bytes of device memory in and
+/// out a second, in units of 10 GB/s. From bench/gpu_passes sweep on an H200 (columns of 1056 and
+/// 1152: one pass alone).
+struct LengthRates {
     short n, columns, rows;
 };
-constexpr Rate rates[] = {
+constexpr LengthRates rates[] = {
     {1, 289, 80},     {2, 356, 80},     {3, 391, 80},     {4, 395, 80},     {5, 380, 80},
     {6, 384, 80},     {7, 378, 80},     {8, 382, 101},    {9, 378, 100},    {10, 375, 99},
     {11, 381, 106},   {12, 379, 97},    {13, 379, 93},    {14, 379, 91},    {15, 377, 91},
@@ -141,18 +143,18 @@ constexpr Rate rates[] = {
 };
 constexpr double usual_rate = 330;
 
-/// A longer length makes more work for the passes along the other axes too.
+/// Returns the cost of a length, which also makes more work for the passes along the other axes.
 double cost(int n, int rate) {
     return n * (0.5 / rate + 0.5 / usual_rate);
 }
 
-index_t cheapest(index_t least, index_t step, index_t samples_each, short Rate::*rate,
+index_t cheapest(index_t least, index_t step, index_t samples_each, short LengthRates::*rate,
                  bool double_precision) {
-    const Rate* best = nullptr;
-    for (const Rate& candidate : rates) {
+    const LengthRates* best = nullptr;
+    for (const LengthRates& candidate : rates) {
         const index_t length = candidate.n * samples_each;
         if (length < least || length % step != 0) continue;
-        if (!has_passes(candidate.n, double_precision)) continue;
+        if (!is_pass_length(candidate.n, double_precision)) continue;
         if (best == nullptr || cost(candidate.n, candidate.*rate) < cost(best->n, best->*rate)) {
             best = &candidate;
         }
@@ -165,12 +167,12 @@ index_t cheapest(index_t least, index_t step, index_t samples_each, short Rate::
 template <class Real>
 bool has_column_pass(index_t length, int device) {
     const Passes<Real>* passes = find_passes<Real>(length);
-    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.kernel),
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->columns.cuda_kernel),
                                         passes->columns.fixed_bytes, device);
 }
 
 template <class Real>
-void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream) {
     launch(column_pass_of<Real>(length),
@@ -187,7 +189,7 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device) {
     const Passes<Real>* passes = find_passes<Real>(samples_of_row(length, complex_rows));
-    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.kernel),
+    return passes != nullptr && can_run(reinterpret_cast<const void*>(passes->rows.cuda_kernel),
                                         passes->rows.shared_bytes, device);
 }
 
@@ -208,8 +210,9 @@ void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>&
 #define CONVOLUME_INSTANTIATE(Real)                                                               \
     template bool has_column_pass<Real>(index_t, int);                                            \
     template bool has_row_pass<Real>(index_t, bool, int);                                         \
-    template void transform_columns(index_t, Direction, const Columns<Real>&, const PositionMap&, \
-                                    const Columns<Real>&, const PositionMap&, cudaStream_t);      \
+    template void transform_columns(index_t, PassDirection, const Columns<Real>&,                 \
+                                    const PositionMap&, const Columns<Real>&, const PositionMap&, \
+                                    cudaStream_t);                                                \
     template void convolve_columns(index_t, const Columns<Real>&, const PositionMap&,             \
                                    const PositionMap&, const ColumnKernel<Real>&, cudaStream_t);  \
     template void forward_rows(index_t, bool, const RowSource&, const SpectrumPlanes<Real>&,      \
@@ -220,7 +223,7 @@ CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)
 #undef CONVOLUME_INSTANTIATE
 
-bool has_passes(index_t length, bool double_precision) {
+bool is_pass_length(index_t length, bool double_precision) {
     const auto found = [&](const auto& all) {
         return std::find(all.begin(), all.end(), length) != all.end();
     };
@@ -228,11 +231,11 @@ bool has_passes(index_t length, bool double_precision) {
 }
 
 index_t good_column_length(index_t least, index_t step, bool double_precision) {
-    return cheapest(least, step, 1, &Rate::columns, double_precision);
+    return cheapest(least, step, 1, &LengthRates::columns, double_precision);
 }
 
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision) {
-    return cheapest(least, 1, complex_rows ? 1 : 2, &Rate::rows, double_precision);
+    return cheapest(least, 1, complex_rows ? 1 : 2, &LengthRates::rows, double_precision);
 }
 
 }  // namespace convolume::gpu

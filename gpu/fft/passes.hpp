@@ -3,8 +3,9 @@
 // The Fourier transforms of a block on one device, as passes over its memory. Each pass reads its
 // samples once and writes them once; transforms live in registers and shared memory. Zero padding,
 // cropping, boundaries and pixel types are part of the passes along x, so that padded images never
-// exist. All calls are asynchronous on `stream`, of the current device, and throw as check() does.
-// The first call of a length on a device uploads its twiddle factors and waits for that.
+// exist. All calls enqueue work on the CUDA stream `stream` of the current device, and throw as
+// check() does. The first call of a length on a device uploads its twiddle factors and waits for
+// that.
 
 #include <cuda_runtime_api.h>
 
@@ -12,39 +13,41 @@
 
 namespace convolume::gpu {
 
-/// Whether the passes along y and z (columns) and along x (rows) exist for this length on this
-/// device (its shared memory decides; before compute capability 8 there are none). Real rows are
-/// `length` real samples long.
+/// Whether this device has passes of this length along y and z (columns) or along x (rows). Its
+/// shared memory decides; before compute capability 8 there are none. Real rows are `length` real
+/// samples long.
 template <class Real>
 bool has_column_pass(index_t length, int device);
 template <class Real>
 bool has_row_pass(index_t length, bool complex_rows, int device);
 
-/// Whether there are passes for columns of `length` samples, and for rows of `length` complex
-/// samples (or twice as many real ones), on devices with enough shared memory.
-bool has_passes(index_t length, bool double_precision = false);
+/// Whether passes are compiled for columns of `length` samples, and for rows of `length` complex
+/// samples (or twice as many real ones).
+bool is_pass_length(index_t length, bool double_precision = false);
 
-/// The length with a column (row) pass that is at least `least` and costs least, by the length's
-/// own measured or estimated cost; 0 when there is none. `step`: lengths are multiples of it. There
+/// Returns the length with a column (row) pass that is at least `least` and costs least, by its own
+/// measured or estimated cost. Returns 0 if there is none. Lengths are multiples of `step`. There
 /// are fewer lengths in double precision.
 index_t good_column_length(index_t least, index_t step = 1, bool double_precision = false);
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision = false);
 
-/// One transform of `length` along the slots of every column and batch. Source and target may be
-/// the same memory when their columns are the same (a block reads its columns before it writes).
+/// Transforms once, with `length`, along the slots of every column and batch. Source and target may
+/// be the same memory if their columns are the same (a thread block reads its columns before it
+/// writes).
 template <class Real>
-void transform_columns(index_t length, Direction direction, const Columns<Real>& source,
+void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream);
 
-/// The fused pass: forward, times kernel, inverse, in place. One batch.
+/// Transforms columns, multiplies with the kernel's spectrum, and transforms back, in place and in
+/// one pass. There is one batch.
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
                       cudaStream_t stream);
 
-/// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows: real
-/// to half-complex of `length`/2+1 samples, length even.
+/// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows of an
+/// even length become half spectra of `length`/2+1 samples.
 template <class Real>
 void forward_rows(index_t length, bool complex_rows, const RowSource& source,
                   const SpectrumPlanes<Real>& target, cudaStream_t stream);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One sample in and out of a pixel type, on the device or the host: the meaning that
-// core/pixels/rows.hpp has on the host.
+// Conversion of one sample from and to a pixel type, on the device or the host, with the results of
+// core/pixels/rows.hpp.
 
 #include <cmath>
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace convolume::gpu {
 
-/// Calls f(T{}) with a value of the C++ type of `type`; complex ones are Complex<Real>.
+/// Calls f(T{}) with a value of the C++ type of `type`; complex types are Complex<Real>.
 template <class F>
 CONVOLUME_DEVICE void with_pixel(PixelType type, const F& f) {
     switch (type) {
@@ -46,7 +46,7 @@ inline constexpr bool is_complex_pixel = false;
 template <class Real>
 inline constexpr bool is_complex_pixel<Complex<Real>> = true;
 
-/// The same for the real types only, and for the complex ones only.
+/// These call f(T{}) for real types only, or for complex types only.
 template <class F>
 CONVOLUME_DEVICE void with_real_pixel(PixelType type, const F& f) {
     with_pixel(type, [&](auto tag) {
@@ -70,16 +70,18 @@ CONVOLUME_DEVICE int pixel_bytes(PixelType type) {
     return bytes;
 }
 
-/// How samples are loaded.
+/// Changes to samples when they are loaded.
 template <class Real>
 struct LoadRule {
-    Real subtract = 0;               ///< from real parts
-    bool nonfinite_to_zero = false;  ///< before that: such samples read -subtract
+    Real subtract = 0;  ///< number to subtract from real parts
+    /// Whether samples that are not finite count as 0 before the subtraction.
+    bool nonfinite_to_zero = false;
 };
 
-/// Samples that did not fit the target's integer type.
+/// Numbers of samples that did not fit the target's integer type.
 struct ClampTally {
-    unsigned long long low = 0;  ///< NaN too, stored as 0
+    /// Number of samples below the range, with NaN, which is stored as 0.
+    unsigned long long low = 0;
     unsigned long long high = 0;
 };
 
@@ -98,12 +100,12 @@ CONVOLUME_DEVICE Complex<Real> load_sample(S sample, const LoadRule<Real>& rule)
     }
 }
 
-// As variables, because device code cannot call the functions of numeric_limits.
+// These are variables because device code cannot call the functions of numeric_limits.
 template <class S>
 inline constexpr S lowest_value = std::numeric_limits<S>::min();
 template <class S>
 inline constexpr S highest_value = std::numeric_limits<S>::max();
-/// The largest Real that an integer S can hold: float has no 2^31 - 1 nor 2^32 - 1.
+/// The largest Real that an integer S can hold: float does not have 2^31 - 1 and 2^32 - 1.
 template <class S, class Real>
 inline constexpr Real largest_value = [] {
     const int spare_bits = std::numeric_limits<S>::digits - std::numeric_limits<Real>::digits;
@@ -111,7 +113,7 @@ inline constexpr Real largest_value = [] {
     return static_cast<Real>((highest_value<S> >> dropped) << dropped);
 }();
 
-/// `value` rounded half to even and clamped to S.
+/// Returns `value` rounded half to even and clamped to S.
 template <class S, class Real>
 CONVOLUME_DEVICE S to_integer(Real value, ClampTally& tally) {
     constexpr S lowest = lowest_value<S>, highest = highest_value<S>;
@@ -126,7 +128,7 @@ CONVOLUME_DEVICE S to_integer(Real value, ClampTally& tally) {
     return std::isnan(rounded) ? S{0} : lowest;
 }
 
-/// `value` as a pixel; real pixels keep its real part.
+/// Returns `value` as a pixel. Real pixels get its real part.
 template <class S, class Real>
 CONVOLUME_DEVICE S store_sample(Complex<Real> value, ClampTally& tally) {
     if constexpr (is_complex_pixel<S>) {
@@ -139,7 +141,7 @@ CONVOLUME_DEVICE S store_sample(Complex<Real> value, ClampTally& tally) {
     }
 }
 
-/// Element `index` of an array of pixels of `type`.
+/// Returns element `index` of an array of pixels of `type`.
 template <class Real>
 CONVOLUME_DEVICE Complex<Real> load_pixel(const void* data, PixelType type, index_t index,
                                           const LoadRule<Real>& rule) {
@@ -150,7 +152,7 @@ CONVOLUME_DEVICE Complex<Real> load_pixel(const void* data, PixelType type, inde
     return value;
 }
 
-/// `value` (nothing is added) as element `index` of an array of pixels of `type`.
+/// Stores `value`, to which nothing is added, as element `index` of an array of pixels of `type`.
 template <class Real>
 CONVOLUME_DEVICE void store_pixel(void* data, PixelType type, index_t index, Complex<Real> value,
                                   ClampTally& tally) {

@@ -9,15 +9,16 @@
 
 namespace convolume::gpu {
 
-/// Limits of a plan.
+/// Limits of the plan of a transform.
 struct PlanLimits {
-    int single = 16;          ///< the longest transform of one stage
-    int two_elements = 16;    ///< samples a thread may hold, in two stages
-    int three_elements = 16;  ///< and in three
+    int single = 16;          ///< the longest transform of one radix stage
+    int two_elements = 16;    ///< samples that a thread may hold, in two radix stages
+    int three_elements = 16;  ///< samples that a thread may hold, in three radix stages
     int min_threads = 1;
     int max_threads = 1024;
     int ideal_elements = 1;
-    double element_cost = 0.02;  ///< of each more or less than that, against 1 of a whole pass
+    /// Cost of each sample more or less than ideal; a whole pass costs 1.
+    double element_cost = 0.02;
     int lanes = 1;  ///< threads of one transform that access memory in one cycle; a power of 2
 };
 
@@ -27,7 +28,7 @@ CONVOLUME_CONSTEXPR bool is_smooth(int n) {
     return n == 1;
 }
 
-/// The cheapest plan for n; stages = 0 when there is none.
+/// Returns the cheapest plan for n, or one with stages = 0 if there is none.
 CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
     TransformPlan best;
     if (n <= limits.single) {
@@ -38,7 +39,8 @@ CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
     double best_cost = 1e30;
     const auto consider = [&](int stages, int a, int b, int c, int most) {
         for (int held = most; held >= 2; --held) {
-            // The threads that can hold `held` samples each, if butterflies are spread evenly.
+            // Least number of threads that hold at most `held` samples each, if butterflies are
+            // spread evenly.
             const int threads = (n + held - 1) / held;
             if (threads < limits.min_threads || threads > limits.max_threads) continue;
             TransformPlan plan{n, stages, {a, b, c}, threads, 0, limits.lanes};
@@ -72,7 +74,7 @@ CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
     return best;
 }
 
-/// e^{-2πi k/n}, correctly rounded but for a few.
+/// Returns e^{-2πi k/n}, correctly rounded with few exceptions.
 template <class Real>
 Complex<Real> root_of_unity(long k, long n) {
     const long double angle = -2 * 3.14159265358979323846264338328L *
@@ -80,7 +82,7 @@ Complex<Real> root_of_unity(long k, long n) {
     return {static_cast<Real>(std::cos(angle)), static_cast<Real>(std::sin(angle))};
 }
 
-/// The table that TransformPlan::first_twiddle() describes.
+/// Returns the table that TransformPlan::first_twiddle() describes.
 template <class Real>
 std::vector<Complex<Real>> plan_twiddles(const TransformPlan& plan) {
     std::vector<Complex<Real>> table;
@@ -91,7 +93,7 @@ std::vector<Complex<Real>> plan_twiddles(const TransformPlan& plan) {
     return table;
 }
 
-/// The table that splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
+/// Returns the table that splits and merges of n pairs read: e^{-2πi k/2n}, k <= n/2.
 template <class Real>
 std::vector<Complex<Real>> pair_twiddles(int n) {
     std::vector<Complex<Real>> table;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What a CUDA kernel over rows is given, and the way of pixels of any type between device memory
-// and a row in shared memory.
+// The job of a CUDA kernel over rows, and the functions that move pixels of any type between device
+// memory and a row in shared memory.
 //
-// Each CUDA kernel over rows has a copy of the functions that move pixels in its machine code, so
-// they are kept small: the type is looked up once a batch of pixels, around what depends on it, and
-// loops are not unrolled beyond a batch.
+// Each CUDA kernel over rows has a copy of these functions in its machine code, so they are kept
+// small. The type is looked up once for a batch of pixels, and loops are not unrolled beyond a
+// batch.
 
 #include <algorithm>
 #include <cstdint>
@@ -20,30 +20,30 @@ template <class Real>
 struct RowJob {
     bool inverse = false;
     bool complex_rows = false;
-    bool direct_load = false,
-         direct_store = false;  ///< past shared memory, where both sides lie as the kernel has them
-    index_t planes = 1, rows = 1;  ///< rows of a plane
+    /// Whether samples move between memory and registers, without shared memory.
+    bool direct_load = false, direct_store = false;
+    index_t planes = 1, rows = 1;  ///< numbers of planes, and of rows of a plane
     PixelRows pixels;
-    // Forward.
+    // Members of forward transforms.
     index_t loaded_x = 1;
     const std::int32_t* gather_y = nullptr;
     const std::int32_t* gather_x = nullptr;
     LoadRule<Real> rule;
-    // Inverse.
+    // Members of inverse transforms.
     index_t kept_begin_y = 0, kept_begin_x = 0, kept_x = 1;
     Complex<Real> add{0, 0};
     Real scale = 1;
     unsigned long long* clamped = nullptr;
-    // The spectrum.
+    // Members of the spectrum.
     Complex<Real>* spectrum = nullptr;
     index_t plane_stride = 0, pitch = 0, first_plane = 0, ring = 1;  // first_plane < ring
     /// Twiddle factors of the plan, followed by the twiddle factors of pairs (plan.hpp).
     const Complex<Real>* twiddles = nullptr;
 };
 
-/// Whether rows of pixels can be read and written as the kernel's own complex samples.
+/// Whether rows of pixels can be read and written as the complex samples of the CUDA kernel.
 template <class Real>
-bool natural(const PixelRows& pixels, bool complex_rows) {
+bool has_sample_layout(const PixelRows& pixels, bool complex_rows) {
     if (complex_rows) {
         if (pixels.type != pixel_type_of_v<std::complex<Real>>) return false;
     } else if (pixels.type != pixel_type_of_v<Real> || pixels.row_stride % 2 != 0 ||
@@ -74,7 +74,7 @@ RowJob<Real> row_job(bool complex_rows, const PixelRows& pixels, index_t planes,
     return job;
 }
 
-/// The job of forward_rows (passes.hpp), less its tables.
+/// Returns the job of forward_rows (passes.hpp), without tables.
 template <class Real>
 RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& source,
                          const SpectrumPlanes<Real>& target) {
@@ -84,14 +84,14 @@ RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& sou
     job.gather_y = source.gather_y;
     job.gather_x = source.gather_x;
     job.rule = {static_cast<Real>(source.subtract), source.nonfinite_to_zero};
-    job.direct_load = natural<Real>(source.pixels, complex_rows) && source.gather_x == nullptr &&
-                      source.subtract == 0 && !source.nonfinite_to_zero &&
-                      (complex_rows || job.loaded_x % 2 == 0);
+    job.direct_load = has_sample_layout<Real>(source.pixels, complex_rows) &&
+                      source.gather_x == nullptr && source.subtract == 0 &&
+                      !source.nonfinite_to_zero && (complex_rows || job.loaded_x % 2 == 0);
     job.direct_store = complex_rows;
     return job;
 }
 
-/// The job of inverse_rows, less its tables.
+/// Returns the job of inverse_rows, without tables.
 template <class Real>
 RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
                          const RowTarget& target, double scale) {
@@ -113,27 +113,28 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
     job.scale = static_cast<Real>(scale);
     job.clamped = target.clamped;
     job.direct_load = complex_rows;
-    job.direct_store = natural<Real>(target.pixels, complex_rows) &&
+    job.direct_store = has_sample_layout<Real>(target.pixels, complex_rows) &&
                        (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
     return job;
 }
 
-/// One row of a job, and the thread of it.
+/// One row of a job, and one of its threads.
 template <class Real>
-struct Row {
+struct ThreadRow {
     index_t plane, y;
-    Complex<Real>* shared;  ///< N samples
+    Complex<Real>* shared;  ///< N samples in shared memory
     int n, thread, threads;
 };
 
-/// The row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
+/// Returns the row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
 template <class Real>
-CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const Row<Real>& row) {
+CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
     return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
 }
 
-/// put(i, load(i)) for i = begin, begin + step, … < end; `Batch` loads are under way at a time.
+/// Calls put(i, load(i)) for i = begin, begin + step, … < end, with `Batch` loads in flight at a
+/// time.
 template <int Batch, class Load, class Put>
 CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load, const Put& put) {
     CONVOLUME_NO_UNROLL
@@ -148,7 +149,7 @@ CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load,
     for (; begin < end; begin += step) put(begin, load(begin));
 }
 
-/// Pixels that a thread has under way at a time.
+/// Pixels that a thread has in flight at a time.
 inline constexpr int pixel_batch = 8;
 
 /// Two pixels that are loaded together.
@@ -157,18 +158,18 @@ struct alignas(2 * sizeof(S)) PixelPair {
     S first, second;
 };
 
-/// Pairs of pixels that a thread loads at a time: what fits a few registers. A kernel keeps its own
-/// values beside the registers of what it calls, or spills them.
+/// Pairs of pixels that a thread loads at a time: those that fit in few registers. A CUDA kernel
+/// keeps its own values beside the registers of the functions that it calls, or spills them.
 template <class S>
 inline constexpr int pairs_at_a_time = sizeof(S) <= 2   ? 8
                                        : sizeof(S) == 4 ? 4
                                                         : 2;
 
-/// Real pixels, two a complex sample, as far as they fill whole batches of all threads. Returns the
-/// number of pixels loaded.
+/// Loads real pixels, two to a complex sample, as far as they fill whole batches of all threads.
+/// Returns the number of pixels loaded.
 template <class Real, class Context>
 CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const void* pixels, int loaded) {
+                                const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
     int done = 0;
     with_real_pixel(job.pixels.type, [&](auto tag) {
@@ -177,7 +178,8 @@ CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
         const int batch = count * row.threads;
         CONVOLUME_NO_UNROLL
         for (; done + batch <= loaded / 2; done += batch) {
-            // Forgotten, so that the compiler does not keep the addresses of a batch in registers.
+            // The compiler forgets the values, so that it does not keep the addresses of a batch in
+            // registers.
             const int first = context.forget(done + row.thread), step = context.forget(row.threads);
             const auto* from = static_cast<const PixelPair<S>*>(pixels) + first;
             PixelPair<S> pairs[static_cast<unsigned>(count)];
@@ -193,21 +195,23 @@ CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
     return 2 * done;
 }
 
-/// Real pixels from sample `done` of the row on, and zeros up to its end.
+/// Loads real pixels from sample `done` of the row on, and zeros up to its end.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
-                                 const Row<Real>& row, const void* pixels, int loaded, int done) {
-    constexpr int batch = pixel_batch / 2;  // gathers are under way, too
+                                 const ThreadRow<Real>& row, const void* pixels, int loaded,
+                                 int done) {
+    // Less than pixel_batch, since indices of gathers are in flight, too.
+    constexpr int batch = pixel_batch / 2;
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
     const std::int32_t* const gather = job.gather_x;
-    const int parts = job.complex_rows ? 2 : 1;  // of a sample in shared memory
+    const int parts = job.complex_rows ? 2 : 1;  // number of reals in a sample in shared memory
     const int samples = 2 / parts * row.n;
     Real* const reals = reinterpret_cast<Real*>(row.shared);
     CONVOLUME_NO_UNROLL
     for (done += row.thread; done < samples; done += batch * row.threads) {
         const int first = context.forget(done), step = context.forget(row.threads);
-        int elements[batch];  // -1: zero
+        int elements[batch];  // indices of elements; -1: zero
         CONVOLUME_UNROLL
         for (int i = 0; i < batch; ++i) {
             const int x = first + i * step;
@@ -241,10 +245,10 @@ CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job
     for (int x = row.thread; x < row.n; x += row.threads) row.shared[x].im = 0;
 }
 
-/// Complex pixels.
+/// Loads complex pixels.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& job,
-                                   const Row<Real>& row, const void* pixels, int loaded) {
+                                   const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
     const std::int32_t* const gather = job.gather_x;
     with_complex_pixel(job.pixels.type, [&](auto tag) {
@@ -262,10 +266,10 @@ CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& j
     });
 }
 
-/// Pixels of any type into shared memory.
+/// Loads pixels of any type into shared memory.
 template <class Real, class Context>
 CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
-                                    const Row<Real> row) {
+                                    const ThreadRow<Real> row) {
     const index_t offset = pixel_row(job, row);
     const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
     const auto bytes = static_cast<unsigned>(pixel_bytes(job.pixels.type));
@@ -282,11 +286,11 @@ CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& j
     load_reals(context, job, row, pixels, loaded, done);
 }
 
-/// The row in shared memory, whose imaginary parts have the wrong sign, to real pixels from
+/// Stores the row in shared memory, whose imaginary parts have the wrong sign, as real pixels from
 /// `offset` on.
 template <class Real, class Context>
 CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& job,
-                                  const Row<Real>& row, index_t offset, ClampTally& tally) {
+                                  const ThreadRow<Real>& row, index_t offset, ClampTally& tally) {
     const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
     const PixelType type = job.pixels.type;
     const Real add = job.add.re, scale = job.scale;
@@ -314,10 +318,10 @@ CONVOLUME_DEVICE void store_reals(const Context& context, const RowJob<Real>& jo
     }
 }
 
-/// The same to complex pixels.
+/// Stores the row in shared memory as complex pixels.
 template <class Real>
-CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& row, index_t offset,
-                                    ClampTally& tally) {
+CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const ThreadRow<Real>& row,
+                                    index_t offset, ClampTally& tally) {
     const int begin = static_cast<int>(job.kept_begin_x), kept = static_cast<int>(job.kept_x);
     const Complex<Real> add = job.add;
     const Real scale = job.scale;
@@ -333,14 +337,14 @@ CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const Row<Real>& ro
     });
 }
 
-/// The row in shared memory to pixels of any type.
+/// Stores the row in shared memory as pixels of any type.
 template <class Real, class Context>
 CONVOLUME_NOINLINE void store_pixels(const Context context, const RowJob<Real>& job,
-                                     const Row<Real> row) {
+                                     const ThreadRow<Real> row) {
     const index_t offset = row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
     ClampTally tally;
     if (job.complex_rows) {
-        store_complex(job, row, offset, tally);  // which clamps nothing
+        store_complex(job, row, offset, tally);  // complex pixels are never clamped
         return;
     }
     store_reals(context, job, row, offset, tally);

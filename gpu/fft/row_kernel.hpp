@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The passes along x: rows of pixels to rows of spectra and back. A real row of 2N samples is
-// transformed as N complex ones, of which even samples are the real and odd ones the imaginary
-// parts; its spectrum is split from theirs afterwards, or merged into theirs before.
+// transformed as N complex ones: even samples are the real parts, and odd samples the imaginary
+// parts. The spectrum of the row is then split from theirs, or merged into theirs before.
 //
-// Rows that are complex as they lie in memory go straight to registers; pixels of other types,
-// gathers, splits and merges go through shared memory, where a row lies in natural order.
+// Rows that lie in memory as complex samples are loaded to registers directly. Pixels of other
+// types, gathers, splits and merges go through shared memory, where a row is in natural order.
 
+#include "gpu/fft/radix_stages.hpp"
 #include "gpu/fft/row_job.hpp"
-#include "gpu/fft/stages.hpp"
 
 namespace convolume::gpu {
 
@@ -23,7 +23,7 @@ struct RowPlan {
                       .lanes = 16 / static_cast<int>(sizeof(Real) / sizeof(float))});
 };
 
-/// The share of a block's warps that its threads fill.
+/// Returns the share of a thread block's warps that its threads fill.
 CONVOLUME_CONSTEXPR double filled(int threads) {
     return threads / ((threads + 31) / 32 * 32.0);
 }
@@ -42,11 +42,12 @@ struct RowBlock {
         while (size % banks != value.threads % banks) ++size;
         return size;
     }();
-    /// The block's rows, the twiddle factors and the twiddle factors of pairs.
+    /// Samples of tables in shared memory: the twiddle factors and the twiddle factors of pairs.
     static constexpr int tables = value.twiddle_count() + N / 2 + 1;
     static constexpr index_t shared_bytes =
         static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + tables);
-    /// Blocks that a multiprocessor's registers and shared memory (of compute capability 9) hold.
+    /// Thread blocks that the registers and the shared memory of a multiprocessor (of compute
+    /// capability 9) hold.
     static constexpr int blocks_per_unit = [] {
         const int registers = 2 * words * value.elements + (words == 1 ? 44 : 72);
         const auto by_memory = static_cast<int>(232448 / shared_bytes);
@@ -56,7 +57,8 @@ struct RowBlock {
     }();
 };
 
-/// Rows of a block of row_pass: those of 96 to 224 threads that fill their warps best.
+/// Returns the rows of a thread block of row_pass: those of 96 to 224 threads that fill their warps
+/// best.
 CONVOLUME_CONSTEXPR int rows_of_block(int threads_of_row) {
     int best = 1;
     double best_fill = 0;
@@ -80,11 +82,11 @@ CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, index_t pl
     return job.spectrum + slot * job.plane_stride + (y + job.kept_begin_y) * job.pitch;
 }
 template <class Real>
-CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Row<Real>& row) {
+CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     return spectrum_row(job, row.plane, row.y);
 }
 
-/// f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.
+/// Calls f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.
 template <int N, int Threads, class F>
 CONVOLUME_DEVICE void each_pair(int thread, const F& f) {
     CONVOLUME_UNROLL
@@ -96,11 +98,11 @@ CONVOLUME_DEVICE void each_pair(int thread, const F& f) {
 template <int N, int Threads>
 inline constexpr int pairs_of_thread = (N / 2) / Threads + 1;
 
-/// The spectrum X of a real row from that of its N pairs in shared memory, Z: with E = (Z[k] +
-/// conj Z[N-k]) / 2 and O = e^{-πik/N} (Z[k] - conj Z[N-k]) / 2i, X[k] = E + O and X[N-k] = conj(E
-/// - O).
+/// Computes the spectrum X of a real row from the spectrum Z of its N pairs in shared memory:
+///     E = (Z[k] + conj Z[N-k]) / 2,  O = e^{-πik/N} (Z[k] - conj Z[N-k]) / 2i,
+///     X[k] = E + O,  X[N-k] = conj(E - O)
 template <int N, int Threads, class Real>
-CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
+CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const ThreadRow<Real>& row,
                                 const Complex<Real>* pair_twiddles) {
     // A pair's samples lie at fixed distances from the first pair's.
     Complex<Real>* const out = spectrum_row(job, row) + row.thread;
@@ -119,12 +121,12 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const Row<Real>& row,
     });
 }
 
-/// The inverse of split_row up to a factor 2, conjugated (so that a forward transform inverts it):
-/// with S = X[k] + conj X[N-k] and U = i e^{πik/N} (X[k] - conj X[N-k]), Z[k] = S + U and Z[N-k] =
-/// conj(S - U). X[0] and X[N] count as real. load(j, k, a, b) gives X[k] and X[N-k] of pair j of a
-/// thread.
+/// Inverts split_row up to a factor 2, conjugated (so that a forward transform inverts it). X[0]
+/// and X[N] count as real. load(j, k, a, b) gives X[k] and X[N-k] of pair j of a thread.
+///     S = X[k] + conj X[N-k],  U = i e^{πik/N} (X[k] - conj X[N-k]),
+///     Z[k] = S + U,  Z[N-k] = conj(S - U)
 template <int N, int Threads, class Real, class Load>
-CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pair_twiddles,
+CONVOLUME_DEVICE void merge_pairs(const ThreadRow<Real>& row, const Complex<Real>* pair_twiddles,
                                   const Load& load) {
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
     each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
@@ -139,10 +141,10 @@ CONVOLUME_DEVICE void merge_pairs(const Row<Real>& row, const Complex<Real>* pai
     });
 }
 
-/// merge_pairs of a row in memory.
+/// Calls merge_pairs for a row in memory.
 template <int N, int Threads, class Real, class Context>
 CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, const Complex<Real>* pair_twiddles) {
+                                const ThreadRow<Real>& row, const Complex<Real>* pair_twiddles) {
     const Complex<Real>* in = spectrum_row(job, row);
     merge_pairs<N, Threads>(row, pair_twiddles,
                             [&](int, int k, Complex<Real>& a, Complex<Real>& b) {
@@ -151,13 +153,13 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
                             });
 }
 
-/// Loads a row's samples to the registers of its threads: those that lie in memory as the CUDA
-/// kernel has them directly, others through shared memory. All threads of a block call it, whether
-/// there is a row for them (`inside`) or not.
+/// Loads a row's samples to the registers of its threads: directly if they lie in memory as complex
+/// samples, else through shared memory. All threads of a thread block call it, whether there is a
+/// row for them (`inside`) or not.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
-                               const Row<Real>& row, bool inside,
-                               const Complex<Real>* pair_twiddles, typename Fft::Held& v) {
+                               const ThreadRow<Real>& row, bool inside,
+                               const Complex<Real>* pair_twiddles, typename Fft::ThreadSamples& v) {
     if (job.direct_load) {
         const Complex<Real>* source = nullptr;
         int loaded = 0;
@@ -195,11 +197,12 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
     }
 }
 
-/// Stores a row's samples in the same ways.
+/// Stores a row's samples, directly or through shared memory as load_row() does.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
-                                const Row<Real>& row, bool inside,
-                                const Complex<Real>* pair_twiddles, const typename Fft::Held& v) {
+                                const ThreadRow<Real>& row, bool inside,
+                                const Complex<Real>* pair_twiddles,
+                                const typename Fft::ThreadSamples& v) {
     constexpr int last = Fft::plan.last();
     if (job.direct_store) {
         if (!inside) return;
@@ -236,12 +239,12 @@ CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
     }
 }
 
-/// The body of the CUDA kernel for rows of N complex samples. Each block takes groups of rows, one
-/// after another.
+/// The body of the CUDA kernel for rows of N complex samples. Each thread block takes groups of
+/// rows, one after another.
 template <class Real, int N, class Context>
 CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) {
     using Shape = RowShape<Real, N>;
-    using Fft = Stages<Real, Shape>;
+    using Fft = RadixStages<Real, Shape>;
 
     const int row_in_group = context.thread() / Shape::value.threads;
     const int thread = context.thread() % Shape::value.threads;
@@ -251,7 +254,7 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
     const Complex<Real>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
     copy_table(context, twiddles, job.twiddles, Shape::tables, Shape::threads);
     context.sync();
-    const WholeLane<Real, Context> lane{context, shared};
+    const WholeExchange<Real, Context> exchanger{context, shared};
     const index_t count = job.planes * job.rows;
 
     for (index_t first = context.block() * Shape::rows; first < count;
@@ -259,11 +262,11 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
         const index_t index = first + row_in_group;
         const bool inside = index < count;
         const index_t plane = job.planes == 1 ? 0 : index / job.rows;
-        const Row<Real> row{plane,  index - plane * job.rows, shared, N,
-                            thread, Shape::value.threads};
-        typename Fft::Held v;
+        const ThreadRow<Real> row{plane,  index - plane * job.rows, shared, N,
+                                  thread, Shape::value.threads};
+        typename Fft::ThreadSamples v;
         load_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
-        Fft::forward(lane, thread, v, twiddles);
+        Fft::forward(exchanger, thread, v, twiddles);
         store_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
     }
 }

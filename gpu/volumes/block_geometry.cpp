@@ -36,7 +36,7 @@ index_t aligned(index_t bytes) {
 bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
     const bool is_double = precision == Precision::float64;
     if (device == any_device)
-        return has_passes(axis == 2 && !complex_data ? length / 2 : length, is_double);
+        return is_pass_length(axis == 2 && !complex_data ? length / 2 : length, is_double);
     if (axis == 2)
         return is_double ? has_row_pass<double>(length, complex_data, device)
                          : has_row_pass<float>(length, complex_data, device);

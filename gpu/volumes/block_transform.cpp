@@ -25,7 +25,7 @@ class FftPassTransform : public RingTransform {
         if (!keeps_spectrum()) return;
         // Transforms along z once. The kernel's memory has room for the whole spectrum.
         const index_t length = geometry_.z_length;
-        transform_columns<Real>(length, Direction::forward, columns(memory.kernel),
+        transform_columns<Real>(length, PassDirection::forward, columns(memory.kernel),
                                 kernel_positions(), columns(memory.kernel), {0, length, 0, length},
                                 stream);
     }
@@ -61,7 +61,7 @@ class FftPassTransform : public RingTransform {
             spectra.data = reinterpret_cast<std::complex<Real>*>(memory.batch);
             spectra.slot_stride = count;
             spectra.columns = count;
-            transform_columns<Real>(length, Direction::forward, batch_of(memory.kernel),
+            transform_columns<Real>(length, PassDirection::forward, batch_of(memory.kernel),
                                     kernel_positions(), spectra, {0, length, 0, length}, stream);
             convolve_columns<Real>(length, batch_of(memory.ring), window.load, window.store,
                                    {spectra}, stream);
@@ -74,7 +74,7 @@ class FftPassTransform : public RingTransform {
             Columns<Real> rows = columns_of_planes(memory.ring, slot, count);
             const index_t length = geometry_.rows;
             transform_columns<Real>(
-                length, Direction::inverse, rows, {0, length, 0, length}, rows,
+                length, PassDirection::inverse, rows, {0, length, 0, length}, rows,
                 {target.kept_begin_y, target.kept_y, target.kept_begin_y, length}, stream);
             RowTarget run = target;
             run.planes = count;
@@ -93,8 +93,9 @@ class FftPassTransform : public RingTransform {
         const Columns<Real> rows = columns_of_planes(reinterpret_cast<char*>(target.data),
                                                      target.first_plane, source.planes);
         const index_t length = geometry_.rows;
-        transform_columns<Real>(length, Direction::forward, rows, {0, source.loaded_y, 0, length},
-                                rows, {0, length, 0, length}, stream);
+        transform_columns<Real>(length, PassDirection::forward, rows,
+                                {0, source.loaded_y, 0, length}, rows, {0, length, 0, length},
+                                stream);
     }
 
     PositionMap kernel_positions() const {

@@ -100,14 +100,15 @@ double largest_difference(const Array& a, const Array& b) {
     return largest;
 }
 
-Array spread(const Array& coarse, const Index3& coarse_at, const Coarsening& coarsening,
-             const Shape3& object, const Index3& object_at, float least = 0) {
+Array interpolate_estimate(const Array& coarse, const Index3& coarse_at,
+                           const Coarsening& coarsening, const Shape3& object,
+                           const Index3& object_at, float least = 0) {
     Volume result(object, PixelType::float32);
-    deconvolve::spread({to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening,
-                       object, object_at, least, 2,
-                       [&](const float* values, index_t first, index_t count) {
-                           std::copy_n(values, count, result.elements<float>() + first);
-                       });
+    deconvolve::interpolate_estimate(
+        {to_volume(coarse, PixelType::float32).view(), coarse_at}, coarsening, object, object_at,
+        least, 2, [&](const float* values, index_t first, index_t count) {
+            std::copy_n(values, count, result.elements<float>() + first);
+        });
     return to_array(std::as_const(result).view());
 }
 
@@ -139,9 +140,10 @@ TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of sp
         options.center = g.center;
         options.coarse_start = 3;
         options.background = 1.5;
-        const deconvolve::Problem fine = deconvolve::resolve_problem(
+        const deconvolve::DeconvolutionProblem fine = deconvolve::resolve_problem(
             g.image, to_volume(psf, PixelType::float64).view(), options);
-        const deconvolve::Problem coarse = deconvolve::coarse_problem(fine, g.coarsening);
+        const deconvolve::DeconvolutionProblem coarse =
+            deconvolve::coarse_problem(fine, g.coarsening);
         INFO("image " << to_string(g.image) << ", PSF " << to_string(g.psf));
         CHECK(coarse.image == g.coarsening.image(g.image));
         CHECK(*coarse.options.background == 1.5 * static_cast<double>(g.coarsening.pixels()));
@@ -152,8 +154,9 @@ TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of sp
         const Array want = summed(blurred(fine_object, psf, fine.image), g.coarsening);
         const Array got = blurred(object, to_array(coarse.psf.view()), coarse.image);
         CHECK(largest_difference(want, got) < 1e-12 * norm(want));
-        CHECK(largest_difference(fine_object, spread(object, coarse.image_at, g.coarsening,
-                                                     fine.object, fine.image_at)) < 1e-6);
+        CHECK(largest_difference(fine_object,
+                                 interpolate_estimate(object, coarse.image_at, g.coarsening,
+                                                      fine.object, fine.image_at)) < 1e-6);
     }
 }
 
@@ -161,9 +164,9 @@ TEST_CASE("coarse image: spread voxels keep their light, and none is darker than
     Random random(test_seed("spread"));
     const Coarsening all{{true, true, true}};
     const Array coarse = random.array({3, 4, 5}, false, 1);
-    const Array fine = spread(coarse, {}, all, {6, 8, 10}, {});
+    const Array fine = interpolate_estimate(coarse, {}, all, {6, 8, 10}, {});
     CHECK(std::abs(total(fine) - total(coarse)) < 1e-5 * total(coarse));
-    const Array lifted = spread(Array({3, 4, 5}), {}, all, {7, 8, 10}, {}, 0.25F);
+    const Array lifted = interpolate_estimate(Array({3, 4, 5}), {}, all, {7, 8, 10}, {}, 0.25F);
     CHECK(std::all_of(lifted.values.begin(), lifted.values.end(),
                       [](const Complex& value) { return value.real() == 0.25; }));
 }
@@ -175,7 +178,8 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             Array image = random.integers(shape, 0, 40);
             const Coarsening coarsening{{true, false, true}};
             Volume sums(coarsening.image(shape), PixelType::float32);
-            const auto sum = [&](std::optional<double> saturation, const deconvolve::Held& held) {
+            const auto sum = [&](std::optional<double> saturation,
+                                 const deconvolve::HeldOutPhotons& held) {
                 return deconvolve::sum_pixels(to_volume(image, type).view(), saturation, held,
                                               coarsening, 2, sums.view());
             };
@@ -183,12 +187,16 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             CHECK(same(to_array(std::as_const(sums).view()), summed(image, coarsening)));
 
             // As the iterations hold photons out.
-            const deconvolve::Held held{{0.5, 3}, 3};
+            const deconvolve::HeldOutPhotons held{{0.5, 3}, 3};
             Volume data = to_volume(image, PixelType::float32);
             Volume apart(shape, PixelType::float32);
-            const deconvolve::SetApart functor{
-                data.elements<float>(),        apart.elements<float>(), 3, 0.5F, 3, 1,
-                deconvolve::Thinning::hold_out};
+            const deconvolve::PhotonThinning functor{data.elements<float>(),
+                                                     apart.elements<float>(),
+                                                     3,
+                                                     0.5F,
+                                                     3,
+                                                     1,
+                                                     deconvolve::ThinningPurpose::hold_out};
             for (index_t i = 0; i < element_count(shape); ++i) functor(i);
             sum({}, held);
             const Array rest = summed(to_array(std::as_const(data).view()), coarsening);
@@ -218,7 +226,7 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     options.tv_weight = 0.5;
     options.voxel = {3, 1, 2};
     const Array psf = wide_psf();
-    const deconvolve::Problem fine = deconvolve::resolve_problem(
+    const deconvolve::DeconvolutionProblem fine = deconvolve::resolve_problem(
         {8, 32, 32}, to_volume(psf, PixelType::float64).view(), options);
     // The weighted gradient of a ramp by g along each axis, per fine voxel.
     const auto penalty = [](const DeconvolveOptions& of, const Coarsening& coarsening) {
@@ -235,7 +243,8 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     for (const Coarsening& coarsening :
          {Coarsening{{true, true, true}}, Coarsening{{false, true, true}},
           Coarsening{{true, false, true}}}) {
-        const deconvolve::Problem coarse = deconvolve::coarse_problem(fine, coarsening);
+        const deconvolve::DeconvolutionProblem coarse =
+            deconvolve::coarse_problem(fine, coarsening);
         CHECK(std::abs(penalty(coarse.options, coarsening) / penalty(fine.options, {}) - 1) <
               1e-12);
     }
@@ -246,7 +255,7 @@ TEST_CASE("coarse image: axes that are short or sharp are not halved") {
                            bool keeps_planes = false) {
         DeconvolveOptions options;
         options.boundary = edges;
-        const deconvolve::Problem problem =
+        const deconvolve::DeconvolutionProblem problem =
             deconvolve::resolve_problem(shape, to_volume(psf, PixelType::float64).view(), options);
         return deconvolve::coarsening_of(problem, keeps_planes).halved;
     };

@@ -138,9 +138,13 @@ TEST_CASE("coarse start: held-out photons are left out of it, too") {
     // The search begins as a deconvolution of what is left of the photons does.
     Volume data = to_volume(image, PixelType::float32);
     Volume apart(image.shape, PixelType::float32);
-    const deconvolve::SetApart functor{
-        data.elements<float>(),        apart.elements<float>(), 3, 1, 0, 1,
-        deconvolve::Thinning::hold_out};
+    const deconvolve::PhotonThinning functor{data.elements<float>(),
+                                             apart.elements<float>(),
+                                             3,
+                                             1,
+                                             0,
+                                             1,
+                                             deconvolve::ThinningPurpose::hold_out};
     for (index_t i = 0; i < element_count(image.shape); ++i) functor(i);
     DeconvolveOptions of_rest = options;
     of_rest.hold_out = false;

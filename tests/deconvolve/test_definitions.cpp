@@ -29,7 +29,7 @@ TEST_CASE("deconvolve: photons are preserved") {
 
 TEST_CASE("deconvolve: the derivative of the total variation is its finite difference") {
     Random random(test_seed("total variation"));
-    deconvolve::Variation variation;
+    deconvolve::TotalVariation variation;
     variation.extent[0] = 4;
     variation.extent[1] = 1;
     variation.extent[2] = 5;
@@ -65,7 +65,7 @@ TEST_CASE("deconvolve: the derivative of the total variation is its finite diffe
         // The finite difference errs by h² times the third derivative.
         CHECK(std::abs((above - below) / width -
                        static_cast<double>(variation.derivative(x.data(), i))) < 2e-3);
-        const deconvolve::Penalty term{x.data(), variation, 1};
+        const deconvolve::VariationPenalty term{x.data(), variation, 1};
         whole += term(i, variation.around(i)).first;
     }
     CHECK(std::abs(whole - tv()) < 1e-5);

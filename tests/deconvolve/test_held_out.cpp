@@ -22,8 +22,8 @@ struct Moments {
 Moments moments_of_taken(std::int64_t count, int halvings, int draws) {
     double sum = 0, squares = 0;
     for (int i = 0; i < draws; ++i) {
-        deconvolve::PixelBits bits(7, deconvolve::Thinning::hold_out, i);
-        const auto taken = static_cast<double>(deconvolve::taken_photons(count, halvings, bits));
+        deconvolve::PixelRandomBits bits(7, deconvolve::ThinningPurpose::hold_out, i);
+        const auto taken = static_cast<double>(deconvolve::drawn_photons(count, halvings, bits));
         sum += taken;
         squares += taken * taken;
     }
@@ -65,19 +65,19 @@ TEST_CASE("deconvolve: photons are taken with the mean and variance of their cha
 TEST_CASE("deconvolve: the parts of a value add up, and belong to its pixel alone") {
     for (const float value : {0.0F, 0.4F, 7.0F, 7.25F, 99.5F, 5000.0F, 3e6F})
         for (const index_t pixel : {index_t{0}, index_t{12345}, index_t{1} << 40}) {
-            deconvolve::PixelBits bits(1, deconvolve::Thinning::hold_out, pixel);
-            const float part = deconvolve::taken_value(value, 3, 1, 0, bits);
+            deconvolve::PixelRandomBits bits(1, deconvolve::ThinningPurpose::hold_out, pixel);
+            const float part = deconvolve::drawn_value(value, 3, 1, 0, bits);
             CHECK(part >= 0);
             CHECK(part <= value);
-            deconvolve::PixelBits again(1, deconvolve::Thinning::hold_out, pixel);
-            CHECK(deconvolve::taken_value(value, 3, 1, 0, again) == part);
+            deconvolve::PixelRandomBits again(1, deconvolve::ThinningPurpose::hold_out, pixel);
+            CHECK(deconvolve::drawn_value(value, 3, 1, 0, again) == part);
             // Whole photons, and an eighth of what is left.
             const float left = (value - std::floor(value)) / 8;
             CHECK(std::abs(part - left - std::round(part - left)) <= 1e-6F * value);
         }
     // What is no photon is divided in proportion.
-    deconvolve::PixelBits bits(1, deconvolve::Thinning::hold_out, 5);
-    CHECK(deconvolve::taken_value(80, 3, 2, 90, bits) == 10);
+    deconvolve::PixelRandomBits bits(1, deconvolve::ThinningPurpose::hold_out, 5);
+    CHECK(deconvolve::drawn_value(80, 3, 2, 90, bits) == 10);
 }
 
 TEST_CASE("deconvolve: gain and offset are seen from the noise") {

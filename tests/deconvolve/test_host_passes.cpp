@@ -26,7 +26,7 @@ struct Run {
     std::vector<double> likelihoods;
 };
 
-Run run_on(Executor& executor, const deconvolve::Problem& problem, const Array& image,
+Run run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem, const Array& image,
            const Array& start) {
     Run done;
     Volume result(image.shape, PixelType::float32);
@@ -45,7 +45,8 @@ Run run_on(Executor& executor, const deconvolve::Problem& problem, const Array& 
     return done;
 }
 
-Run by_arrays(const deconvolve::Problem& problem, const Array& image, const Array& start) {
+Run by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& image,
+              const Array& start) {
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
                                       make_engines(cpu_only(1)));
@@ -56,7 +57,7 @@ Run by_arrays(const deconvolve::Problem& problem, const Array& image, const Arra
     return run_on(executor, problem, image, start);
 }
 
-Run by_passes(const deconvolve::Problem& problem, int threads, bool keep_spectrum,
+Run by_passes(const deconvolve::DeconvolutionProblem& problem, int threads, bool keep_spectrum,
               const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
     const Run first = run_on(executor, problem, image, start);
@@ -73,15 +74,15 @@ double difference(const Array& a, const Array& b) {
     return norm(apart);
 }
 
-deconvolve::Problem problem_of(const Array& image, const Array& psf,
-                               const DeconvolveOptions& options) {
+deconvolve::DeconvolutionProblem problem_of(const Array& image, const Array& psf,
+                                            const DeconvolveOptions& options) {
     return resolve_problem(image.shape, to_volume(psf, PixelType::float64).view(), options);
 }
 
 void check_case(const Array& image, const Array& psf, const DeconvolveOptions& options,
                 const Array& start = {}) {
-    const deconvolve::Problem problem = problem_of(image, psf, options);
-    REQUIRE((fits_slab_passes(problem) && has_passes(problem)));
+    const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, options);
+    REQUIRE((fits_fused_passes(problem) && can_convolve_by_passes(problem)));
     INFO("image " << to_string(image.shape) << ", PSF " << to_string(psf.shape) << ", "
                   << to_string(options.method) << ", " << to_string(options.acceleration)
                   << (options.boundary ? ", zero" : ", extend")
@@ -155,7 +156,7 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     Random random(test_seed("refused passes"));
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Array image = random.integers({6, 11, 10}, 1, 50);
-    const deconvolve::Problem problem = problem_of(image, psf, {});
+    const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, {});
     HostPassExecutor executor(HostPassLayout(problem, 2, true), problem.psf);
     const Volume pixels = to_volume(image, PixelType::float32);
     const auto* const values = static_cast<const float*>(pixels.view().data);
@@ -175,12 +176,12 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     const StepResult first = executor.iterate(start, progress);
     CHECK(first.products().second == 0);
     start.iteration = 2;
-    start.ahead = {0.5F, 0};
+    start.extrapolation = {0.5F, 0};
     start.restart = false;
     const StepResult second = executor.iterate(start, progress);
     CHECK(second.products().second > 0);
     const std::vector<float> before = estimate();
-    start.most = 0.5 * second.objective();
+    start.objective_limit = 0.5 * second.objective();
     CHECK(executor.iterate(start, progress).refused);
     CHECK(estimate() == before);
     StepStart restarted;
@@ -196,7 +197,7 @@ TEST_CASE("deconvolve: passes in host memory are chosen where they fit, and keep
     Random random(test_seed("limits of passes"));
     const Array psf = random_psf(random, {9, 15, 15});
     const Array image = random.integers({24, 60, 60}, 1, 50);
-    const deconvolve::Problem problem = problem_of(image, psf, {});
+    const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, {});
     const HostPassLayout whole(problem, 2, true), compact(problem, 2, false);
     CHECK(compact.bytes() < whole.bytes());
     const index_t caller = 2 * 4 * image.count();

@@ -36,7 +36,7 @@ struct SpoiledArrays : deconvolve::HostArrays {
     void blur(const float* object, float* image) {
         HostArrays::blur(object, image);
         if (++calls != spoiled) return;
-        for_each(10 * 14 * 12, deconvolve::AddScaled{image, image, 2});
+        for_each(10 * 14 * 12, deconvolve::ScaledAddition{image, image, 2});
     }
 };
 
@@ -197,7 +197,7 @@ TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
     const Sample sample;
     DeconvolveOptions options;
     options.iterations = 12;
-    const deconvolve::Problem problem = deconvolve::resolve_problem(
+    const deconvolve::DeconvolutionProblem problem = deconvolve::resolve_problem(
         sample.image.shape, to_volume(sample.psf, PixelType::float32).view(), options);
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),

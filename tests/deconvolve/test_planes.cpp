@@ -149,13 +149,13 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
         PairAxis axis = random_axis(random);
         const Direct direct(axis, random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
-        const std::vector<PlanePart> parts = divide_planes(axis, random_speeds(random, count));
+        const std::vector<SlabPlanes> parts = divide_planes(axis, random_speeds(random, count));
         axis.grid = least_grid(axis, parts) + random.integer(0, 3);
         INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
                          << axis.shift << ", parts " << count);
         std::vector<Slots> memory;
         index_t objects = 0, images = 0;
-        for (const PlanePart& part : parts) {
+        for (const SlabPlanes& part : parts) {
             REQUIRE(part.object.begin == objects);
             REQUIRE(part.image.begin == images);
             REQUIRE(part.object.count() > 0);
@@ -169,7 +169,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
         REQUIRE(images == axis.image);
         Samples ratios(at(axis.image));
         for (std::size_t g = 0; g < parts.size(); ++g) {
-            const PlanePart& part = parts[g];
+            const SlabPlanes& part = parts[g];
             if (part.image.count() == 0) continue;
             const IndexRange seen = axis.seen_by(part.image);
             const index_t first = part.image.begin - part.light.begin;
@@ -180,7 +180,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
         }
         Samples back(at(axis.object));
         for (std::size_t g = 0; g < parts.size(); ++g) {
-            const PlanePart& part = parts[g];
+            const SlabPlanes& part = parts[g];
             for (index_t i = part.light.begin; i < part.light.end; ++i)
                 memory[g][i - part.light.begin] = ratios[at(i)];
             const IndexRange light = axis.lit_by(part.object);
@@ -200,13 +200,13 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
         const Direct direct(axis, random);
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
-        const std::vector<PlanePart> parts = divide_planes(
+        const std::vector<SlabPlanes> parts = divide_planes(
             axis, random_speeds(random, random.integer(1, std::min<index_t>(axis.object, 3))));
         INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
                          << axis.shift << ", depth " << depth << ", walks " << parts.size());
         Samples back(at(axis.object));
         std::vector<int> updates(at(axis.object));
-        for (const PlanePart& part : parts) {
+        for (const SlabPlanes& part : parts) {
             const PlaneWalk walk(axis, part.object, depth);
             WalkSlots slots(axis, direct.taps, walk);
             for (index_t s = 0; s < walk.steps(); ++s) {
@@ -243,13 +243,13 @@ TEST_CASE("deconvolve: walks in a chain follow each other") {
 
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
-        const std::vector<PlanePart> parts = divide_planes(
+        const std::vector<SlabPlanes> parts = divide_planes(
             axis, random_speeds(random, random.integer(1, std::min<index_t>(axis.object, 3))));
         INFO(axis.object << " planes, image " << axis.image << ", taps " << axis.taps << ", shift "
                          << axis.shift << ", depth " << depth << ", walks " << parts.size());
         Samples got(at(axis.object));
         std::vector<int> updates(at(axis.object));
-        for (const PlanePart& part : parts) {
+        for (const SlabPlanes& part : parts) {
             const std::vector<PlaneWalk> walks = PlaneWalk::chain(axis, part.object, depth, 2);
             REQUIRE(walks.size() == 2);
             WalkSlots halves[] = {{axis, direct.taps, walks[0]}, {axis, direct.taps, walks[0]}};
@@ -344,7 +344,7 @@ TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least
     axis.object = axis.image = 100;
     const auto planes = [&](const std::vector<double>& speeds) {
         std::vector<index_t> counts;
-        for (const PlanePart& part : divide_planes(axis, speeds))
+        for (const SlabPlanes& part : divide_planes(axis, speeds))
             counts.push_back(part.object.count());
         return counts;
     };

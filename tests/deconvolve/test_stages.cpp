@@ -17,7 +17,7 @@ namespace {
 // Writes which voxels are the neighbors, and counts calls and their indices.
 struct Neighborhood {
     double* seen;
-    deconvolve::SumPair operator()(index_t i, const deconvolve::Neighbors& near) const {
+    deconvolve::SumPair operator()(index_t i, const deconvolve::NeighborOffsets& near) const {
         double sum = 0;
         for (int axis = 0; axis < 3; ++axis)
             sum = 10000 * sum + static_cast<double>(100 * near.ahead[axis] + near.behind[axis]);
@@ -29,7 +29,7 @@ struct Neighborhood {
 // Arrays on three threads, for their loops.
 struct Loops {
     Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
-    deconvolve::Problem problem =
+    deconvolve::DeconvolutionProblem problem =
         deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
     Convolver convolver =
         ConvolverFactory::make(problem.object, problem.psf.view(),
@@ -66,7 +66,7 @@ TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {
     for (const Shape3& shape :
          {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
         const index_t count = element_count(shape);
-        const deconvolve::Grid grid{{shape.z, shape.y, shape.x}};
+        const deconvolve::VoxelGrid grid{{shape.z, shape.y, shape.x}};
         std::vector<double> seen(static_cast<std::size_t>(count));
         const deconvolve::SumPair sums = loops.arrays.sum(grid, Neighborhood{seen.data()});
         CHECK(sums.first == static_cast<double>(count));
@@ -101,9 +101,11 @@ TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
     const std::vector<float> point = numbers(), weight = numbers(), old = numbers();
     const std::vector<float> correction = numbers();
     std::vector<float> next = correction, change = old;
-    const deconvolve::Step step{point.data(), next.data(), weight.data(), 0.6F};
+    const deconvolve::MultiplicativeStep<const float*> step{point.data(), next.data(),
+                                                            weight.data(), 0.6F};
     const deconvolve::SumPair sums = loops.arrays.sum(
-        count, deconvolve::StepWithProducts<deconvolve::Step>{step, change.data()});
+        count, deconvolve::StepWithProducts<deconvolve::MultiplicativeStep<const float*>>{
+                   step, change.data()});
     double product = 0, square = 0, furthest = 0;
     for (std::size_t i = 0; i < point.size(); ++i) {
         const auto wide = [i](const std::vector<float>& values) {
@@ -131,13 +133,13 @@ TEST_CASE("deconvolve: divisors of some planes are those of the step with a tota
         weight[i] = static_cast<float>(random.uniform());
         correction[i] = static_cast<float>(random.uniform());
     }
-    deconvolve::Variation variation;
+    deconvolve::TotalVariation variation;
     for (int a = 0; a < 3; ++a) variation.extent[a] = shape[a];
     variation.per_step[0] = 0.4F;
     variation.smallest = 1e-2F;
     constexpr float least = 0.1F, tv_weight = 0.05F;
     std::vector<float> whole = correction;
-    const deconvolve::SmoothStep reference{
+    const deconvolve::PenalizedStep reference{
         {point.data(), whole.data(), weight.data(), least}, variation, tv_weight};
     double total = 0, total_of_parts = 0;
     for (index_t i = 0; i < count; ++i) {
@@ -149,14 +151,14 @@ TEST_CASE("deconvolve: divisors of some planes are those of the step with a tota
         const std::vector<float> near(point.begin() + (begin - before) * plane,
                                       point.begin() + (end + after) * plane);
         std::vector<float> divisor(static_cast<std::size_t>((end - begin) * plane));
-        const deconvolve::SmoothDivisor functor{near.data() + before * plane,
-                                                weight.data() + begin * plane,
-                                                (end - begin) * plane,
-                                                divisor.data(),
-                                                begin * plane,
-                                                least,
-                                                variation,
-                                                tv_weight};
+        const deconvolve::PenalizedDivisor functor{near.data() + before * plane,
+                                                   weight.data() + begin * plane,
+                                                   (end - begin) * plane,
+                                                   divisor.data(),
+                                                   begin * plane,
+                                                   least,
+                                                   variation,
+                                                   tv_weight};
         for (index_t i = begin * plane; i < end * plane; ++i) {
             total_of_parts += functor(i, variation.around(i)).first;
             const auto at = static_cast<std::size_t>(i);

@@ -26,16 +26,16 @@ struct CountingExecutor : Executor {
     void put_back() override {}
     void begin(const LoadedImage&, float) override {}
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
-        return iterate_together({start}, progress).front();
+        return iterate_fused({start}, progress).front();
     }
-    int most_together() const override { return 4; }
-    std::vector<StepResult> iterate_together(const std::vector<StepStart>& asked,
-                                             const IterationProgress&) override {
+    int most_fused_iterations() const override { return 4; }
+    std::vector<StepResult> iterate_fused(const std::vector<StepStart>& asked,
+                                          const IterationProgress&) override {
         groups.push_back(static_cast<int>(asked.size()));
         std::vector<StepResult> all;
         for (const StepStart& start : asked) {
             starts.push_back(start);
-            all.emplace_back().sums[of_pixels].first = 1.0 / start.iteration;
+            all.emplace_back().sums[pixel_sums].first = 1.0 / start.iteration;
         }
         return all;
     }
@@ -47,8 +47,8 @@ struct Found {
     IterationOutcome outcome;
 };
 
-Found iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
-    Problem problem;
+Found iterations(const DeconvolveOptions& options, int reads_every, float held_out_share = 0) {
+    DeconvolutionProblem problem;
     problem.options = options;
     problem.image = problem.object = {1, 1, 1};
     Found found;
@@ -59,7 +59,8 @@ Found iterations(const DeconvolveOptions& options, int reads_every, float held_s
     };
     const ExecutionContext context;
     IterationProgress progress(context, run, options.iterations);
-    found.outcome = iterate(found.executor, problem, {}, held_share, progress, options.iterations);
+    found.outcome =
+        iterate(found.executor, problem, {}, held_out_share, progress, options.iterations);
     return found;
 }
 
@@ -97,10 +98,10 @@ TEST_CASE("deconvolve: iterations together start where each one would") {
         const StepStart &got = together.executor.starts[i], &want = alone.executor.starts[i];
         CHECK(got.iteration == static_cast<int>(i) + 1);
         CHECK(got.iteration == want.iteration);
-        CHECK(got.ahead.factor == want.ahead.factor);
-        CHECK(got.ahead.least_share == want.ahead.least_share);
+        CHECK(got.extrapolation.factor == want.extrapolation.factor);
+        CHECK(got.extrapolation.least_share == want.extrapolation.least_share);
         CHECK(got.restart == want.restart);
         CHECK(got.restart == (i == 0));
-        CHECK(got.most == want.most);
+        CHECK(got.objective_limit == want.objective_limit);
     }
 }

@@ -51,7 +51,7 @@ index_t modulo(index_t i, index_t length) {
 
 float extrapolated(const ElementWork& work, index_t i) {
     const bool ahead = work.before != nullptr && !work.restart;
-    return ahead ? work.elements.ahead(work.newest[i], work.before[i]) : work.newest[i];
+    return ahead ? work.elements.extrapolation(work.newest[i], work.before[i]) : work.newest[i];
 }
 
 // A sample before a forward transform.
@@ -69,16 +69,18 @@ double made(const ElementWork& work, index_t i) {
 double worked_on(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
-        const float y = work.narrow_data ? static_cast<const std::uint16_t*>(work.data)[i]
-                                         : static_cast<const float*>(work.data)[i];
+        const float y = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
+                                            : static_cast<const float*>(work.data)[i];
         const float m = work.elements.model.expected(back);
         if (work.held != nullptr && richardson_lucy::is_compared(work.held[i])) {
-            const double away = static_cast<double>(work.held[i] - work.elements.held_share * m);
+            const double away =
+                static_cast<double>(work.held[i] - work.elements.held_out_share * m);
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;
-        sums[0] += static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
-                                                            : richardson_lucy::trace_of(back));
+        sums[0] +=
+            static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
+                                                     : richardson_lucy::finiteness_probe(back));
         return static_cast<double>(y / m - work.elements.less);
     }
     const float point = extrapolated(work, i);
@@ -117,9 +119,9 @@ index_t pair_grid_x(int, index_t least) {
     return least;
 }
 
-PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
-                         const std::vector<ConstImageView>& kernels, index_t, index_t rings,
-                         std::shared_ptr<gpu::Workspace> shared)
+DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
+                                     const std::vector<ConstImageView>& kernels, index_t,
+                                     index_t rings, std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
       pitch_(axes[2].grid),
       plane_(axes[1].grid * axes[2].grid),
@@ -141,21 +143,21 @@ PlanePasses::PlanePasses(int device, const PairAxes& axes, index_t slots,
     }
 }
 
-index_t PlanePasses::bytes() const {
+index_t DevicePlanePasses::bytes() const {
     return workspace_grown_;
 }
-index_t PlanePasses::most_sums() const {
+index_t DevicePlanePasses::most_sums() const {
     return 2;
 }
 
-PlanePasses::Box PlanePasses::box(Side side) const {
-    if (side == Side::object) return {0, axes_[1].object, 0, axes_[2].object};
+DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
+    if (kind == PlaneKind::object) return {0, axes_[1].object, 0, axes_[2].object};
     return {axes_[1].shift, axes_[1].image, axes_[2].shift, axes_[2].image};
 }
 
-void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots,
-                          cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                                cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
@@ -167,8 +169,8 @@ void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots
     });
 }
 
-void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                          cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
+                                cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
     enqueue(stream, [=, this] {
         const index_t length = axes_[0].grid, rows = axes_[1].grid, columns = axes_[2].grid;
         for (const PositionMap& map : {load, store})
@@ -200,9 +202,9 @@ void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, boo
     });
 }
 
-index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
-                             cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                                   double* sums, cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         double found[2] = {0, 0};
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
@@ -222,8 +224,9 @@ index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& sl
     return 1;
 }
 
-void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
+                                cudaStream_t stream) const {
+    enqueue(stream, [=, this, of = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);

@@ -85,7 +85,7 @@ struct Found {
     DeconvolveReport report;
 };
 
-Found run_steps(Executor& executor, const Problem& problem, const Volume& recorded,
+Found run_steps(Executor& executor, const DeconvolutionProblem& problem, const Volume& recorded,
                 const Case& of) {
     Found found;
     Volume result(problem.image, PixelType::float32);
@@ -102,7 +102,7 @@ Found run_steps(Executor& executor, const Problem& problem, const Volume& record
     return found;
 }
 
-Found over_arrays(const Problem& problem, const Volume& recorded, const Case& of) {
+Found over_arrays(const DeconvolutionProblem& problem, const Volume& recorded, const Case& of) {
     const auto convolver = [&](const Volume& taps, Operation operation) {
         return Convolver(problem.object, taps.view(), problem.blur(operation), cpu_only(1));
     };
@@ -139,7 +139,8 @@ void check_alike(const Found& got, const Found& want) {
 }
 
 // Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
-std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, PairAxes& axes) {
+std::vector<Walker::Setup> places_of(const Case& of, const DeconvolutionProblem& problem,
+                                     PairAxes& axes) {
     auto& [z, y, x] = axes;
     const index_t chained = problem.traits.projections;
     const auto tiles_y = divide_axis(y, of.tiles_y, chained);
@@ -149,7 +150,7 @@ std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, Pai
     const std::vector<PlaneTile> tiles = tiles_of(tiles_y, tiles_x);
     const auto walkers = static_cast<std::size_t>(of.walkers);
     const index_t unlimited = index_t{1} << 40;
-    std::vector<Walker::Place> places;
+    std::vector<Walker::Setup> places;
     if (tiles.size() > 1) {
         places.assign(std::min(walkers, tiles.size()),
                       {0, z.whole_object(), z.whole_image(), of.depth, 1, unlimited, {}});
@@ -158,14 +159,14 @@ std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, Pai
         return places;
     }
     const auto slabs = std::min(walkers, static_cast<std::size_t>(z.object));
-    for (const PlanePart& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
+    for (const SlabPlanes& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
         places.push_back({0, part.object, part.image, of.depth, of.together, unlimited, {}});
     return places;
 }
 
 void check_case(const Case& of, const Volume& recorded, Random& random, int number) {
     const DeconvolveMethod method = of.options.method;
-    const Problem problem =
+    const DeconvolutionProblem problem =
         resolve_problem(of.image, to_volume(of.psf, PixelType::float64).view(), of.options, 1);
     INFO("case " << number << ": image " << to_string(of.image) << ", PSF "
                  << to_string(of.psf.shape) << ", depth " << of.depth << ", walkers " << of.walkers
@@ -178,7 +179,7 @@ void check_case(const Case& of, const Volume& recorded, Random& random, int numb
     REQUIRE(axes);
     PairAxis& z = axes->front();
     z.grid = PlaneWalk::least_grid(z, of.depth) + random.integer(0, 2);
-    const std::vector<Walker::Place> places = places_of(of, problem, *axes);
+    const std::vector<Walker::Setup> places = places_of(of, problem, *axes);
     walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));
     const PassKernels kernels(problem, *axes);
     WalkExecutor walks(problem, *axes, kernels.views(), places, 2);

@@ -66,8 +66,8 @@ struct ColumnsCheck {
         }
     }
 
-    static void transform(Direction direction, const PositionMap& load, const PositionMap& store,
-                          bool prefetches) {
+    static void transform(PassDirection direction, const PositionMap& load,
+                          const PositionMap& store, bool prefetches) {
         const index_t batches = 2, source_size = load.ring * pitch,
                       target_size = store.ring * pitch;
         auto source = random_samples<Sample>(batches * source_size, N);
@@ -89,9 +89,10 @@ struct ColumnsCheck {
         for (index_t batch = 0; batch < batches; ++batch) {
             for (index_t c = 0; c < columns; ++c) {
                 const auto signal = column_of(source, batch * source_size + c, load);
-                compare(target, batch * target_size + c, store,
-                        fftw(signal, direction == Direction::forward ? forward_sign : inverse_sign),
-                        difference);
+                compare(
+                    target, batch * target_size + c, store,
+                    fftw(signal, direction == PassDirection::forward ? forward_sign : inverse_sign),
+                    difference);
             }
         }
         INFO("columns of " << N << ", prefetches " << prefetches);
@@ -165,10 +166,10 @@ struct ColumnsCheck {
         const index_t some = (N + 1) / 2;
         const PositionMap ring{N - some / 2, some, some, some + 1};
         const PositionMap early{0, some, 0, some + 1};
-        transform(Direction::forward, whole, whole, true);
-        transform(Direction::inverse, whole, ring, false);
-        transform(Direction::forward, ring, whole, false);
-        transform(Direction::inverse, early, ring, true);
+        transform(PassDirection::forward, whole, whole, true);
+        transform(PassDirection::inverse, whole, ring, false);
+        transform(PassDirection::forward, ring, whole, false);
+        transform(PassDirection::inverse, early, ring, true);
         convolve(whole, whole, true);
         convolve(early, ring, true);
         convolve(ring, early, false);

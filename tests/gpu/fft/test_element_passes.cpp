@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "deconvolve/executors/row_elements.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "gpu/fft/element_kernel.hpp"
 #include "gpu/fft/plan.hpp"
 #include "tests/catch.hpp"
@@ -18,7 +18,7 @@ namespace convolume::gpu {
 
 namespace {
 
-using Work = ElementWork<deconvolve::RowElements>;
+using Work = ElementWork<deconvolve::richardson_lucy::ElementFunctor>;
 
 constexpr index_t planes = 3, most_blocks = 2;
 
@@ -53,7 +53,7 @@ struct PassCheck {
         return values;
     }
 
-    template <class Elements = deconvolve::RowElements>
+    template <class Elements = deconvolve::richardson_lucy::ElementFunctor>
     ElementWork<Elements> work(ElementKind kind) const {
         ElementWork<Elements> made;
         made.kind = kind;
@@ -127,7 +127,7 @@ void check_point(int begin, int end) {
         work.newest = newest.data();
         work.before = before.data();
         work.restart = restart;
-        work.elements.ahead = {0.75F, 0.1F};
+        work.elements.extrapolation = {0.75F, 0.1F};
         check.template run<ElementKind::load>(work);
         std::vector<double> wanted;
         for (std::size_t i = 0; i < newest.size(); ++i) {
@@ -149,21 +149,21 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     const auto models = check.fill();
     auto data = check.light(3), held = check.light(4);
     data[check.element(0, 0, 1)] = 0;
-    std::vector<std::uint16_t> narrow_data;
+    std::vector<std::uint16_t> data_is_uint16;
     if (narrow)
         for (float& value : data) {
-            narrow_data.push_back(static_cast<std::uint16_t>(value));
-            value = static_cast<float>(narrow_data.back());
+            data_is_uint16.push_back(static_cast<std::uint16_t>(value));
+            value = static_cast<float>(data_is_uint16.back());
         }
     Work work = check.work(ElementKind::compare);
-    work.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
-    work.narrow_data = narrow;
+    work.data = narrow ? static_cast<const void*>(data_is_uint16.data()) : data.data();
+    work.data_is_uint16 = narrow;
     work.elements.model = {0.5F, 2};
     work.elements.less = less;
     work.elements.misfit = sums_misfit;
     if (holds_out) {
         work.held = held.data();
-        work.elements.held_share = 0.25F;
+        work.elements.held_out_share = 0.25F;
     }
     check.template run<ElementKind::compare>(work);
     std::vector<double> wanted(data.size());
@@ -214,7 +214,7 @@ void check_step(int begin, int end, const StepCase& of) {
     work.newest = newest.data();
     if (ahead) work.before = before.data();
     work.restart = restart;
-    work.elements.ahead = {0.5F, 0};
+    work.elements.extrapolation = {0.5F, 0};
     if (changes) work.change = change.data();
     work.last_format = last_format;
     work.format = format;

@@ -52,7 +52,7 @@ struct TransformPlan {
 
     /// Returns the pitch of the exchange memory between radix stages 0 and 1 (exchange 0), or 1 and
     /// 2 (exchange 1). `lanes` threads side by side then use different banks when they write and
-    /// when they read; see Stages::place.
+    /// when they read; see RadixStages::place.
     CONVOLUME_CONSTEXPR int pitch(int exchange) const {
         const int width = radix[2];
         int size = exchange == 0 ? n / radix[0] : radix[0] * radix[1];

@@ -17,7 +17,7 @@ void visit_all(index_t count, const Visit& visit) {
     for (index_t i = 0; i < count; ++i) visit(i);
 }
 template <class Visit>
-void visit_all(const GridRows& grid, const Visit& visit) {
+void visit_all(const VoxelRows& grid, const Visit& visit) {
     for (index_t row = grid.own.begin; row < grid.own.end; ++row)
         for (index_t x = 0; x < grid.extent[2]; ++x)
             visit(row * grid.extent[2] + x, grid.around(row, x));

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // One transform held in the registers of several threads, which exchange samples through shared
-// memory between its stages.
+// memory between its radix stages.
 //
-// Before forward(), butterfly u of a thread holds in its i-th sample position u + i·n/radix[0].
-// After it, frequency u + i·n/radix[last]. back() is the same transform (the DFT matrix is
-// symmetric) with its flow transposed: it starts where forward() ends and ends where it starts.
+// Before forward(), the i-th sample of a thread's butterfly u is at position u + i·n/radix[0].
+// After it, the i-th sample is frequency u + i·n/radix[last]. back() is the same transform, since
+// the DFT matrix is symmetric, with its flow transposed: it starts in the order in which forward()
+// ends, and ends in the order in which forward() starts.
 
 #include "convolume/cuda/detail/codelets.hpp"
 #include "gpu/fft/plan.hpp"
 
 namespace convolume::gpu {
 
-/// `Lane` is where the threads of one transform meet: exchange(write, read) calls write(put), then
-/// read(get), of samples at places. P::value is the plan. Twiddle factors (device_table.hpp) are
-/// best in shared memory.
+/// The radix stages of the plan P::value. An `Exchanger` moves samples between threads: its
+/// exchange(write, read) calls write(put), then read(get), for samples at places. Twiddle factors
+/// (device_table.hpp) are best in shared memory.
 template <class Real, class P>
-struct Stages {
+struct RadixStages {
     static constexpr TransformPlan plan = P::value;
-    using Held = Samples<Real, plan.elements>;
+    using ThreadSamples = Samples<Real, plan.elements>;
 
-    /// Calls f(sample, position) for the samples of `thread` before (stage 0) or after
+    /// Calls f(sample, position) for the samples of `thread` before (radix stage 0) or after
     /// (plan.last()) the transform.
     template <int Stage, class F>
     CONVOLUME_DEVICE static void for_each(int thread, const F& f) {
@@ -31,9 +32,9 @@ struct Stages {
         });
     }
 
-    /// Whether a thread needs the same twiddle factors in stage 1 for every transform.
+    /// Whether a thread needs the same twiddle factors in radix stage 1 for every transform.
     static constexpr bool has_second = plan.stages > 2 && plan.butterflies_per_thread(1) == 1;
-    /// Twiddle factors in memory, of which a thread keeps those of stage 1 in registers.
+    /// Twiddle factors in memory, of which a thread keeps those of radix stage 1 in registers.
     struct KeptTwiddles {
         const Complex<Real>* table;
         Samples<Real, has_second ? plan.radix[1] : 1> second;
@@ -47,40 +48,40 @@ struct Stages {
     };
 
     /// `twiddles`: the table, or a KeptTwiddles.
-    template <class Lane, class Twiddles>
-    CONVOLUME_DEVICE static void forward(const Lane& lane, int thread, Held& v,
+    template <class Exchanger, class Twiddles>
+    CONVOLUME_DEVICE static void forward(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                          const Twiddles& twiddles) {
         transform<0>(thread, v);
         if constexpr (plan.stages > 1) {
             twiddle<0>(thread, v, twiddles);
-            exchange<0, true>(lane, thread, v);
+            exchange<0, true>(exchanger, thread, v);
             transform<1>(thread, v);
         }
         if constexpr (plan.stages > 2) {
             twiddle<1>(thread, v, twiddles);
-            exchange<1, true>(lane, thread, v);
+            exchange<1, true>(exchanger, thread, v);
             transform<2>(thread, v);
         }
     }
 
-    template <class Lane, class Twiddles>
-    CONVOLUME_DEVICE static void back(const Lane& lane, int thread, Held& v,
+    template <class Exchanger, class Twiddles>
+    CONVOLUME_DEVICE static void back(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                       const Twiddles& twiddles) {
         if constexpr (plan.stages > 2) {
             transform<2>(thread, v);
-            exchange<1, false>(lane, thread, v);
+            exchange<1, false>(exchanger, thread, v);
             twiddle<1>(thread, v, twiddles);
         }
         if constexpr (plan.stages > 1) {
             transform<1>(thread, v);
-            exchange<0, false>(lane, thread, v);
+            exchange<0, false>(exchanger, thread, v);
             twiddle<0>(thread, v, twiddles);
         }
         transform<0>(thread, v);
     }
 
   private:
-    /// f(its first sample, butterfly) for the butterflies of `thread` in a stage.
+    /// Calls f(its first sample, butterfly) for the butterflies of `thread` in a radix stage.
     template <int Stage, class F>
     CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
         constexpr int count = plan.butterflies(Stage), threads = plan.threads;
@@ -99,15 +100,16 @@ struct Stages {
     }
 
     template <int Stage>
-    CONVOLUME_DEVICE static void transform(int thread, Held& v) {
+    CONVOLUME_DEVICE static void transform(int thread, ThreadSamples& v) {
         constexpr int radix = plan.radix[Stage];
         each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
     }
 
-    /// Sample i of butterfly u of stage 0 (frequency i of position u in it) is multiplied by
-    /// e^{-2πi u i/n}. In stage 1, of transforms of n/radix[0], u is the position within that.
+    /// Multiplies sample i of butterfly u of radix stage 0, which is frequency i at position u, by
+    /// e^{-2πi u i/n}. In radix stage 1, of transforms of n/radix[0], u is the position within such
+    /// a transform.
     template <int Stage, class Twiddles>
-    CONVOLUME_DEVICE static void twiddle(int thread, Held& v, const Twiddles& twiddles) {
+    CONVOLUME_DEVICE static void twiddle(int thread, ThreadSamples& v, const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
         each_butterfly<Stage>(thread, [&](int first, int u) {
             CONVOLUME_UNROLL
@@ -127,7 +129,8 @@ struct Stages {
         return kept.second[i];
     }
 
-    /// Where sample i of butterfly u of `Stage` lies in the exchange before or after that stage.
+    /// Returns the place of sample i of butterfly u of `Stage` in the exchange before or after that
+    /// radix stage.
     template <int Exchange, int Stage>
     CONVOLUME_DEVICE static constexpr int place(int u, int i) {
         constexpr int pitch = plan.pitch(Exchange), width = plan.radix[2], first = plan.radix[0];
@@ -136,7 +139,7 @@ struct Stages {
         } else if constexpr (Exchange == 0 && plan.stages == 2) {
             return u * pitch + i;
         } else if constexpr (Exchange == 0) {
-            // Stage 1 of 3: frequency k1 = u / width, position b + i·width.
+            // In stage 1 of 3 radix stages: frequency k1 = u / width, position b + i·width.
             return (u / width) * pitch + u % width + i * width;
         } else if constexpr (Stage == 1) {
             // Frequency (k1, i), position b.
@@ -146,13 +149,14 @@ struct Stages {
         }
     }
 
-    /// Samples move from stage `Exchange` to the next, or back.
-    template <int Exchange, bool Forward, class Lane>
-    CONVOLUME_DEVICE static void exchange(const Lane& lane, int thread, Held& v) {
+    /// Moves samples from radix stage `Exchange` to the next one, or back.
+    template <int Exchange, bool Forward, class Exchanger>
+    CONVOLUME_DEVICE static void exchange(const Exchanger& exchanger, int thread,
+                                          ThreadSamples& v) {
         constexpr int from = Forward ? Exchange : Exchange + 1;
         constexpr int to = Forward ? Exchange + 1 : Exchange;
         constexpr int radix_from = plan.radix[from], radix_to = plan.radix[to];
-        lane.exchange(
+        exchanger.exchange(
             [&](const auto& put) {
                 each_butterfly<from>(thread, [&](int first, int u) {
                     CONVOLUME_UNROLL
@@ -174,7 +178,7 @@ struct Stages {
 
 /// Exchanges real parts, then imaginary parts, through memory for one of them.
 template <class Real, class Context>
-struct SplitLane {
+struct SplitExchange {
     Context context;
     Real* memory;
     int stride;
@@ -195,7 +199,7 @@ struct SplitLane {
 
 /// Exchanges whole samples.
 template <class Real, class Context>
-struct WholeLane {
+struct WholeExchange {
     Context context;
     Complex<Real>* memory;
 
@@ -208,7 +212,8 @@ struct WholeLane {
     }
 };
 
-/// Copies `count` samples to shared memory by all threads of a block, for use after a barrier.
+/// Copies `count` samples to shared memory with all threads of a thread block, for use after a
+/// barrier.
 template <class Real, class Context>
 CONVOLUME_DEVICE void copy_table(const Context& context, Complex<Real>* to,
                                  const Complex<Real>* from, int count, int threads) {
