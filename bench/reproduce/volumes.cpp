@@ -173,7 +173,7 @@ Volume copy_of(const Volume& volume) {
 nlohmann::json compare(const Volume& kept, const Volume& output) {
     if (kept.shape() != output.shape())
         throw InvalidArgument("compare needs a kept result of the same shape: ask for keep");
-    const cli::Errors errors = cli::errors_of(output.view(), kept.view());
+    const cli::ResultErrors errors = cli::errors_of(output.view(), kept.view());
     if (errors.nonfinite > 0) throw BadData("the result holds no numbers");
     return {{"max_difference", errors.largest},
             {"largest", errors.reference_largest},

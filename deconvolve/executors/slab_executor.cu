@@ -65,7 +65,7 @@ struct SlabLayout {
     Shape3 object, image;
     bool has_before = false, has_change = false, has_held = false;
     bool keeps_uint16 = false;  ///< whether the image is kept as uint16
-    AlikePlanes alike;          ///< planes with equal weights
+    EqualPlanes alike;          ///< planes with equal weights
 };
 
 // A slab of planes in the memory of one GPU, for iterations as passes. The image, the estimates and
