@@ -5,7 +5,7 @@ photons that are held out, and draws the stacks before and after. Run it from an
 
     bench/deconvolve_stacks.py [--cells FOLDER] [--bead FOLDER] [--build DIR] [--json FILE] [--pictures FOLDER]
 
---cells is the folder tests/test_data of the source distribution of the Python package pycudadecon (0.5.1, on PyPI): a
+--cells is the folder test_data in the tests of the Python package pycudadecon (0.5.1, source distribution on PyPI): a
 cell in a lattice light sheet, with a measured PSF. --bead is the folder flowdec/datasets/bead-25pct of the Python
 package flowdec (1.1.0, on PyPI): a fluorescent bead in widefield, with a computed PSF.
 

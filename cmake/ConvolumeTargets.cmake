@@ -31,6 +31,6 @@ function(convolume_room room)
     set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_links ${arg_LINK})
 endfunction()
 
-# convolume/version.hpp is made of the project's version.
+# The header version.hpp, made of the project's version.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.hpp.in
     ${PROJECT_BINARY_DIR}/include/convolume/version.hpp @ONLY)

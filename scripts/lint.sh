@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, spdx; default all of them. --fix changes what format,
-# python and spdx complain about. tidy looks at what has changed since --base: by default where
-# the branch left origin/main, or the last commit if that is nothing.
+# PART: format, tidy, shell, python, workflows, spdx, paths; default all of them.
+# --fix changes what format, python and spdx complain about. tidy checks the files that changed since
+# --base: by default where the branch left origin/main, or the last commit if nothing changed since.
+# paths: files that comments and pages name exist.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -14,12 +15,12 @@ while [ $# -gt 0 ]; do
     case $1 in
         --fix) fix=1 ;;
         --base) base=${2:?--base takes a commit}; shift ;;
-        -*) sed -n '4,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        -*) sed -n '4,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
         *) break ;;
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows spdx tidy
+[ $# -gt 0 ] || set -- format shell python workflows spdx paths tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
@@ -62,6 +63,10 @@ check_spdx() {
     scripts/spdx.sh ${fix:+--fix}
 }
 
+check_paths() {
+    pypi python scripts/check_paths.py
+}
+
 # The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
 # benchmarks are left out: their arithmetic on small integers is none of the library's.
 to_tidy() {
@@ -102,7 +107,7 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | spdx | tidy) ;;
+        format | shell | python | workflows | spdx | paths | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"
