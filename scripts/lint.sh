@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, spdx, paths; default all of them.
+# PART: format, tidy, shell, python, workflows, spdx, paths, types; default all of them.
 # --fix changes what format, python and spdx complain about. tidy checks the files that changed since
 # --base: by default where the branch left origin/main, or the last commit if nothing changed since.
-# paths: files that comments and pages name exist.
+# paths: files that comments and pages name exist. types: no two types share a name.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -20,7 +20,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows spdx paths tidy
+[ $# -gt 0 ] || set -- format shell python workflows spdx paths types tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
@@ -67,6 +67,10 @@ check_paths() {
     pypi python scripts/check_paths.py
 }
 
+check_types() {
+    pypi python scripts/check_type_names.py
+}
+
 # The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
 # benchmarks are left out: their arithmetic on small integers is none of the library's.
 to_tidy() {
@@ -107,7 +111,7 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | spdx | paths | tidy) ;;
+        format | shell | python | workflows | spdx | paths | types | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"
