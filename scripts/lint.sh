@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, spdx, paths, types; default all of them.
+# PART: format, tidy, shell, python, workflows, spdx, paths, types, commits; default all of them.
 # --fix changes what format, python and spdx complain about. tidy checks the files that changed since
 # --base: by default where the branch left origin/main, or the last commit if nothing changed since.
-# paths: files that comments and pages name exist. types: no two types share a name.
+# paths: files that comments and pages name exist. types: no two types share a name. commits: subjects
+# of commits since the last tag.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -20,7 +21,7 @@ while [ $# -gt 0 ]; do
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows spdx paths types tidy
+[ $# -gt 0 ] || set -- format shell python workflows spdx paths types commits tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
@@ -71,6 +72,23 @@ check_types() {
     pypi python scripts/check_type_names.py
 }
 
+# Subjects of commits have at most 72 characters and an area in front: "io: …" or "io, cli: …". Checks
+# the commits since the last tag; without a tag, those after the last commit that broke this rule.
+check_commits() {
+    git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "skipped: this is no git repository"; return; }
+    since=$(git describe --tags --abbrev=0 2>/dev/null || echo f1d9ab5eff7e)
+    git merge-base --is-ancestor "$since" HEAD 2>/dev/null || {
+        echo "skipped: this clone's history does not go back to $since"
+        return
+    }
+    subjects=$(git log --no-merges --format=%s "$since..HEAD")
+    wrong=$(echo "$subjects" | LC_ALL=C.UTF-8 grep -vE '^$|^[a-z][a-z0-9_.-]*(, [a-z][a-z0-9_.-]*)*: [^ ]' || true)
+    long=$(echo "$subjects" | LC_ALL=C.UTF-8 grep -E '^.{73}' || true)
+    [ -z "$wrong" ] || printf '%s\n' "subjects without an area in front:" "$wrong" >&2
+    [ -z "$long" ] || printf '%s\n' "subjects of more than 72 characters:" "$long" >&2
+    [ -z "$wrong$long" ]
+}
+
 # The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
 # benchmarks are left out: their arithmetic on small integers is none of the library's.
 to_tidy() {
@@ -111,7 +129,7 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | spdx | paths | types | tidy) ;;
+        format | shell | python | workflows | spdx | paths | types | commits | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"
