@@ -30,7 +30,7 @@ def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
     if len(lanes) == 1:
         yield from _Lane(job, lanes[0], started).run(iter(numbers))
         return
-    source = _Shared(iter(numbers))
+    source = _BlockQueue(iter(numbers))
     with ThreadPoolExecutor(len(lanes)) as pool:
         reports: list[BlockReport] = []
         lost: list[DeviceFailure] = []
@@ -62,7 +62,7 @@ def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
             source.end()
 
 
-class _Shared:
+class _BlockQueue:
     """Numbers of blocks that several lanes take."""
 
     def __init__(self, numbers: Iterator[int]) -> None:
@@ -90,14 +90,14 @@ class _Shared:
                 return None
             return self._back.pop() if self._back else next(self._numbers, None)
 
-    def taker(self) -> "_Taker":
-        return _Taker(self)
+    def taker(self) -> "_LaneNumbers":
+        return _LaneNumbers(self)
 
 
-class _Taker:
+class _LaneNumbers:
     """The numbers of one lane, which remembers those that it has not reported."""
 
-    def __init__(self, shared: _Shared) -> None:
+    def __init__(self, shared: _BlockQueue) -> None:
         self._shared = shared
         self.taken: set[int] = set()
 

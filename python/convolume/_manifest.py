@@ -105,7 +105,7 @@ def _runs(process: Mapping[str, Any]) -> bool:
     return _start_of(int(process.get("pid", 0))) == process.get("process_start")
 
 
-def is_being_left(record: Mapping[str, Any]) -> bool:
+def is_storing_last_block(record: Mapping[str, Any]) -> bool:
     """Whether the process was killed while one that writes for it still stores its last block."""
     return (record.get("machine") == _this_machine() and not _runs(record)
             and any(_runs(helper) for helper in record.get("helpers", [])))
@@ -115,7 +115,7 @@ def is_alive(record: Mapping[str, Any], now: float) -> bool:
     if record.get("ended"):
         return False
     if record.get("machine") == _this_machine():
-        return _runs(record) or is_being_left(record)
+        return _runs(record) or is_storing_last_block(record)
     return now - float(record.get("updated", 0)) < _LOST_SECONDS
 
 
@@ -161,7 +161,7 @@ class Writer:
         patience = time.monotonic() + _LAST_BLOCK_SECONDS
         other = self._claim()
         for _ in range(3):
-            while other is not None and is_being_left(other) and time.monotonic() < patience:
+            while other is not None and is_storing_last_block(other) and time.monotonic() < patience:
                 time.sleep(0.02)
                 other = self._claim()
             if other is None or time.time() - float(other["began"]) > 2:
@@ -176,7 +176,7 @@ class Writer:
                            f"({part}): wait for it, or give each process a block range of its own; if that process "
                            f"is gone, delete {WRITERS} in the target")
 
-    def helped_by(self, pid: int) -> None:
+    def add_helper(self, pid: int) -> None:
         """A process writes for this one. It may live a little longer."""
         self.record["helpers"].append({"pid": pid, "process_start": _start_of(pid)})
         self._write()

@@ -24,7 +24,7 @@ _PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "
                                   "constant": "constant"}
 
 
-class Pass(NamedTuple):
+class Filter(NamedTuple):
     """A filter: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
 
     weights: Array
@@ -34,7 +34,7 @@ class Pass(NamedTuple):
     divisor: int = 1
 
 
-def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources,
+def truncated_sums(image: Array, filter_: Filter, dtype: np.dtype[Any], order: Order, resources: Resources,
                    buffer: Array | None = None) -> Array:
     """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
     whole = _is_whole(image) and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
@@ -71,7 +71,7 @@ def _is_whole(array: Array) -> bool:
     return array.dtype.kind in "biu" or bool(np.equal(np.rint(array), array).all())
 
 
-def _largest(image: Array, filter_: Pass) -> float:
+def _largest(image: Array, filter_: Filter) -> float:
     """What no sum exceeds."""
     sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
     return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
@@ -88,7 +88,7 @@ def _wrapped(sums: Array, dtype: np.dtype[Any]) -> Array:
 class _SumsInOrder:
     """A filter's sums, their terms added in SciPy's order."""
 
-    def __init__(self, image: Array, filter_: Pass, order: Order) -> None:
+    def __init__(self, image: Array, filter_: Filter, order: Order) -> None:
         self._image = image
         self._filter = filter_
         self._terms = _line_terms if order == "line" else _box_terms
@@ -129,7 +129,7 @@ class _SumsInOrder:
         return np.where(outside, self._filter.cval.real, values) if outside.any() else values
 
 
-def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> Array:
+def _constant_around(image: Array, filter_: Filter, sources: Sequence[Array]) -> Array:
     """Where all samples that the filter reaches are in the image and equal."""
     constant = np.ones(image.shape, bool)
     for axis, (k, source) in enumerate(zip(filter_.weights.shape, sources)):
@@ -150,13 +150,13 @@ def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> A
     return constant
 
 
-def _box_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
+def _box_terms(samples: Samples, filter_: Filter) -> Iterator[Array]:
     flipped = np.flip(filter_.weights).astype(np.float64)
     for offset in zip(*np.nonzero(np.abs(flipped) > np.finfo(np.float64).eps)):
         yield flipped[offset] * samples([int(o) for o in offset])
 
 
-def _line_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
+def _line_terms(samples: Samples, filter_: Filter) -> Iterator[Array]:
     """Of symmetric and antisymmetric filters the middle, then pairs from outside in; of others the last one first."""
     axis = int(np.argmax(filter_.weights.shape))
     flipped = np.flip(filter_.weights).astype(np.float64).ravel()
@@ -216,7 +216,7 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     return found
 
 
-class Target(NamedTuple):
+class FilterOutput(NamedTuple):
     """Where a filter's result goes."""
 
     dtype: np.dtype[Any]
@@ -239,10 +239,10 @@ class Target(NamedTuple):
         return self.array
 
 
-def target(output: Any, image: Array, complex_result: bool) -> Target:
+def target(output: Any, image: Array, complex_result: bool) -> FilterOutput:
     """What `output` asks for: None, a type, or an array of the image's shape."""
     if output is None:
-        return Target(np.promote_types(image.dtype, np.complex64) if complex_result else image.dtype, None)
+        return FilterOutput(np.promote_types(image.dtype, np.complex64) if complex_result else image.dtype, None)
     if isinstance(output, (type, np.dtype, str)):
         dtype = np.dtype(output)
         if complex_result and dtype.kind != "c":
@@ -252,13 +252,13 @@ def target(output: Any, image: Array, complex_result: bool) -> Target:
             dtype = np.promote_types(dtype, np.complex64)
         if dtype.kind not in "buifc":
             raise InvalidArgument(f"results cannot be of type {dtype}: name a type of numbers")
-        return Target(dtype, None)
+        return FilterOutput(dtype, None)
     array = np.asarray(output)
     if array.shape != image.shape:
         raise InvalidArgument(f"output has the shape {array.shape} and the input {image.shape}: both must be equal")
     if complex_result and array.dtype.kind != "c":
         raise InvalidArgument(f"results are complex, and output is of type {array.dtype}")
-    return Target(array.dtype, array)
+    return FilterOutput(array.dtype, array)
 
 
 def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
@@ -266,7 +266,7 @@ def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
     return "float32" if dtype.char in "efF" else "float64"
 
 
-def filtered(image: Array, one: Pass, result: Target, order: Order, resources: Resources,
+def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, resources: Resources,
              buffer: Array | None = None) -> Array:
     """The sums of a filter, in the type of `result`.
 
@@ -292,7 +292,7 @@ def filtered(image: Array, one: Pass, result: Target, order: Order, resources: R
                      local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 
-def _beside_infinite(image: Array, one: Pass, precision: Precision, resources: Resources) -> Array:
+def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
     """With NaN or an infinity outside the image."""
     weights, center, cval = one.weights, one.center, complex(one.cval)
     sums = convolved(image, weights, precision, resources, center=center, local_nan=True)
@@ -305,7 +305,7 @@ def _beside_infinite(image: Array, one: Pass, precision: Precision, resources: R
     return sums
 
 
-class AxisPass(NamedTuple):
+class AxisFilter(NamedTuple):
     """A filter along one axis: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
 
     axis: int
@@ -315,7 +315,7 @@ class AxisPass(NamedTuple):
     divisor: int = 1
 
 
-def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: Target, resources: Resources) -> Array:
+def separable(image: Array, passes: Sequence[AxisFilter], cval: complex, result: FilterOutput, resources: Resources) -> Array:
     """One pass after the other, each stored in the result's type: as scipy.ndimage."""
     if not passes:
         return result.deliver(image.copy())
@@ -327,20 +327,20 @@ def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: T
         return _in_one_array(image, groups, planes, result.dtype, resources)
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
-        goal = result if number == len(groups) - 1 else Target(result.dtype, None)
-        one = Pass(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
+        goal = result if number == len(groups) - 1 else FilterOutput(result.dtype, None)
+        one = Filter(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
         current = filtered(current, one, goal, "line", resources, buffer)
     return result.deliver(current)
 
 
-def _is_for_one_array(groups: Sequence[Sequence[AxisPass]], image: Array, dtype: np.dtype[Any],
+def _is_for_one_array(groups: Sequence[Sequence[AxisFilter]], image: Array, dtype: np.dtype[Any],
                       resources: Resources) -> bool:
     on_cpu = resources.device == "cpu" or bool(_core.gpu_unavailable())
     return (len(groups) == 2 and image.ndim == 3 and groups[0][0].axis == 0 and dtype.char in "fdFD" and on_cpu
             and image.nbytes >= 2 * _MOVED_BYTES)
 
 
-def _in_one_array(image: Array, groups: Sequence[Sequence[AxisPass]], planes: int, dtype: np.dtype[Any],
+def _in_one_array(image: Array, groups: Sequence[Sequence[AxisFilter]], planes: int, dtype: np.dtype[Any],
                   resources: Resources) -> Array:
     """Both groups, the second of which leaves planes alone, in one array: fresh memory costs as much time as a pass.
 
@@ -358,7 +358,7 @@ def _in_one_array(image: Array, groups: Sequence[Sequence[AxisPass]], planes: in
     return memory[:len(image)]
 
 
-def _groups(passes: Sequence[AxisPass], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisPass]]:
+def _groups(passes: Sequence[AxisFilter], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisFilter]]:
     """Passes that are computed as one convolution with their product."""
     alike = len({one.mode for one in passes}) == 1 and (passes[0].mode != "constant" or cval == 0)
     taps = math.prod(len(one.weights) for one in passes)
@@ -370,7 +370,7 @@ def _groups(passes: Sequence[AxisPass], samples: int, cval: complex, dtype: np.d
     return [[passes[0]], list(passes[1:3]), *([one] for one in passes[3:])]
 
 
-def _product(passes: Sequence[AxisPass], dimensions: int) -> tuple[Array, list[int]]:
+def _product(passes: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:
     weights: Array = np.ones([1] * dimensions)
     center = [0] * dimensions
     for one in passes:

@@ -26,7 +26,7 @@ _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan ze
 
 
 @dataclass
-class Computed:
+class BlockResult:
     """The results of a block, and what was noticed."""
 
     values: np.ndarray
@@ -66,7 +66,7 @@ class Operation(Protocol):
         on the block, or no GPU computes."""
         ...
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         """Returns the results of a block that was read with its halo."""
         ...
 
@@ -85,7 +85,7 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
     return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
 
 
-class _Planned:
+class _PlanCache:
     """The plans of the last two shapes of blocks: those inside, and those at a border."""
 
     def __init__(self, run: Mapping[str, Any] | None = None) -> None:
@@ -105,19 +105,19 @@ class _Planned:
         return {"run": self.run, "_plans": {}}
 
 
-class _Continuation(TypedDict, total=False):
+class _ContinuationKeywords(TypedDict, total=False):
     boundary: str
     cval: float
     nan: str
     dtype: Any
 
 
-class _ConvolutionKeywords(_Continuation, total=False):
+class _ConvolutionKeywords(_ContinuationKeywords, total=False):
     origin: str | Sequence[int]
     normalize: str | None
 
 
-class _FunctionKeywords(_Continuation, total=False):
+class _FunctionKeywords(_ContinuationKeywords, total=False):
     halo: Sequence[int] | None
 
 
@@ -149,14 +149,14 @@ class Convolution:
         center = _center(self.kernel, origin)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
         self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
-        self._planned = _Planned()
+        self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "kernel": hash_of(self.kernel), "kernel_shape": list(self.kernel.shape),
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned = _Planned(run)
+        self._plans = _PlanCache(run)
 
     def device_bytes(self, shape: Triple) -> int:
         plan = self.convolver(shape).plan
@@ -164,12 +164,12 @@ class Convolution:
 
     def convolver(self, shape: Sequence[int]) -> Convolver:
         """For blocks of this shape, halo included."""
-        made: Convolver = self._planned.plan(tuple(shape), lambda: Convolver(
+        made: Convolver = self._plans.plan(tuple(shape), lambda: Convolver(
             shape, self.kernel, dtype=self.image_type, mode="valid", executions=100, **self.options,
-            **self._planned.run))
+            **self._plans.run))
         return made
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         convolver = self.convolver(samples.values.shape)
         result = np.empty(convolver.output_shape, self.dtype)
         try:
@@ -181,7 +181,7 @@ class Convolution:
             raise refusal from None
         # The library counts those of the halo, too.
         nonfinite = samples.count_nonfinite_inside() if done.nonfinite_inputs else 0
-        return Computed(result, done.clamped_low, done.clamped_high, nonfinite)
+        return BlockResult(result, done.clamped_low, done.clamped_high, nonfinite)
 
 
 def _checked_cval(cval: float) -> float:
@@ -238,7 +238,7 @@ class Deconvolution:
         if halo is None:
             extents = [0 if k == 1 else k for k in extents]
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
-        self._planned = _Planned()
+        self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
@@ -246,15 +246,15 @@ class Deconvolution:
                 "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned = _Planned(run)
+        self._plans = _PlanCache(run)
 
-    def to_be_found(self) -> bool:
+    def needs_estimates(self) -> bool:
         """Whether something is to be estimated from the image before the first block."""
         return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
 
     def find(self, sample: BlockSamples) -> dict[str, Any]:
         """What one part of the image says of all of it."""
-        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._planned.run)
+        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
@@ -275,17 +275,17 @@ class Deconvolution:
         return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
 
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
-        made: Deconvolver = self._planned.plan(
-            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._planned.run))
+        made: Deconvolver = self._plans.plan(
+            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
         return made
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         estimate, had_nonfinite = self._deconvolved(self.deconvolver(samples.values.shape), samples)
         nonfinite = samples.count_nonfinite_inside() if had_nonfinite else 0
         if not self._is_converted:
-            return Computed(estimate[samples.inside], nonfinite=nonfinite)
+            return BlockResult(estimate[samples.inside], nonfinite=nonfinite)
         # Values of the halo are thrown away, and are not counted.
-        return Computed(*clamped_to(estimate[samples.inside], self.dtype), nonfinite)
+        return BlockResult(*clamped_to(estimate[samples.inside], self.dtype), nonfinite)
 
     def _deconvolved(self, deconvolver: Deconvolver, samples: BlockSamples) -> tuple[np.ndarray, bool]:
         """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
@@ -342,7 +342,7 @@ class Function:
         del shape
         return 0
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0
         if self.nan != "propagate" and samples.may_hold_nonfinite():
             refusal = samples.refusal(_READ_AS_ZERO)
@@ -365,5 +365,5 @@ class Function:
             raise InvalidArgument(f"the function gave an array of {result.shape} for one of {samples.values.shape}: it "
                                   f"must have that shape, or {extents} without the halo")
         if self.dtype.kind in "iu" and not np.can_cast(result.dtype, self.dtype):
-            return Computed(*clamped_to(result, self.dtype), nonfinite)
-        return Computed(result.astype(self.dtype, copy=False), nonfinite=nonfinite)
+            return BlockResult(*clamped_to(result, self.dtype), nonfinite)
+        return BlockResult(result.astype(self.dtype, copy=False), nonfinite=nonfinite)

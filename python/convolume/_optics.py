@@ -145,7 +145,7 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **option
     ti0, tg, tg0 : float
         Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the one by design.
     workers, progress
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **option
 def psf_facts(*, na: float, wavelength: float, **options: Unpack[MicroscopeKeywords]) -> dict[str, Any]:
     """What is known of a point spread function without computing it: resolution, sampling, focus. Lengths in µm.
 
-    Parameters as of :func:`make_psf`.
+    Parameters see :func:`make_psf`.
 
     Returns
     -------
@@ -236,7 +236,7 @@ class Phantom:
         The middle of all radii, µm.
     brightness, brightness_spread, background : float
     workers : int, optional
-        CPU threads, as of :class:`convolume.Run`.
+        CPU threads, see :class:`convolume.Run`.
 
     Examples
     --------

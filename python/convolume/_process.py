@@ -25,7 +25,7 @@ from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, re
 from ._options import Boundary, Nan, defaults_of, with_keywords
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
-from ._process_request import Asked, asked, fix
+from ._process_request import CheckedRequest, asked, fix
 from ._run import Resources
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
@@ -67,11 +67,11 @@ class SettingKeywords(TypedDict, total=False):
     levels: int | None
 
 
-class _AskedKeywords(Resources, SettingKeywords, total=False):
+class _SettledKeywords(Resources, SettingKeywords, total=False):
     pass
 
 
-class _ShownKeywords(_AskedKeywords, RunKeywords, total=False):
+class _ShownKeywords(_SettledKeywords, RunKeywords, total=False):
     pass
 
 
@@ -85,7 +85,7 @@ class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=F
 
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(defaults_of(
-    _AskedKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
+    _SettledKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
 """What a run is asked for where the caller does not say."""
 
 _RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=False)
@@ -123,7 +123,7 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
     resume, overwrite : bool
         Go on with a target that was begun with the same options; replace an image that exists.
     axes, image, level, missing
-        As of :func:`open`.
+        See :func:`open`.
     threshold : float, optional
         Blocks that hold no larger sample, their halo included, are skipped: they are 0.
     mask : str or path, optional
@@ -132,13 +132,13 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         Of the result; float32 by default, float64 where image or kernel need it. Integers are rounded and clamped, and
         a :class:`ConvolumeWarning` tells how many were clamped.
     zarr_format, chunks, shards, compression, levels
-        As of :func:`save`.
+        See :func:`save`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`Run`. The limits are of each process.
+        See :class:`Run`. The limits are of each process.
     log : callable or bool
         Takes a line for each block; True writes it to standard error.
     **options
-        Of "convolve": boundary, cval, origin, normalize, nan, as of :class:`Convolver`. Of "deconvolve": those of
+        Of "convolve": boundary, cval, origin, normalize, nan, see :class:`Convolver`. Of "deconvolve": those of
         :class:`Deconvolver`; acceleration is "none" by default, as it would differ between blocks. Background and
         number of iterations that are found from the image (``background="auto"``, ``stop=…``) are found once, for all
         blocks. Of a function: boundary and cval. Of all: nan, which is "error", "zero" or, but for "deconvolve",
@@ -284,7 +284,7 @@ def _done(target: ZarrTarget, level: int, block: Triple, documents: Documents) -
     return done
 
 
-def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
+def _run(asked: CheckedRequest, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
          say: Callable[[str], object]) -> ProcessReport:
     begin = time.perf_counter()
     job = asked.job
@@ -304,7 +304,7 @@ def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patien
         of_level = ProcessReport(len(numbers), complete_before=len(numbers) - len(to_do))
         if to_do:
             writer.record["to_do"] += len(to_do)
-            engine = (run_local(part, to_do, asked.lanes, writer.helped_by) if client is None
+            engine = (run_local(part, to_do, asked.lanes, writer.add_helper) if client is None
                       else run_dask(part, to_do, client, _on_a_worker(asked), patience))
             _follow(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
             complete = _done(target, level, job.block, documents)
@@ -325,7 +325,7 @@ def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patien
     return report
 
 
-def _on_a_worker(asked: Asked) -> dict[str, Any]:
+def _on_a_worker(asked: CheckedRequest) -> dict[str, Any]:
     """A worker's process sees its own GPU only."""
     run = dict(asked.lanes[0])
     if not isinstance(run["device"], str):

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ._block_worker import BlockReport, Job, Worker, after_device_failure, sentence
+from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
 from ._errors import InvalidArgument, Unavailable
 from ._run import gpu_devices
 
@@ -80,7 +80,7 @@ def run_task(job_hash: str, numbers: list[int]) -> list[BlockReport]:
     try:
         return [worker.run(number) for number in numbers]
     except Exception as error:
-        after_device_failure(error)
+        exit_after_device_failure(error)
         raise
 
 
@@ -97,7 +97,7 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
     rest = (list(map(int, numbers[first:first + size])) for first in range(0, len(numbers), max(1, size)))
     flight: dict[str, Any] = {}
     of: dict[str, list[int]] = {}
-    watch = _Watch(client, flight, patience)
+    watch = _AbsenceWatch(client, flight, patience)
     try:
         client.register_plugin(plugin, name=plugin.name)
         pending = module.as_completed()
@@ -136,7 +136,7 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
         watch.stop()
 
 
-class _Watch(threading.Thread):
+class _AbsenceWatch(threading.Thread):
     """Gives up where all workers have been gone for a while: waiting for their results would have no end."""
 
     def __init__(self, client: Any, flight: dict[str, Any], patience: float) -> None:

@@ -26,7 +26,7 @@ _SHARE_OF_A_GPU = 0.9  # of what is free
 
 
 @dataclass
-class Asked:
+class CheckedRequest:
     """The arguments of a run, checked."""
 
     job: Job
@@ -94,7 +94,7 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bo
 
 
 def asked(source: Path | Image, location: Location, settings: Mapping[str, Any], before: Mapping[str, Any] | None,
-          sharing: int, found: dict[str, Any] | None, on_cluster: bool = False) -> Asked:
+          sharing: int, found: dict[str, Any] | None, on_cluster: bool = False) -> CheckedRequest:
     """Checks the arguments and settles what they leave open: as the run before did, or by rules."""
     opened = _source_of(source, settings)
     image = opened.open()
@@ -141,8 +141,8 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
         "block": list(block),
         "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
     job.hash = hash_of_request(request)
-    asked = Asked(job, request, {}, lanes)
-    if isinstance(operation, Deconvolution) and operation.to_be_found():
+    asked = CheckedRequest(job, request, {}, lanes)
+    if isinstance(operation, Deconvolution) and operation.needs_estimates():
         fix(asked, operation.find(_sample(image)) if found is None else found)
     return asked
 
@@ -179,7 +179,7 @@ def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> T
     return triple(block, "a block")
 
 
-def fix(asked: Asked, found: Mapping[str, Any]) -> None:
+def fix(asked: CheckedRequest, found: Mapping[str, Any]) -> None:
     asked.found = dict(found)
     if found and isinstance(asked.job.operation, Deconvolution):
         asked.job.operation.fix(found)

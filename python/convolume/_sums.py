@@ -72,7 +72,7 @@ def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[in
 
 
 class SumKeywords(TypedDict, total=False):
-    """Keywords of :func:`convolved`; by default as of :class:`convolume.Convolver`."""
+    """Keywords of :func:`convolved`; by default see :class:`convolume.Convolver`."""
 
     mode: Mode
     boundary: Boundary

@@ -31,7 +31,7 @@ def can_start() -> bool:
     return os.path.basename(sys.executable or "").startswith("python") and hasattr(os, "memfd_create")
 
 
-class _Gone(Exception):
+class _ProcessEnded(Exception):
     """The process ended."""
 
 
@@ -60,7 +60,7 @@ class WriteProcess:
         if not self._is_ready and select.select([self._channel], [], [], 0)[0]:
             try:
                 self._is_ready = self._receive() == b"ready"
-            except _Gone:
+            except _ProcessEnded:
                 self.is_gone = True
         return self._is_ready
 
@@ -89,7 +89,7 @@ class WriteProcess:
         self._block = None
         try:
             answer = json.loads(self._receive())
-        except _Gone:
+        except _ProcessEnded:
             self._is_ready, self.is_gone = False, True
             instead(block, values, report)
             return report
@@ -102,9 +102,9 @@ class WriteProcess:
         try:
             message = self._channel.recv(_MESSAGE_BYTES)
         except OSError:
-            raise _Gone from None
+            raise _ProcessEnded from None
         if not message:
-            raise _Gone
+            raise _ProcessEnded
         return message
 
     def end(self) -> None:

@@ -21,7 +21,7 @@ import numpy as np
 
 from ._arrays import give_back
 from ._errors import InvalidArgument
-from ._neighborhoods import AxisPass, Pass, boundary, each, filtered, filtered_axes, separable, target
+from ._neighborhoods import AxisFilter, Filter, boundary, each, filtered, filtered_axes, separable, target
 from ._run import Device
 from ._sums import Array, ByteSize, Resources, numbers
 
@@ -55,7 +55,7 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect"
     axes : sequence of ints, optional
         Those filtered, all by default.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -86,7 +86,7 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
     Parameters
     ----------
     input, weights, output, mode, cval, origin, axes, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
     weights : 1D array
     axis : int
     output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -127,7 +127,7 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
     Parameters
     ----------
     input, weights, axis, output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve1d`.
+        See :func:`convolve1d`.
 
     Returns
     -------
@@ -157,7 +157,7 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -184,13 +184,13 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     order : int
         The derivative: 0 for the Gaussian itself.
     output, mode, cval
-        As of :func:`convolve`.
+        See :func:`convolve`.
     truncate : float
         Where the Gaussian ends, in standard deviations.
     radius : int, optional
         Where it ends, in samples, instead of `truncate`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     Raises
     ------
     InvalidArgument
-        A negative order or radius, and as of :func:`convolve` (a ValueError).
+        A negative order or radius, and see :func:`convolve` (a ValueError).
 
     Examples
     --------
@@ -210,7 +210,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     image = numbers(input, "input")
     found = _checked_axis(axis, image.ndim)
     result = target(output, image, image.dtype.kind == "c")
-    one = _gaussian_pass(found, sigma, order, mode, truncate, radius)
+    one = _gaussian_axis_filter(found, sigma, order, mode, truncate, radius)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, [one], cval, result, resources), input)
 
@@ -232,15 +232,15 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
     order : int or sequence of ints
         The derivative: 0 for the Gaussian itself.
     output, cval, axes
-        As of :func:`convolve`.
+        See :func:`convolve`.
     mode : str or sequence of str
-        As of :func:`convolve`, for all or for each filtered axis.
+        See :func:`convolve`, for all or for each filtered axis.
     truncate : float
         Where the Gaussian ends, in standard deviations.
     radius : int or sequence of ints, optional
         Where it ends, in samples, instead of `truncate`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -267,7 +267,7 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
     found = filtered_axes(axes, image.ndim)
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
-    passes = [_gaussian_pass(axis, sd, derivative, edge, truncate, reach)
+    passes = [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
               for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, passes, cval, result, resources), input)
@@ -284,7 +284,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     size : int
     axis : int
     output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     Raises
     ------
     InvalidArgument
-        A size below 1, and as of :func:`convolve` (a ValueError).
+        A size below 1, and see :func:`convolve` (a ValueError).
 
     Examples
     --------
@@ -303,7 +303,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     """
     image = numbers(input, "input")
     result = target(output, image, image.dtype.kind == "c")
-    one = _uniform_pass(_checked_axis(axis, image.ndim), size, origin, mode)
+    one = _uniform_axis_filter(_checked_axis(axis, image.ndim), size, origin, mode)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, [one], cval, result, resources), input)
 
@@ -322,11 +322,11 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
     size : int or sequence of ints
         Extents of the box, for all or for each filtered axis.
     output, cval, origin, axes
-        As of :func:`convolve`.
+        See :func:`convolve`.
     mode : str or sequence of str
-        As of :func:`convolve`, for all or for each filtered axis.
+        See :func:`convolve`, for all or for each filtered axis.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -351,7 +351,7 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
     found = filtered_axes(axes, image.ndim)
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (size, "size"), (origin, "origin"), (mode, "mode"))))
-    passes = [_uniform_pass(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters if extent > 1]
+    passes = [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters if extent > 1]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, passes, cval, result, resources), input)
 
@@ -390,7 +390,7 @@ def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin
     shape, centers = [1] * image.ndim, [0] * image.ndim
     for axis, length, c in zip(sorted(found), taps.shape, center):
         shape[axis], centers[axis] = length, c
-    sums = filtered(image, Pass(taps.reshape(shape), centers, edge, cval), result, "box", resources)
+    sums = filtered(image, Filter(taps.reshape(shape), centers, edge, cval), result, "box", resources)
     return give_back(result.deliver(sums), input)
 
 
@@ -404,7 +404,7 @@ def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: com
     found, center = _checked_axis(axis, image.ndim), _center(len(taps), origin)
     if not convolution:
         center, taps = len(taps) - 1 - center, np.conj(taps[::-1])
-    one = AxisPass(found, taps, center, boundary(mode))
+    one = AxisFilter(found, taps, center, boundary(mode))
     return give_back(separable(image, [one], cval, result, resources), input)
 
 
@@ -414,13 +414,13 @@ def _weights(weights: Any) -> Array:
     return taps.astype(np.complex128 if taps.dtype.kind == "c" else np.float64, copy=False)
 
 
-def _gaussian_pass(axis: int, sigma: float, order: int, mode: str, truncate: float, radius: int | None) -> AxisPass:
+def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, truncate: float, radius: int | None) -> AxisFilter:
     reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
     if not isinstance(reach, (int, np.integer)) or reach < 0:
         raise InvalidArgument(f"the radius {reach} of a Gaussian: it must be a whole number, 0 at least")
     if order < 0:
         raise InvalidArgument(f"the order {order} of a Gaussian: it must be 0 at least")
-    return AxisPass(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
+    return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
 
 
 def _gaussian(sigma: float, order: int, radius: int) -> Array:
@@ -437,10 +437,10 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
     return np.asarray(factor(x) * gaussian)
 
 
-def _uniform_pass(axis: int, size: int, origin: int, mode: str) -> AxisPass:
+def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFilter:
     if size < 1:
         raise InvalidArgument(f"a size of {size}: it must be 1 at least")
     center = size // 2 + int(origin)
     if not 0 <= center < size:
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")
-    return AxisPass(axis, np.ones(size), size - 1 - center, boundary(mode), size)
+    return AxisFilter(axis, np.ones(size), size - 1 - center, boundary(mode), size)

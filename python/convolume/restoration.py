@@ -43,7 +43,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True,
     filter_epsilon : float, optional
         The ratio of the image to its estimate is 0 where the estimate is below.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -141,7 +141,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     clip : bool
         Clip the result to -1 ... 1.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`; only `workers` changes how this function works, and "gpu" is refused.
+        See :class:`convolume.Run`; only `workers` changes how this function works, and "gpu" is refused.
 
     Returns
     -------

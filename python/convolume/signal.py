@@ -113,7 +113,7 @@ def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, d
     axes : int or sequence of ints, optional
         Those convolved, all by default; 1 to 3, not counting those where an extent is 1.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -148,12 +148,12 @@ def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, de
     Parameters
     ----------
     in1, in2, mode, axes, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
 
     Returns
     -------
     array
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
 
     Raises
     ------
@@ -178,11 +178,11 @@ def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *
     in1, in2 : arrays
         As many axes in both, of which both are longer than 1 along 3 at most.
     mode : {"full", "same", "valid"}
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
     method : {"auto", "direct", "fft"}
         "direct" forces sums in the order of their terms. "auto" and "fft" take what is predicted to be fastest.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -216,17 +216,17 @@ def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", 
     Parameters
     ----------
     in1, in2, mode, method, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
     array
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------

@@ -257,7 +257,7 @@ def test_where_windows_are_constant(data, shape, mode, seed):
     image = (np.random.default_rng(seed).random(shape) < 0.9).astype(float)
     shift = origins(data, lengths)
     center = [k - 1 - k // 2 - o for k, o in zip(lengths, shift)]
-    one = _neighborhoods.Pass(np.ones(lengths), center, boundary(mode), 0.0, 1)
+    one = _neighborhoods.Filter(np.ones(lengths), center, boundary(mode), 0.0, 1)
     found = _neighborhoods._constant_around(image, one, _neighborhoods._SumsInOrder(image, one, "box")._sources)
     least = theirs.minimum_filter(image, size=lengths, mode=mode, cval=-5, origin=shift)
     most = theirs.maximum_filter(image, size=lengths, mode=mode, cval=5, origin=shift)  # constant windows lie inside

@@ -14,7 +14,7 @@ from process_cases import GRID, HERE, close, shards
 import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
-from convolume._operations import Computed
+from convolume._operations import BlockResult
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -219,7 +219,7 @@ class OnDevices:
         if self.run["device"] in self.failing and self.used.count(self.run["device"]) >= 2:
             raise convolume.DeviceFailure("the GPU fell off the bus")
         self.used.append(self.run["device"])
-        return Computed(samples.values[samples.inside] + 1)
+        return BlockResult(samples.values[samples.inside] + 1)
 
 
 @pytest.mark.parametrize("failing", [(), (1,), (0, 1, 2)])
