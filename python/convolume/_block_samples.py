@@ -67,7 +67,8 @@ def _first(places: np.ndarray, chosen: np.ndarray) -> int:
 
 
 def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
-    """Returns the samples of an axis that a boundary puts in place of [begin, end); -1 for samples outside the image."""
+    """Returns the samples of an axis that a boundary puts in place of [begin, end); -1 for samples outside the
+    image."""
     places = np.arange(begin, end)
     if boundary in ("zero", "constant"):
         return np.where((places < 0) | (places >= extent), -1, places)

@@ -144,7 +144,8 @@ class Worker:
         return result.values
 
     def record(self, block: Block, report: BlockReport) -> None:
-        """Writes the counts of a block. This comes before its shards, whose presence says that the block is complete."""
+        """Writes the counts of a block. This comes before its shards, whose presence says that the block is
+        complete."""
         if self.job.operation.dtype.kind in "iu" or self.job.operation.nan == "zero":
             record_counts(self._documents, block.number, report.counts)
 

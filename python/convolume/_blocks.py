@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Division of images: Zarr chunks, shards, and blocks with their halos. These functions read and write no files.
 
-A *Zarr chunk* holds the samples that are compressed together, a *shard* the chunks of one file. A *block* holds the whole
-shards that one task computes. Extents are along z, y, x.
+A *Zarr chunk* holds the samples that are compressed together, a *shard* the chunks of one file. A *block* holds the
+whole shards that one task computes. Extents are along z, y, x.
 """
 
 from collections.abc import Iterator, Sequence
@@ -138,8 +138,8 @@ def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float,
                   at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
     """Returns the default block: whole shards that fit `most_bytes` with their halo, with little halo for their size.
 
-    `at_least` is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the bytes
-    of that memory; a block of one shard may exceed them.
+    `at_least` is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the
+    bytes of that memory; a block of one shard may exceed them.
     """
 
     def need(block: Sequence[int]) -> float:

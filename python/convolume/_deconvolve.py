@@ -154,7 +154,8 @@ def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any
 
 
 class Deconvolver:
-    """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called often.
+    """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called
+    often.
 
     Parameters
     ----------
@@ -163,10 +164,10 @@ class Deconvolver:
     psf : array
         The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1.
     method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
-        "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey 2006),
-        "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector (Guo 2020),
-        and "rlgc" with gradient consensus, which ends itself (Manton and York 2023). "nnls" is non-negative least squares
-        (Beck and Teboulle 2009), "wiener" least squares with a penalty.
+        "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey
+        2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
+        (Guo 2020), and "rlgc" with gradient consensus, which ends itself (Manton and York 2023). "nnls" is non-negative
+        least squares (Beck and Teboulle 2009), "wiener" least squares with a penalty.
     iterations : int
         Number of iterations.
     acceleration : {"biggs-andrews", "none"}
@@ -192,8 +193,8 @@ class Deconvolver:
         A number ends the iterations when one of them lowers the misfit by less than this fraction. With "auto",
         held-out photons find the number of iterations, and at most `iterations` are tried.
     photons : (gain, offset), optional
-        A pixel's value stands for gain * (value - offset) photons, for ``stop="auto"`` and method "rlgc". None estimates
-        both from the noise.
+        A pixel's value stands for gain * (value - offset) photons, for ``stop="auto"`` and method "rlgc". None
+        estimates both from the noise.
     saturation : float, optional
         Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
     coarse_start : int
@@ -272,8 +273,8 @@ class Deconvolver:
         start : array of `image_shape`, optional
             First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional
-            Called with an :class:`Iteration` after each iteration; ``iteration.estimate`` is the estimate. If it returns
-            True, this estimate is the result. An exception that it raises ends the work.
+            Called with an :class:`Iteration` after each iteration; ``iteration.estimate`` is the estimate. If it
+            returns True, this estimate is the result. An exception that it raises ends the work.
         stream : optional
             For arrays in a GPU's memory: the CUDA stream whose work comes first. None takes the library's current one.
         progress

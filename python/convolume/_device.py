@@ -99,7 +99,8 @@ class DeviceArray:
         return DeviceArray.of(self.empty_of_any(shape, dtype), "the result")
 
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute with."""
+        """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute
+        with."""
         module: Any = importlib.import_module(self.library)
         if self.library == "torch":
             return module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
@@ -116,7 +117,8 @@ class DeviceArray:
         return DeviceArray.of(converted, "the converted array")
 
     def fill_from(self, values: np.ndarray) -> dict[str, int]:
-        """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were clamped."""
+        """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were
+        clamped."""
         module: Any = importlib.import_module(self.library)
         converted = np.empty(values.shape, self.dtype)
         low, high = _core.convert(values, converted)

@@ -356,7 +356,8 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
     >>> convolume.filter_bank([1., 2., 3., 4.], [1., 1.], origin="causal", device="cpu")
     array([1., 3., 5., 7.])
     """
-    arguments: dict[str, Any] = {name: value for name, value in options.items() if name in _CommonKeywords.__annotations__}
+    arguments: dict[str, Any] = {name: value for name, value in options.items()
+                                 if name in _CommonKeywords.__annotations__}
     out, stream = options.get("out"), options.get("stream")
     if type(signals) is not np.ndarray and is_on_gpu(signals):
         with on_stream(signals, stream):

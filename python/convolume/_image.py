@@ -100,7 +100,8 @@ class Image:
 
     @property
     def translation(self) -> tuple[float, ...]:
-        """Position of the first sample in µm, along the existing ones of z, y, x. Only OME-Zarr has one; it is 0 else."""
+        """Position of the first sample in µm, along the existing ones of z, y, x. Only OME-Zarr has one; it is 0
+        else."""
         shifts = getattr(self._reader, "translation", {})
         return tuple(float(shifts.get(axis, 0.0)) for axis in "ZYX" if axis in self._axes)
 
@@ -148,7 +149,8 @@ class Image:
         return np.asarray(self._read(ranges)[then])
 
     def _ranges(self, key: Any) -> tuple[list[range], tuple[Any, ...]]:
-        """Divides a basic index of NumPy into the range that is read along each axis, and the index into what is read."""
+        """Divides a basic index of NumPy into the range that is read along each axis, and the index into what is
+        read."""
         keys = list(key) if isinstance(key, tuple) else [key]
         if sum(one is Ellipsis for one in keys) > 1:
             raise IndexError("an index can only have a single ellipsis ('...')")
