@@ -21,7 +21,7 @@ import numpy as np
 
 from ._arrays import give_back
 from ._errors import InvalidArgument
-from ._neighborhoods import AxisFilter, Filter, boundary, each, filtered, filtered_axes, separable, filter_output
+from ._neighborhoods import AxisFilter, Filter, boundary, each, filter_output, filtered, filtered_axes, separable
 from ._run import Device
 from ._sums import Array, ByteSize, Resources, numbers
 
