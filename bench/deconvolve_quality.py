@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
-iterations and seconds, on a phantom at three light levels. Run it from anywhere:
+"""Measures the peak signal-to-noise ratio (PSNR) of each method of `convolume deconvolve`, against iterations and
+seconds, on a phantom at three light levels. Run it from any folder:
 
     bench/deconvolve_quality.py [--build DIR] [--before DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
                                 [--image Z,Y,X] [--psf Z,Y,X]
 
-The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
-alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
-10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
-The part coarse-start takes the whole time of a deconvolution, with its plan and without files and the program's start,
-of the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, the median of some
-rounds; with --before, also of another build's accelerated `rl`, such as an earlier version's.
-The part stop-auto records several phantoms of each kind several times, and tells how far `--stop auto` stays below the
-best of all iterations.
+The script makes the recordings by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
+alone: the slope between a run of few and one of many iterations, with methods in turn, as the median of some rounds.
+With the brightness that fits best, the PSNR is:
+
+    10 log10(max(truth)² / mean((truth - result)²))
+
+The part coarse-start times whole deconvolutions, with their plans and without files and the program's start. It takes
+the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, and the median of some
+rounds. With --before, it also times the accelerated `rl` of another build, such as an earlier version.
+The part stop-auto records several phantoms of each kind several times, and measures how far `--stop auto` stays below
+the best of all iterations.
 """
 
 import argparse
@@ -35,7 +38,7 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
 COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
 LEVELS = [50, 300, 3000]
-COARSE = [0, 10, 20, 40, 60]  # iterations of --coarse-start; 0: without
+COARSE = [0, 10, 20, 40, 60]  # numbers of iterations for --coarse-start; 0 is without
 KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 
@@ -61,7 +64,7 @@ def psnr(truth, x):
 
 
 def iteration_seconds(command, options, rounds):
-    """Of every method, in turn."""
+    """Measures the seconds of an iteration of every method, in turn."""
     slopes = {name: [] for name in METHODS}
     for _ in range(rounds):
         for name, method in METHODS.items():
@@ -77,7 +80,7 @@ def timed(command, options):
 
 
 def first_reached(curve, level):
-    """Iterations until the PSNR is reached, by interpolation; None if never."""
+    """Returns the number of iterations that reaches the PSNR, by interpolation; None if none does."""
     for (n0, p0), (n1, p1) in zip(curve, curve[1:]):
         if p1 >= level:
             return n1 if p1 == p0 else max(n0, n0 + (n1 - n0) * (level - p0) / (p1 - p0))
@@ -95,7 +98,7 @@ def make_psf(command, size):
 
 
 def make_light(command, psf, kind, seed):
-    """The specimen within the image, and its light there."""
+    """Makes a phantom; returns the specimen within the image, and its blurred light there."""
     size = [n + k - 1 for n, k in zip(command.image, psf.shape)]
     command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", ",".join(map(str, size)), "--voxel",
                 "200,100,100nm", "--seed", seed)
@@ -105,7 +108,7 @@ def make_light(command, psf, kind, seed):
 
 
 def record(command, light, photons, seed):
-    """Writes y.npy; the options that go with it."""
+    """Writes a recording to y.npy; returns the options of `deconvolve` for it."""
     background = max(1, photons / 100)
     counts = np.random.default_rng(seed).poisson(np.maximum(light * photons / light.max(), 0) + background)
     np.save(command.folder / "y.npy", counts.astype(np.uint16))
@@ -143,7 +146,8 @@ def whole_seconds(report):
 
 
 def fewest(command, truth, options, level, curve):
-    """Iterations that reach the PSNR, and not fewer; None if 90 do not. `curve` keeps what is known."""
+    """Returns the least number of iterations that reaches the PSNR; None if 90 do not. `curve` caches measured
+    values."""
     def reached(n):
         if n not in curve:
             curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
@@ -158,7 +162,8 @@ def fewest(command, truth, options, level, curve):
 
 
 def coarse_start(command, psf, rounds, before=None):
-    """`before`: the command of another build, whose times are called so."""
+    """Times deconvolutions with and without a coarse start. `before` is the command of another build, which is timed as
+    "before"."""
     truth, light = make_light(command, psf, "mixed", 7)
     rows = []
     for photons in LEVELS:
@@ -185,7 +190,8 @@ def coarse_start(command, psf, rounds, before=None):
 
 
 def stop_auto(command, psf):
-    """How far below the best of all iterations, in dB, of two phantoms of each kind, each recorded three times."""
+    """Measures by how many dB `--stop auto` stays below the best of all iterations, for two phantoms of each kind, each
+    recorded three times."""
     rows = []
     for kind in KINDS:
         scenes = [make_light(command, psf, kind, seed) for seed in (7, 8)]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image copied from file to file box by box, reading and writing at the same time, and beside it
-// a plain read() and write() of as many bytes. One JSON object a line.
+// Times a copy of an image from file to file, box by box, with concurrent reading and writing. Its
+// peer is a plain read() and write() of as many bytes. Prints one JSON object a line.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ struct Settings {
     std::string input;
     std::string output;
     std::string compression = "none";
-    std::vector<index_t> make;  // z, y, x of an input that is made first
+    std::vector<index_t> make;  // extents z, y, x of an input that is written first
     std::string make_compression = "none";
     int readers = 2;
     int writers = 1;
@@ -60,7 +60,7 @@ Settings parse(int argc, char** argv) {
     return s;
 }
 
-/// Noise of 12 bits, as cameras give: some of it can be compressed away.
+/// Fills a plane with noise of 12 bits, like a camera's, which can be compressed a little.
 void make_input(const Settings& s) {
     io::ImageMetadata m;
     m.shape = {s.make[0], s.make[1], s.make[2]};
@@ -91,7 +91,7 @@ struct Job {
     Box3 box;
 };
 
-/// Boxes on their way from readers to writers, a few at a time.
+/// Queue of a few boxes between readers and writers.
 class Belt {
   public:
     Belt(std::size_t most, int readers) : most_(most), readers_(readers) {}
@@ -136,7 +136,7 @@ class Belt {
     std::queue<std::pair<Job, Volume>> items_;
 };
 
-/// Groups of planes, whole pieces of source and sink.
+/// Divides the image into groups of planes that are whole pieces of source and sink.
 std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t box_bytes) {
     const index_t plane_bytes =
         from.shape.y * from.shape.x * static_cast<index_t>(size_of(from.type));
@@ -154,7 +154,7 @@ std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t
     return jobs;
 }
 
-/// The last box is smaller than the others.
+/// Returns the part of a volume that a box fills, as the last box is smaller than the others.
 ImageView part_of(Volume& volume, const Box3& box) {
     return subview(volume.view(), {{0, 0, 0}, box.shape()});
 }
@@ -165,7 +165,7 @@ void copy_image(const Settings& s) {
                                          {true, io::parse_compression(s.compression), "file_copy"});
     const std::vector<Job> jobs = jobs_of(reader->format(), writer->format(), s.box_mib << 20);
     Belt belt(static_cast<std::size_t>(s.writers) + 1, s.readers);
-    // Memory that was touched before is much faster.
+    // Volumes are used again, as memory that was touched before is much faster.
     std::mutex mutex;
     std::vector<Volume> spare;
     const auto room = [&] {
@@ -215,7 +215,7 @@ void copy_image(const Settings& s) {
     writer->commit();
 }
 
-/// Reads the input's bytes and writes `written` bytes, in turns, then waits for the disk.
+/// Reads the input's bytes and writes `written` bytes alternately, then waits for the disk.
 void copy_plainly(const std::string& input, index_t written, const std::string& output) {
     std::vector<char> buffer(std::size_t{4} << 20);
     const int from = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);

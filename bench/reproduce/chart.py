@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line charts with logarithmic axes as SVG, small enough to be kept in the repository."""
+"""Draws line charts with logarithmic axes as SVG, whose files are small enough for the repository."""
 
 import math
 from html import escape
@@ -10,7 +10,7 @@ COLORS = ["#3182bd", "#e6550d", "#31a354", "#756bb1", "#dd3497", "#8c6d31", "#63
 
 
 def ticks(low, high, base):
-    """Powers of `base`, of 2 at most nine, and for base 10 also 2 and 5 where there are few."""
+    """Returns the ticks of an axis: powers of `base`, at most nine of base 2. If base 10 has few, 2 and 5 are added."""
     first, last = math.floor(math.log(low, base) + 1e-9), math.ceil(math.log(high, base) - 1e-9)
     step = max(1, math.ceil((last - first) / 8))
     found = [base**power for power in range(first, last + 1, step)]
@@ -28,7 +28,7 @@ def label(value):
 
 
 def chart(title, x_label, y_label, lines, base=2):
-    """`lines` is [(name, {x: y}, dashed)]; None where there is nothing to draw."""
+    """Returns a chart of `lines`, [(name, {x: y}, dashed)], or None if they have no points."""
     lines = [(name, {x: y for x, y in sorted(points.items()) if x > 0 and y > 0}, dashed)
              for name, points, dashed in lines]
     lines = [line for line in lines if line[1]]

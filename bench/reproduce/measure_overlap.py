@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlap methods and convolution in parts, on the CPU, by convolume_filter_cpu_bench."""
+"""Measures overlap methods and convolution in parts on the CPU, by convolume_filter_cpu_bench."""
 
 from context import NotMeasured, median_of, repeated, smooth
 
@@ -18,7 +18,7 @@ def measure(context):
     def timed(request, enough_s=1.5):
         planned = worker.ask(request)
         context.check_time(planned["predicted_ms"] / 1e3)
-        worker.ask("run")  # the first one also takes memory
+        worker.ask("run")  # the first run also allocates memory
         runs = repeated(lambda: worker.ask("run"), ROUNDS, enough_s)
         return planned | {"ms": median_of(runs, "ms"), "best_ms": min(run["ms"] for run in runs)}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of 3D images by decimation in frequency (2011)."""
+"""Makes the page of 3D images by decimation in frequency (2011)."""
 
 import math
 
@@ -25,14 +25,14 @@ def speed(results, size, **wanted):
     found = results.one(experiment="speed", number=size["number"], **wanted)
     if found:
         return found
-    # A machine without a GPU has one row for all of them.
+    # A machine without a GPU has one row for all numbers of GPUs.
     general = {key: value for key, value in wanted.items() if key in ("device", "gpus")}
     return next((row for row in results.all(experiment="speed", **general)
                  if "number" not in row and "not_measured" in row), None)
 
 
 def best_device(results, experiment):
-    """Where it was measured, on one GPU rather than on the CPU."""
+    """Returns the machine of the measurements, one with a GPU if there is one."""
     on_gpu = {"device": "gpu", "gpus": 1}
     return on_gpu if results.all(experiment=experiment, **on_gpu) else {"device": "cpu"}
 
@@ -46,7 +46,7 @@ def cpu(results, size, threads, data):
 
 
 def parted(results, size, gpus):
-    """In the paper's parts; in core where the paper did not divide."""
+    """Returns the measurement in the paper's number of parts, or in core if the paper did not divide the image."""
     undivided = gpus == 1 and theirs("single_gpu", "parts", size) == 1
     return gpu(results, size, gpus, "c2c", "in-core" if undivided else "dif")
 
@@ -143,7 +143,7 @@ def gates(results):
 
 
 def formula(method, parts, image, kernel):
-    """Operations and transactions of Table 1, with Mf and Mg voxels and c = 1 (the logarithm dominates)."""
+    """Returns the operations and transactions of Table 1, for Mf and Mg voxels and c = 1 (the logarithm dominates)."""
     both = image + kernel
     if method == "tiled":
         return ((image + parts * kernel) * math.log2(image / parts + kernel) + image + 2 * parts * kernel,
@@ -208,7 +208,7 @@ def precision(results):
 
 
 def compared_text(results):
-    """The largest differences of both kinds of sizes, in words."""
+    """Returns the largest differences of both kinds of sizes, in words."""
     def largest(sizes):
         numbers = {size["number"] for size in sizes}
         return max((row["max_difference"] for row in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of filters by overlap-save in shared memory (2020)."""
+"""Makes the page of filters by overlap-save in shared memory (2020)."""
 
 from chart import chart
 from context import paper
@@ -11,7 +11,7 @@ NUMBERS = {"c2c": "complex", "r2r": "real"}
 
 
 def best(results, **wanted):
-    """The fastest: overlap-save by cuFFT was measured with two segments."""
+    """Returns the fastest measurement, as overlap-save by cuFFT was measured with two segments."""
     found = [row for row in results.all(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
     return min(found, key=lambda row: row["ms"], default=None)
 
@@ -82,7 +82,7 @@ def figure_9(results, kind):
 
 
 def crossings(results):
-    """Filter lengths up to which segments in shared memory are faster than cuFFT's ways."""
+    """Makes the table of filter lengths up to which segments in shared memory are faster than cuFFT."""
     table = Table("data", "M", "best segment in shared memory, ms", "overlap-save by cuFFT, ms",
                   "one transform by cuFFT, ms")
     lines = []
