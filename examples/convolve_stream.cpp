@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that is nowhere in memory: a source makes it box by box (or reads it from a store on the
-// network, or a camera), a sink takes the result. Fails unless the light of two beads arrives.
+// Convolves an image that is not in memory. A source makes it box by box (or reads it from a
+// camera, or a store on the network), and a sink receives the result. Fails unless the light of two
+// beads arrives.
 
 #include <algorithm>
 #include <cmath>

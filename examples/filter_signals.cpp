@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matched filters: an echo of a known sweep is found in noise, by the peaks of the power that two
-// filters leave. Fails unless the echo is where it was put, and in the right filter.
+// Finds an echo of a known sweep in noise, by the peaks in the power of two matched filters. Fails
+// unless the echo is at the right position and in the right filter.
 
 #include <algorithm>
 #include <cmath>

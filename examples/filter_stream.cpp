@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal that is nowhere in memory: a source makes it (or reads it from an instrument, or a
-// format of one's own), a sink takes what the filters leave. Fails unless two tones come apart.
+// Filters a signal that is not in memory. A source makes it (or reads it from an instrument, or
+// from a format of its own), and a sink receives the results. Fails unless two tones are separated.
 
 #include <cmath>
 #include <iostream>

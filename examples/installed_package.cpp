@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of its own against the installed package: blurs an image, restores it, filters a
+// A separate program that uses the installed package. It blurs an image, restores it, and filters a
 // signal. Build it with
 //   c++ -std=c++20 installed_package.cpp $(pkg-config --cflags --libs convolume)
 

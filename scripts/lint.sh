@@ -3,10 +3,10 @@
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
 # PART: format, tidy, shell, python, workflows, spdx, paths, types, commits; default all of them.
-# --fix changes what format, python and spdx complain about. tidy checks the files that changed since
-# --base: by default where the branch left origin/main, or the last commit if nothing changed since.
-# paths: files that comments and pages name exist. types: no two types share a name. commits: subjects
-# of commits since the last tag.
+# --fix repairs the findings of format, python and spdx. tidy checks the files that changed since
+# --base: by default the commit where the branch left origin/main, or the last commit if nothing
+# changed since. paths checks that files named in comments and pages exist, types that no two types
+# share a name, and commits the subjects of commits since the last tag.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -26,7 +26,7 @@ scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
 
-# Tools that Debian 12 lacks, in an environment of their own.
+# Runs a tool that Debian 12 lacks, from an environment with packages of PyPI.
 pypi() {
     venv=build/lint-tools
     if ! cmp -s scripts/lint_requirements.txt "$venv/installed.txt"; then
@@ -72,8 +72,9 @@ check_types() {
     pypi python scripts/check_type_names.py
 }
 
-# Subjects of commits have at most 72 characters and an area in front: "io: …" or "io, cli: …". Checks
-# the commits since the last tag; without a tag, those after the last commit that broke this rule.
+# Checks that subjects of commits have at most 72 characters and an area in front: "io: …" or
+# "io, cli: …". It checks the commits since the last tag or, without a tag, since the last commit that
+# broke this rule.
 check_commits() {
     git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "skipped: this is no git repository"; return; }
     since=$(git describe --tags --abbrev=0 2>/dev/null || echo f1d9ab5eff7e)
@@ -89,8 +90,8 @@ check_commits() {
     [ -z "$wrong$long" ]
 }
 
-# The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
-# benchmarks are left out: their arithmetic on small integers is none of the library's.
+# Prints the changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
+# benchmarks are left out, as their arithmetic on small integers would cause many warnings.
 to_tidy() {
     git diff --name-only --diff-filter=d "$1" -- '*.cpp' ':!tests' ':!bench'
     git diff --name-only --diff-filter=d "$1" -- '*.hpp' ':!tests' ':!bench' | while read -r header; do
@@ -133,7 +134,7 @@ for part in "$@"; do
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"
-    # Not in a condition, where set -e would not hold.
+    # The call is not part of a condition, as set -e has no effect there.
     set +e
     (set -e; "check_$part")
     status=$?
