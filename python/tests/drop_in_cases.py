@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays for the tests of drop-ins, and how near a result must be to the original's."""
+"""Random arrays for the tests of drop-ins, and the comparison of their results with the original's."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def random_array(shape, dtype, seed, layout="C"):
-    """Values of some tens in the type `dtype`; the layout "strided" has gaps and reversed axes."""
+    """Makes values of some tens in the type `dtype`. The layout "strided" has gaps and reversed axes."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
     full = tuple(2 * n for n in shape) if layout == "strided" else tuple(shape)
@@ -33,7 +33,8 @@ layouts = st.sampled_from(["C", "C", "F", "strided"])
 
 
 def assert_same(ours, theirs, single=False, tolerance=None, scale=1.0):
-    """Type and shape equal, integers too, floating-point numbers within their precision of `scale` or the largest."""
+    """Checks that type, shape and integers are equal, and floating-point numbers within their precision of `scale`, by
+    default of the largest one."""
     theirs = np.asarray(theirs)
     assert type(ours) is np.ndarray or np.isscalar(ours)
     ours = np.asarray(ours)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that an integer type cannot hold are counted in a warning. Against SciPy in float64, with sums that are whole
-numbers."""
+"""Tests that a warning counts the values that an integer type cannot hold, against SciPy in float64, with sums that are
+whole numbers."""
 
 import warnings
 
@@ -60,7 +60,7 @@ def test_into_an_array(image):
 
 
 def test_of_types_that_wrap_in_scipy(image):
-    """Functions that stand for SciPy's do as SciPy does."""
+    """Drop-ins for SciPy's functions wrap values as SciPy does, without warnings."""
     from convolume import ndimage as ours
     assert told_by(lambda: ours.convolve(image[0].astype(np.uint8), KERNEL, device="cpu")) == []
 

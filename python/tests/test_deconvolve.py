@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deconvolution against the plain loop in double precision."""
+"""Tests of deconvolution, against a plain loop in double precision."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ def blurred(random, shape=(12, 24, 24)):
     specimen[tuple(random.integers(4, n - 4, 6) for n in shape)] = 1000
     axes = [np.exp(-np.linspace(-2, 2, k) ** 2) for k in (5, 7, 7)]
     psf = axes[0][:, None, None] * axes[1][:, None] * axes[2]
-    psf[1, 2, 3] *= 1.5  # not symmetric
+    psf[1, 2, 3] *= 1.5  # makes the PSF asymmetric
     psf /= psf.sum()
     return random.poisson(scipy.ndimage.convolve(specimen, psf, mode="constant") + 2).astype(np.float64), psf
 
@@ -34,7 +34,7 @@ def test_psf_in_fft_order(random):
 
 
 def plain_richardson_lucy(image, psf, iterations, background=0.0):
-    """x <- x / (Aᵀ1) Aᵀ(y / (A x + b)), from the mean: zeros outside."""
+    """Runs Richardson-Lucy from the mean, with zeros outside: x <- x / (Aᵀ1) Aᵀ(y / (A x + b))"""
     def forward(x):
         return scipy.ndimage.convolve(x, psf, mode="constant")
 
@@ -209,7 +209,7 @@ def test_coarse_start_comes_nearer(device, random):
     assert coarse.report["likelihood"] > plain.report["likelihood"]
     np.testing.assert_array_equal(
         result, convolume.richardson_lucy(image, psf, 3, background=1, coarse_start=15, device=device))
-    # It is not for runs that go on from an estimate.
+    # Runs that continue from an estimate ignore the coarse start.
     np.testing.assert_array_equal(coarse(image, start=result), plain(image, start=result))
     assert coarse.report["coarse_iterations"] == 0
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolume.ndimage beside scipy.ndimage."""
+"""Tests of convolume.ndimage, against scipy.ndimage."""
 
 import inspect
 
@@ -25,7 +25,7 @@ shapes = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple)
 
 
 def compare(name, image, *arguments, **options):
-    """Of both, relative to the largest sum: terms cancel."""
+    """Compares the results of both packages, relative to the largest possible sum, as terms cancel."""
     largest = np.abs(np.asarray(image, complex)).max(initial=10)
     if name.startswith(("convolve", "correlate")):
         largest *= np.abs(arguments[0]).sum()
@@ -118,7 +118,7 @@ def test_larger_ones(name, arguments, dtype):
 @pytest.mark.parametrize("name, arguments", [("gaussian_filter", (2.0,)), ("gaussian_filter", (1.5, 1)),
                                              ("uniform_filter", (11,)), ("uniform_filter", (12,))])
 def test_in_one_array(monkeypatch, random, name, arguments, mode):
-    """Large images of 3 axes, whose second pass is computed some planes at a time."""
+    """Large images of 3 axes have a second group of filters that is computed some planes at a time."""
     image = random.random((50, 40, 60)).astype(np.float32)
     planes, whole = [], _neighborhoods._in_one_array
     monkeypatch.setattr(_neighborhoods, "_MOVED_BYTES", 7 * image[0].nbytes)
@@ -126,7 +126,7 @@ def test_in_one_array(monkeypatch, random, name, arguments, mode):
     for dtype in ("float32", "float64", "complex64"):
         compare(name, image.astype(dtype), *arguments, mode=mode)
     compare(name, image[:, :, ::-1], *arguments, mode=mode)
-    if name == "gaussian_filter":  # SciPy's running means spread NaN
+    if name == "gaussian_filter":  # SciPy's running means of uniform filters spread NaN
         image[3, 5, 7], image[20, 20, 20] = np.nan, np.inf
         with np.errstate(invalid="ignore"):
             got, want = (getattr(library, name)(image, *arguments, mode=mode) for library in (ours, theirs))
@@ -136,7 +136,7 @@ def test_in_one_array(monkeypatch, random, name, arguments, mode):
 
 @pytest.mark.parametrize("output", ["uint8", "int16", "uint32", "int64", "uint64", "bool", "float32", "float64"])
 def test_output_types(output):
-    image = np.array([200.5, -3.75, 0.25, 300.25, -200.0, 1 - 2.0**-20, -0.5, 7.0])  # whose sums are exact
+    image = np.array([200.5, -3.75, 0.25, 300.25, -200.0, 1 - 2.0**-20, -0.5, 7.0])  # sums of these are exact
     for name, arguments in (("correlate", ([0.0, 1.0, 0.0],)), ("correlate1d", ([1.0],)), ("uniform_filter1d", (1,))):
         expected = getattr(theirs, name)(image, *arguments, output=np.dtype(output))
         found = getattr(ours, name)(image, *arguments, output=np.dtype(output), device="cpu")
@@ -179,7 +179,7 @@ def test_complex_cval():
 
 
 def test_published_examples():
-    """Small results that SciPy's users know."""
+    """Small examples of SciPy's documentation have its results."""
     image = np.array([[1, 2, 0, 0], [5, 3, 0, 4], [0, 0, 0, 7], [9, 3, 0, 0]])
     kernel = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0]])
     assert ours.convolve(image, kernel, mode="constant", cval=0.0, device="cpu").tolist() \
@@ -242,7 +242,7 @@ def test_errors(call, message):
 
 @pytest.mark.parametrize("mode", ["reflect", "constant", "wrap"])
 def test_areas_of_one_value_in_integers(mode):
-    """Whose sums are all near an integer."""
+    """In areas of one value, all sums are near an integer."""
     image = np.full((30, 60, 50), 100, np.uint8)
     image[8:20, 10:50, 20:30], image[22:, 40:, :25] = 37, 255
     compare("gaussian_filter", image, 1.0, mode=mode, cval=100)
@@ -252,7 +252,7 @@ def test_areas_of_one_value_in_integers(mode):
 @settings(max_examples=100, deadline=None)
 @given(st.data(), shapes, modes, seeds)
 def test_where_windows_are_constant(data, shape, mode, seed):
-    """Found as by the smallest and the largest sample of each window."""
+    """Constant neighborhoods are those whose smallest and largest sample are equal."""
     lengths = data.draw(st.tuples(*[st.integers(1, 4)] * len(shape)))
     image = (np.random.default_rng(seed).random(shape) < 0.9).astype(float)
     shift = origins(data, lengths)

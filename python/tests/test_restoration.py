@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolume.restoration beside skimage.restoration."""
+"""Tests of convolume.restoration, against skimage.restoration."""
 
 import inspect
 
@@ -17,7 +17,7 @@ types = st.sampled_from(["float64", "float32", "float16", ">f4", "uint8", "int32
 
 
 def observed(shape, dtype, seed):
-    """Positive numbers: the iteration divides."""
+    """Makes an array of positive numbers, as the iteration divides by them."""
     rng = np.random.default_rng(seed)
     values = rng.uniform(0.1, 1, shape)
     return (values * 100 if np.dtype(dtype).kind in "iu" else values).astype(dtype)

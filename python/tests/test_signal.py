@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolume.signal beside scipy.signal."""
+"""Tests of convolume.signal, against scipy.signal."""
 
 import functools
 import inspect
@@ -23,12 +23,12 @@ lengths = st.integers(1, 9)
 
 
 def norms(in1, in2):
-    """What no sum exceeds: terms cancel."""
+    """Returns an upper bound of sums, to which errors are relative, as terms cancel."""
     return max(1, float(np.linalg.norm(in1.astype(complex)) * np.linalg.norm(in2.astype(complex))))
 
 
 def both(name, *arguments):
-    """The same call of both, or the errors of both; SciPy's and ours."""
+    """Calls SciPy and convolume with equal arguments; returns the results or errors of both."""
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -57,7 +57,7 @@ def test_in_their_own_type(data, name, mode, method, type1, type2, layout, seed)
     shape1, shape2 = (data.draw(st.tuples(*[lengths] * dimensions)) for _ in range(2))
     in1, in2 = random_array(shape1, type1, seed, layout), random_array(shape2, type2, seed + 1)
     if type1 == type2 == "bool" and method == "fft":
-        method = "auto"  # SciPy's Fourier method makes rounding errors true
+        method = "auto"  # in SciPy's Fourier method, rounding errors of booleans become True
     expected, found = both(name, in1, in2, mode, method)
     if isinstance(expected, ValueError) and "type" in str(expected):
         return  # SciPy has no direct sums of some types
@@ -120,7 +120,7 @@ def test_larger_ones(shape, kernel, dtype):
 
 
 def test_published_examples():
-    """Small results that SciPy's users know."""
+    """Small examples of SciPy's documentation have its results."""
     assert ours.convolve([1, 2, 3], [0, 1, 0.5], device="cpu") == pytest.approx([0, 1, 2.5, 4, 1.5])
     signal, window = np.repeat([0.0, 1.0, 0.0], 100), theirs.windows.hann(50)
     smooth = ours.convolve(signal, window, mode="same", device="cpu") / sum(window)
