@@ -33,7 +33,7 @@ class TwoBeads : public ImageSource {
 class Light : public ImageSink {
   public:
     StackFormat format() const override { return {shape, PixelType::float32}; }
-    // Boxes arrive from several threads, in any order.
+    // Several threads write boxes, in any order.
     void write_box(index_t /*t*/, index_t /*c*/, const Box3& box,
                    const ConstImageView& from) override {
         double sum = 0;

@@ -84,7 +84,7 @@ class Image:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the samples as they are stored."""
+        """Type of the stored samples."""
         dtype: np.dtype[Any] = self._metadata.type
         return dtype
 

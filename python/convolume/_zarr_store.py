@@ -215,7 +215,7 @@ class ZarrArray:
         """Opens an array. `missing` is "fill" to read missing chunks as the fill value, or "error"."""
         spec: dict[str, Any] = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec()}
         if writable:
-            spec["store_data_equal_to_fill_value"] = True  # what exists is complete
+            spec["store_data_equal_to_fill_value"] = True  # so that shards that exist are complete
         if missing == "error":
             spec["fill_missing_data_reads"] = False
         with store_errors(str(location)):
