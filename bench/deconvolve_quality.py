@@ -53,7 +53,7 @@ class Command:
                               capture_output=True, text=True)
         return json.loads(done.stdout) if "--json" in arguments else None
 
-    def restored(self, *options):
+    def restore(self, *options):
         report = self.run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--json", *options)
         return np.load(self.folder / "x.npy").astype(np.float64), report["report"]
 
@@ -75,7 +75,7 @@ def iteration_seconds(command, options, rounds):
 
 def timed(command, options):
     begin = time.perf_counter()
-    command.restored(*options)
+    command.restore(*options)
     return time.perf_counter() - begin
 
 
@@ -120,10 +120,10 @@ def measure(command, truth, light, photons, rounds):
     seconds = iteration_seconds(command, options, rounds)
     result = {"photons": photons, "methods": {}}
     for name, method in METHODS.items():
-        curve = [(n, float(psnr(truth, command.restored(*method, *options, "--iterations", n)[0]))) for n in COUNTS]
+        curve = [(n, float(psnr(truth, command.restore(*method, *options, "--iterations", n)[0]))) for n in COUNTS]
         entry = {"seconds_an_iteration": seconds[name], "psnr": curve}
         if name != "wb":
-            x, report = command.restored(*method, *options, "--stop", "auto")
+            x, report = command.restore(*method, *options, "--stop", "auto")
             entry["auto"] = {"psnr": float(psnr(truth, x)), "iterations": report["volumes"][0]["iterations"]}
         result["methods"][name] = entry
         print(photons, name, f"{seconds[name]:.3f} s", " ".join(f"{n}:{p:.2f}" for n, p in curve), entry.get("auto"),
@@ -145,12 +145,12 @@ def whole_seconds(report):
     return sum(report["seconds"][phase] for phase in ("plan", "prepare", "execute"))
 
 
-def fewest(command, truth, options, level, curve):
+def fewest_iterations(command, truth, options, level, curve):
     """Returns the least number of iterations that reaches the PSNR; None if 90 do not. `curve` caches measured
     values."""
     def reached(n):
         if n not in curve:
-            curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
+            curve[n] = float(psnr(truth, command.restore(*options, "--iterations", n)[0]))
         return curve[n] >= level
 
     before = 0
@@ -172,14 +172,14 @@ def coarse_start(command, psf, rounds, before=None):
         if before:
             ways["before"] = (before, options)
         curves = {n: {} for n in ways}
-        best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
+        best = max(psnr(truth, command.restore(*options, "--iterations", n)[0]) for n in COUNTS)
         for below in (6, 4, 2, 1, 0.3):
-            needed = {n: fewest(by, truth, way, best - below, curves[n]) for n, (by, way) in ways.items()}
+            needed = {n: fewest_iterations(by, truth, way, best - below, curves[n]) for n, (by, way) in ways.items()}
             seconds = {n: [] for n, count in needed.items() if count}
             for _ in range(rounds):
                 for n, taken in seconds.items():
                     by, way = ways[n]
-                    taken.append(whole_seconds(by.restored(*way, "--iterations", needed[n])[1]))
+                    taken.append(whole_seconds(by.restore(*way, "--iterations", needed[n])[1]))
             row = {"photons": photons, "psnr": float(best - below), "iterations": needed,
                    "seconds": {n: float(np.median(taken)) for n, taken in seconds.items()}}
             rows.append(row)
@@ -200,8 +200,8 @@ def stop_auto(command, psf):
             for truth, light in scenes:
                 for noise in range(3):
                     options = [*record(command, light, photons, photons + 10007 * noise)]
-                    best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
-                    below.append(best - psnr(truth, command.restored(*options, "--stop", "auto")[0]))
+                    best = max(psnr(truth, command.restore(*options, "--iterations", n)[0]) for n in COUNTS)
+                    below.append(best - psnr(truth, command.restore(*options, "--stop", "auto")[0]))
             rows.append({"kind": kind, "photons": photons, "below": [float(b) for b in below]})
             print(kind, photons, " ".join(f"{b:.2f}" for b in below), flush=True)
     return rows

@@ -92,9 +92,9 @@ struct Job {
 };
 
 /// Queue of a few boxes between readers and writers.
-class Belt {
+class BoxQueue {
   public:
-    Belt(std::size_t most, int readers) : most_(most), readers_(readers) {}
+    BoxQueue(std::size_t most, int readers) : most_(most), readers_(readers) {}
     void put(std::pair<Job, Volume> item) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return items_.size() < most_ || stopped_; });
@@ -164,7 +164,7 @@ void copy_image(const Settings& s) {
     const auto writer = io::create_image(s.output, reader->metadata(),
                                          {true, io::parse_compression(s.compression), "file_copy"});
     const std::vector<Job> jobs = jobs_of(reader->format(), writer->format(), s.box_mib << 20);
-    Belt belt(static_cast<std::size_t>(s.writers) + 1, s.readers);
+    BoxQueue boxes(static_cast<std::size_t>(s.writers) + 1, s.readers);
     // Volumes are used again, as memory that was touched before is much faster.
     std::mutex mutex;
     std::vector<Volume> spare;
@@ -180,7 +180,7 @@ void copy_image(const Settings& s) {
         try {
             work();
         } catch (...) {
-            belt.fail(std::current_exception());
+            boxes.fail(std::current_exception());
         }
     };
     {
@@ -188,20 +188,21 @@ void copy_image(const Settings& s) {
         for (int i = 0; i < s.readers; ++i)
             threads.emplace_back([&] {
                 guarded([&] {
-                    for (std::size_t j; !belt.stopped() && (j = next.fetch_add(1)) < jobs.size();) {
+                    for (std::size_t j;
+                         !boxes.stopped() && (j = next.fetch_add(1)) < jobs.size();) {
                         Volume volume = room();
                         reader->read_box(jobs[j].t, jobs[j].c, jobs[j].box,
                                          part_of(volume, jobs[j].box));
-                        belt.put({jobs[j], std::move(volume)});
+                        boxes.put({jobs[j], std::move(volume)});
                     }
                 });
-                belt.reader_done();
+                boxes.reader_done();
             });
         for (int i = 0; i < s.writers; ++i)
             threads.emplace_back([&] {
                 guarded([&] {
                     std::pair<Job, Volume> item;
-                    while (belt.take(item)) {
+                    while (boxes.take(item)) {
                         auto& [job, volume] = item;
                         writer->write_box(job.t, job.c, job.box, part_of(volume, job.box));
                         const std::lock_guard lock(mutex);
@@ -210,7 +211,7 @@ void copy_image(const Settings& s) {
                 });
             });
     }
-    belt.rethrow();
+    boxes.rethrow();
     reader->check_unchanged();
     writer->commit();
 }

@@ -79,7 +79,7 @@ def thousands(value, _=None):
     return f"{value / 2**20:g} Mi" if value >= 2**20 else f"{value / 2**10:g} Ki" if value >= 2**10 else f"{value:g}"
 
 
-def dress(axes, x):
+def format_axes(axes, x):
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(thousands if x == "samples" else lambda value, _: f"{value:g}")
@@ -113,8 +113,8 @@ def draw(figure, report, plt):
             rate_axes.plot(points.keys(), rates, **style)
         time_axes.set_title(f"{KINDS[kind]} data ({kind}), float32", fontsize=10)
         rate_axes.set_xlabel(figure.label)
-        dress(time_axes, figure.x)
-        dress(rate_axes, figure.x)
+        format_axes(time_axes, figure.x)
+        format_axes(rate_axes, figure.x)
     axes[0][0].set_ylabel("time, ms")
     axes[1][0].set_ylabel("signal samples × filters per second")
     fixed = {"samples": f"{SAMPLES:,} samples", "filters": "8 filters"}[next(iter(figure.fixed))]
@@ -134,7 +134,7 @@ def draw_direct(report, plt):
                                                                  markersize=4, **style)
         one.set_title(f"{KINDS[kind]} data ({kind}), float32", fontsize=10)
         one.set_xlabel("filter length M, samples")
-        dress(one, "taps")
+        format_axes(one, "taps")
     axes[0].set_ylabel("time, ms")
     return finish(picture, legend, f"{SAMPLES:,} samples; {machine_text(report)}", 4) if legend else None
 

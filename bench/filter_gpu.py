@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from filter_figures import draw_all
-from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, quoted, read_reports
+from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, read_reports, shown_report
 from hardware import graphics
 from report import report_text
 
@@ -116,7 +116,7 @@ def peer_cases():
 def device_ms(peer, act, repeats=5):
     """Returns the median time of a run. Two runs before plan and warm up."""
 
-    def spent(runs):
+    def milliseconds_of(runs):
         begin, end = peer.event(), peer.event()
         begin.record()
         for _ in range(runs):
@@ -125,9 +125,9 @@ def device_ms(peer, act, repeats=5):
         end.synchronize()
         return peer.elapsed_ms(begin, end) / runs
 
-    spent(2)
-    runs = max(1, min(20, int(10 / spent(1))))
-    return statistics.median(spent(runs) for _ in range(repeats))
+    milliseconds_of(2)
+    runs = max(1, min(20, int(10 / milliseconds_of(1))))
+    return statistics.median(milliseconds_of(runs) for _ in range(repeats))
 
 
 def error_of(result, signal, taps):
@@ -232,7 +232,7 @@ def main():
     else:
         report = measure(arguments.build)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "filter_gpu.json").write_text(report_text(quoted(report)), encoding="utf-8")
+        (arguments.out / "filter_gpu.json").write_text(report_text(shown_report(report)), encoding="utf-8")
     print_tables(report)
     if not arguments.markdown:
         arguments.out.mkdir(parents=True, exist_ok=True)

@@ -44,7 +44,7 @@ def read_reports(paths):
     return report
 
 
-def quoted(report):
+def shown_report(report):
     """Returns the report with only the figures that tables and figures show: the parameters of each case, time and
     error of its fastest segment, and the largest error of peers. Cases of "post" have one segment each."""
     identity = ["role", "kind", "precision", "post", "samples", "filters", "taps"]

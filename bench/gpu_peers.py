@@ -87,7 +87,7 @@ def host_to_host(make, shape, repeats):
     return host_seconds(convolve, repeats)
 
 
-def ordinary(shape):
+def pageable(shape):
     return np.empty(shape, np.float32)
 
 
@@ -100,7 +100,7 @@ CASES = {
     "cufft1024": (cufft, (1024, 1024, 1024)),
     "cufft257": (cufft, (257, 1031, 1021)),
     "fftconvolve device512": (on_device, IMAGE),
-    "fftconvolve hosts512": (lambda shape, n: host_to_host(ordinary, shape, n), IMAGE),
+    "fftconvolve hosts512": (lambda shape, n: host_to_host(pageable, shape, n), IMAGE),
     "fftconvolve library512": (lambda shape, n: host_to_host(page_locked, shape, n), IMAGE),
 }
 

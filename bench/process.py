@@ -52,7 +52,7 @@ def resident_mib():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def as_it_is(values):
+def unchanged(values):
     return values
 
 
@@ -88,7 +88,7 @@ def throughput(arguments):
         for _ in range(arguments.rounds):
             one = {}
             for name, op, options in (
-                    ("storage", as_it_is, {"halo": (2, 2, 2), "dtype": "uint16"}),
+                    ("storage", unchanged, {"halo": (2, 2, 2), "dtype": "uint16"}),
                     ("both", "convolve", {"kernel": kernel, "normalize": "sum", "dtype": "uint16"})):
                 target = os.path.join(folder, f"{name}.zarr")
                 drop_caches([source])
@@ -133,7 +133,7 @@ def make_image(path, shape, grid):
 
 def dry_job(count):
     facts = TargetFacts("ZYX", 1, 1, (count, 1, 1), np.dtype(np.float32), (None,) * 3, {}, None, [])
-    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(as_it_is, np.dtype(np.float32),
+    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(unchanged, np.dtype(np.float32),
                halo=(0, 0, 0)), (1, 1, 1), dry=True)
 
 
@@ -142,22 +142,22 @@ def dispatch(arguments):
     nothing."""
     job = dry_job(arguments.blocks)
     with cluster_of("local:1") as (client, _):
-        follow_dry(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
+        follow_dry_job(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
         cpu, begin = time.process_time(), time.perf_counter()
-        watched = Watched()
-        follow_dry(run_dask(job, range(arguments.blocks), client, {}), job, watched)
+        memory_watch = MemoryWatch()
+        follow_dry_job(run_dask(job, range(arguments.blocks), client, {}), job, memory_watch)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"blocks": arguments.blocks, "wall_ms_per_block": 1e3 * seconds / arguments.blocks,
-            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **watched.facts()}
+            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **memory_watch.facts()}
 
 
-class Watched:
+class MemoryWatch:
     """Measures the resident memory of this process while it follows blocks."""
 
     def __init__(self):
         self.samples = []
 
-    def see(self, number):
+    def sample(self, number):
         if number % 10000 == 0:
             self.samples.append((number, round(resident_mib(), 1)))
             print(f"{time.strftime('%H:%M:%S')} {number} {self.samples[-1][1]} MiB", flush=True)
@@ -167,16 +167,16 @@ class Watched:
                 "most_mib": max((mib for _, mib in self.samples), default=None)}
 
 
-def follow_dry(engine, job, watched=None):
+def follow_dry_job(engine, job, memory_watch=None):
     report = ProcessReport(len(job.blocks()))
 
-    def seen():
+    def watched_reports():
         for number, one in enumerate(engine):
-            if watched is not None:
-                watched.see(number)
+            if memory_watch is not None:
+                memory_watch.sample(number)
             yield one
 
-    _follow(seen(), job.blocks(), report, Record(), lambda line: None)
+    _follow(watched_reports(), job.blocks(), report, Record(), lambda line: None)
     assert report.done == report.blocks
 
 
@@ -185,13 +185,13 @@ def memory(arguments):
     this process, or by a worker of Dask with client and scheduler in this process."""
     job, facts = dry_job(1_000_000), {"blocks": 1_000_000}
     for engine in ("local", "dask"):
-        watched, begin = Watched(), time.perf_counter()
+        memory_watch, begin = MemoryWatch(), time.perf_counter()
         if engine == "local":
-            follow_dry(run_local(job, iter(range(1_000_000)), [{}]), job, watched)
+            follow_dry_job(run_local(job, iter(range(1_000_000)), [{}]), job, memory_watch)
         else:
             with cluster_of("local:1") as (client, _):
-                follow_dry(run_dask(job, range(1_000_000), client, {}), job, watched)
-        facts[engine] = {"seconds": time.perf_counter() - begin, **watched.facts()}
+                follow_dry_job(run_dask(job, range(1_000_000), client, {}), job, memory_watch)
+        facts[engine] = {"seconds": time.perf_counter() - begin, **memory_watch.facts()}
     return facts
 
 
@@ -205,7 +205,7 @@ def resume(arguments):
         convolume.save(source, np.ones(shape, np.uint8), levels=1)
         # The shards are made without computing, as only their listing is timed.
         options = {"halo": (0, 0, 0), "dtype": "uint8", **grid}
-        convolume.process(source, target, as_it_is, block_range="0/100000000", **options)
+        convolume.process(source, target, unchanged, block_range="0/100000000", **options)
         for z, y in np.ndindex(*count[:2]):
             where = os.path.join(target, "0", "c", str(z), str(y))
             os.makedirs(where)
@@ -215,7 +215,7 @@ def resume(arguments):
         seconds = []
         for _ in range(5):
             begin = time.perf_counter()
-            report = convolume.process(source, target, as_it_is, resume=True, **options)
+            report = convolume.process(source, target, unchanged, resume=True, **options)
             seconds.append(time.perf_counter() - begin)
             assert report.done == 0
         begin = time.perf_counter()

@@ -28,7 +28,7 @@ def paper(key):
     return json.loads((HERE / "papers" / f"{key}.json").read_text(encoding="utf-8"))
 
 
-def smooth(n):
+def next_smooth(n):
     """Returns the least 7-smooth number that is at least n."""
     while True:
         rest = n

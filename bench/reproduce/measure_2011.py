@@ -9,7 +9,7 @@ has the size M:
 
 import math
 
-from context import NotMeasured, median_of, paper, repeated, smooth
+from context import NotMeasured, median_of, next_smooth, paper, repeated
 
 PAPER = paper("karas2011")
 PARTS = (1, 2, 4, 8, 16)
@@ -23,7 +23,7 @@ def halves(xyz, scale):
     return [m // 2 + 1 for m in extents], [m - m // 2 for m in extents]
 
 
-def joined(shape):
+def comma_separated(shape):
     return ",".join(map(str, shape))
 
 
@@ -41,7 +41,7 @@ class Images:
 
     def prepare(self, xyz, keys):
         image, kernel = halves(xyz, self.context.scale)
-        planned = self.ask(f"prepare image={joined(image)} kernel={joined(kernel)} {keys}")
+        planned = self.ask(f"prepare image={comma_separated(image)} kernel={comma_separated(kernel)} {keys}")
         self.context.check_time(planned["plan"]["chosen"]["seconds"])
         return planned
 
@@ -106,7 +106,7 @@ def large_kernel(images, devices):
     scale = images.context.scale
     image = [max(4, n // scale) for n in (100, 1000, 1000)]
     kernel = [max(2, n // scale) for n in (100, 100, 100)]
-    shapes = f"image={joined(image)} kernel={joined(kernel)} mode=same"
+    shapes = f"image={comma_separated(image)} kernel={comma_separated(kernel)} mode=same"
     for device in devices:
         def run(device=device):
             return images.timed(images.ask(f"prepare {shapes} {device['keys']}"))
@@ -156,7 +156,7 @@ def smooth_psf(numpy, shape):
     return kernel / kernel.sum()
 
 
-def unpadded(context):
+def measure_exact_sizes(context):
     """Measures these differences by transforms of exactly that size, such as 257, and of the next 7-smooth size."""
     try:
         import numpy as np
@@ -192,7 +192,7 @@ def unpadded(context):
         kernel = smooth_psf(np, kernel_shape)
         want = scipy.fft.irfftn(scipy.fft.rfftn(image, whole, workers=-1) * scipy.fft.rfftn(kernel, whole, workers=-1),
                                 whole, workers=-1)
-        grid = [smooth(n) for n in whole] if padded else whole
+        grid = [next_smooth(n) for n in whole] if padded else whole
         try:
             got = convolve(image.astype(np.float32), kernel.astype(np.float32), grid)
         except RuntimeError as error:  # PyTorch without a usable GPU
@@ -274,7 +274,7 @@ def tiled_counts(images, device, data, xyz):
             yield row
 
 
-def with_images(context, rows):
+def rows_with_images(context, rows):
     """Yields the rows that rows(images) measures, or a row with the reason why the program cannot run."""
     try:
         images = Images(context)
@@ -292,7 +292,7 @@ def on_gpus(count):
     return {"names": {"device": "gpu", "gpus": count}, "keys": f"device=gpu gpus={count}", "limit": "gpu-mem"}
 
 
-def lacking(context, gpus):
+def row_without_gpus(context, gpus):
     """Returns a row with the reason why there are no figures of this number of GPUs."""
     return context.row({"experiment": "speed", "device": "gpu", "gpus": gpus}, lambda: context.need_gpus(gpus))
 
@@ -305,20 +305,20 @@ def measure(context):
         if context.gpus:
             yield from gpu_speed(images, 1)
         else:
-            yield lacking(context, 1)
+            yield row_without_gpus(context, 1)
         yield from phases(images, device)
         yield from large_kernel(images, [device, ON_CPU] if context.gpus else [ON_CPU])
         yield from counts(images, device)
         yield from precision(images, device)
-        yield from unpadded(context)
+        yield from measure_exact_sizes(context)
 
-    yield from with_images(context, rows)
+    yield from rows_with_images(context, rows)
 
 
 def measure_two(context):
     """Measures on two GPUs."""
     if len(context.gpus) < 2:
-        yield lacking(context, 2)
+        yield row_without_gpus(context, 2)
         return
 
     def rows(images):
@@ -326,8 +326,8 @@ def measure_two(context):
         yield from large_kernel(images, [on_gpus(2)])
         yield from gpu_speed(images, 2)
 
-    yield from with_images(context, rows)
+    yield from rows_with_images(context, rows)
 
 
 def measure_cpu(context):
-    yield from with_images(context, cpu_speed)
+    yield from rows_with_images(context, cpu_speed)

@@ -23,7 +23,7 @@ IDENTITY = ("experiment", "number", "device", "gpus", "threads", "data", "way", 
             "extent", "width", "image_zyx", "kernel_zyx")
 
 
-def identity(row):
+def identity_of(row):
     chosen = row["experiment"] == "methods" or row.get("role") == "ours"  # for these rows the segment is a result
     return json.dumps([row.get(key) for key in IDENTITY] + [None if chosen else row.get("segment")])
 
@@ -37,7 +37,7 @@ class Results:
 
     def add(self, rows, machine):
         for row in rows:
-            key = identity(row)
+            key = identity_of(row)
             if "not_measured" in row and key in self.by_identity:
                 continue
             self.by_identity[key] = row

@@ -81,7 +81,7 @@ def figure_9(results, kind):
     return chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
 
 
-def crossings(results):
+def crossing_table(results):
     """Makes the table of filter lengths up to which segments in shared memory are faster than cuFFT."""
     table = Table("data", "M", "best segment in shared memory, ms", "overlap-save by cuFFT, ms",
                   "one transform by cuFFT, ms")
@@ -210,7 +210,7 @@ Speed of ours divided by that of overlap-save by cuFFT:
 
 Each segment is best for a range of filter lengths. The crossing with cuFFT, eight filters:
 
-{crossings(results)}
+{crossing_table(results)}
 
 Theirs was at about {limits['longest_filter_titan_v']} taps on the TITAN V, where the longest segment of
 {limits['longest_segment']} has few correct samples left.

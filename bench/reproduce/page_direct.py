@@ -48,9 +48,9 @@ def forms_table(results, dimension, extent):
             results.one(experiment="forms 1D", role="overlap-save", taps=width), "ms")
         cudnn = results.one(experiment="cudnn", forms=dimension, extent=extent, width=width)
         least = min((value for value in found.values() if value), default=None)
-        cells = [number(value) if value else table.why(missing) for value in found.values()]
-        table.add(width, *cells, number(ours) if ours else table.why("not measured for this width"),
-                  number(transforms) if transforms else table.why("not measured for this width"),
+        cells = [number(value) if value else table.note(missing) for value in found.values()]
+        table.add(width, *cells, number(ours) if ours else table.note("not measured for this width"),
+                  number(transforms) if transforms else table.note("not measured for this width"),
                   table.cell(cudnn, "ms"), times(least / ours) if least and ours else None)
     return str(table) if table.rows else "Not measured yet."
 
@@ -88,7 +88,7 @@ def sources(results):
     ways = ("cached", "cached_constant", "shared", "shared_constant", "cached_halo", "cached_halo_constant")
     table = Table("kernel", *(way.replace("_", " ") for way in ways), "transforms")
     for row in sorted(results.all(experiment="volume"), key=lambda row: row["kernel_zyx"]):
-        cells = [number(ms(row, way)) if ms(row, way) else table.why(
+        cells = [number(ms(row, way)) if ms(row, way) else table.note(
             "too many taps for constant memory" if way.endswith("constant") else "not compiled for this width")
             for way in ways]
         table.add("×".join(map(str, row["kernel_zyx"])), *cells, number(row["fft_ms"]))

@@ -47,7 +47,7 @@ class Table:
         self.rows = []
         self.reasons = []
 
-    def why(self, reason):
+    def note(self, reason):
         if reason not in self.reasons:
             self.reasons.append(reason)
         return f"– ({self.reasons.index(reason) + 1})"
@@ -57,7 +57,7 @@ class Table:
         value = figure(row, key)
         if value is not None:
             return show(value)
-        return self.why(row["not_measured"] if row and "not_measured" in row else otherwise)
+        return self.note(row["not_measured"] if row and "not_measured" in row else otherwise)
 
     def add(self, *cells):
         self.rows.append(["–" if cell is None else str(cell) for cell in cells])

@@ -189,8 +189,8 @@ def _settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
 
 def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
                 **run: Unpack[RunKeywords]) -> ProcessReport:
-    """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It warns of no
-    clamped values, which the report has."""
+    """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It warns of
+    no clamped values, which the report has."""
     client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
     overwrite = run.get("overwrite", False)
     location = Location.of(target)

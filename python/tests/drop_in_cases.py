@@ -32,16 +32,17 @@ def random_array(shape, dtype, seed, layout="C"):
 layouts = st.sampled_from(["C", "C", "F", "strided"])
 
 
-def assert_same(ours, theirs, single=False, tolerance=None, scale=1.0):
+def assert_same(drop_in, original, single=False, tolerance=None, scale=1.0):
     """Checks that type, shape and integers are equal, and floating-point numbers within their precision of `scale`, by
     default of the largest one."""
-    theirs = np.asarray(theirs)
-    assert type(ours) is np.ndarray or np.isscalar(ours)
-    ours = np.asarray(ours)
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-    if theirs.dtype.kind in "biu":
-        np.testing.assert_array_equal(ours, theirs)
-    elif theirs.size:
+    original = np.asarray(original)
+    assert type(drop_in) is np.ndarray or np.isscalar(drop_in)
+    drop_in = np.asarray(drop_in)
+    assert (drop_in.dtype, drop_in.shape) == (original.dtype, original.shape)
+    if original.dtype.kind in "biu":
+        np.testing.assert_array_equal(drop_in, original)
+    elif original.size:
         if tolerance is None:
-            tolerance = 2e-3 if theirs.dtype.char == "e" else 1e-5 if single or theirs.dtype.char in "fF" else 1e-12
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(scale, float(np.abs(theirs).max())))
+            tolerance = 2e-3 if original.dtype.char == "e" else 1e-5 if single or original.dtype.char in "fF" else 1e-12
+        largest = max(scale, float(np.abs(original).max()))
+        np.testing.assert_allclose(drop_in, original, rtol=0, atol=tolerance * largest)

@@ -76,11 +76,11 @@ def test_camera_counts_photons():
 
 
 def test_camera_has_the_defaults_of_the_library():
-    theirs, ours = convolume._core.Camera(), convolume.Camera()._core
-    names = [name for name in dir(theirs) if not name.startswith("_") and not callable(getattr(theirs, name))]
+    core_camera, package_camera = convolume._core.Camera(), convolume.Camera()._core
+    names = [name for name in dir(core_camera) if not name.startswith("_") and not callable(getattr(core_camera, name))]
     assert len(names) == 11
     for name in names:
-        assert getattr(ours, name) == getattr(theirs, name)
+        assert getattr(package_camera, name) == getattr(core_camera, name)
 
 
 def test_resampled_kernel_keeps_its_sum_and_middle():
