@@ -24,7 +24,7 @@ done
 if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
     set -- -DCONVOLUME_WITH_CUDA=AUTO "$@"
 elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-    # That code is not run, so that CUDA 13 may skip the optimization, which takes minutes.
+    # This CUDA code is not run, so CUDA 13 may skip its optimization, which takes minutes.
     set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "$@"
     if PATH="$PATH:/usr/local/cuda/bin" nvcc --help | grep -q -e --Ofast-compile; then

@@ -106,13 +106,13 @@ def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval:
     values = _read_parts(image, block, [_runs(one) for one in stored])
     for axis, (places, one) in enumerate(zip(lists, stored)):
         if len(places) != len(one) or not np.array_equal(places, one):
-            taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
+            gathered = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
             outside = np.flatnonzero(places < 0)
             if len(outside):
-                if not _holds(taken.dtype, cval):
-                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
-                taken[(slice(None),) * axis + (outside,)] = cval
-            values = taken
+                if not _holds(gathered.dtype, cval):
+                    gathered = gathered.astype(np.result_type(gathered.dtype, np.float32))
+                gathered[(slice(None),) * axis + (outside,)] = cval
+            values = gathered
     return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block.t, block.c)
 
 

@@ -173,11 +173,11 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
     if not free:
         return None
     block = [min(s, n) + low + high for s, n, (low, high) in zip(shards, shape, operation.halo)]
-    taken = operation.device_bytes(triple(block, "a block"))
-    if taken == 0:
+    plan_bytes = operation.device_bytes(triple(block, "a block"))
+    if plan_bytes == 0:
         return None
     most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU
-    return taken / product(block), most
+    return plan_bytes / product(block), most
 
 
 def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:

@@ -24,10 +24,10 @@ def silence():
 
 def noted(path, **options):
     """Opens an image that has notes, and checks that each is a warning."""
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         image = convolume.open(path, **options)
-    assert [str(one.message) for one in told] == [f'"{path}": {note}' for note in image.notes] and image.notes
-    assert {one.filename for one in told} == {__file__}
+    assert [str(one.message) for one in caught] == [f'"{path}": {note}' for note in image.notes] and image.notes
+    assert {one.filename for one in caught} == {__file__}
     return image
 
 
@@ -203,9 +203,9 @@ def test_images_of_a_group(two_in_a_group):
 
 def test_process_tells_once_and_chooses(tmp_path, two_in_a_group, capsys):
     kernel = np.ones((1, 1, 1), np.float32)
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         convolume.process(two_in_a_group, tmp_path / "b.zarr", "convolve", kernel=kernel, device="cpu")
-    assert len(told) == 1 and "2 images" in str(told[0].message)
+    assert len(caught) == 1 and "2 images" in str(caught[0].message)
     np.save(tmp_path / "k.npy", kernel)
     arguments = [str(two_in_a_group), str(tmp_path / "c.zarr"), "--op", "convolve", "--kernel", str(tmp_path / "k.npy"),
                  "--device", "cpu"]

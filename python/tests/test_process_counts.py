@@ -58,11 +58,11 @@ def test_clamped_values_are_counted_once(tmp_path, bright, boundary):
     """NaN and infinities count once, also if several blocks have them in their halos."""
     low, high = clamped(bright, {"zero": "constant"}.get(boundary, boundary))
     assert low > 100 and high > 100
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         report = process(bright, tmp_path / "b.zarr", boundary=boundary)
     assert counts(report) == (low, high) and report.dtype == "uint8"
-    assert [str(one.message) for one in told] == [sentence(low, high)]
-    assert told[0].filename == __file__
+    assert [str(one.message) for one in caught] == [sentence(low, high)]
+    assert caught[0].filename == __file__
 
 
 def test_nothing_is_told_where_nothing_was_clamped(tmp_path, bright):
@@ -81,10 +81,10 @@ def test_counts_of_several_runs(tmp_path, bright_file, bright):
     assert tuple(map(sum, zip(*map(counts, shares)))) == expected
     assert all(sum(counts(share)) > 0 for share in shares)
     for _ in range(2):  # the second run computes no block
-        with pytest.warns(convolume.ConvolumeWarning) as told:
+        with pytest.warns(convolume.ConvolumeWarning) as caught:
             report = process(bright_file, target, resume=True)
         assert report.done == 0 and counts(report) == expected
-        assert str(told[0].message) == sentence(*expected)
+        assert str(caught[0].message) == sentence(*expected)
     status = convolume.process_status(target)
     assert (status["clamped_low"], status["clamped_high"]) == expected
     # A block that is computed again counts once, and so does one whose shards were lost.
@@ -165,14 +165,14 @@ def test_the_command_tells(tmp_path, bright_file, bright, capsys):
                  "--output-type", "uint8"]
     assert process_command.main([*arguments, "-q"]) == 0
     low, high = clamped(bright)
-    told = sentence(low, high, wider="--output-type")
-    assert f"convolume: warning: {told}\n" in capsys.readouterr().err
+    warning = sentence(low, high, wider="--output-type")
+    assert f"convolume: warning: {warning}\n" in capsys.readouterr().err
     assert process_command.main([*arguments, "--resume", "--json", "-q"]) == 0
     output = capsys.readouterr()
     facts = json.loads(output.out)
-    assert (facts["clamped_low"], facts["clamped_high"]) == (low, high) and output.err.count(told) == 1
+    assert (facts["clamped_low"], facts["clamped_high"]) == (low, high) and output.err.count(warning) == 1
     assert process_command.main([target, "--status"]) == 0
-    assert told in capsys.readouterr().out
+    assert warning in capsys.readouterr().out
 
 
 def test_clamped_values_of_functions(tmp_path, bright):
@@ -236,8 +236,8 @@ def test_nan_is_named_by_its_place_in_the_image(tmp_path, random, op, place, gri
     image[place] = np.nan
     op, options = operation(op)
     z, y, x = place
-    told = rf"the image holds nan at t,c,z,y,x = 0,0,{z},{y},{x}: .*nan='zero'"
-    with pytest.raises(convolume.BlocksFailed, match=told):
+    refusal = rf"the image holds nan at t,c,z,y,x = 0,0,{z},{y},{x}: .*nan='zero'"
+    with pytest.raises(convolume.BlocksFailed, match=refusal):
         convolume.process(image, tmp_path / "b.zarr", op, nan="error", device="cpu", **options, **grid)
 
 
