@@ -55,7 +55,7 @@ def sentence(low, high, dtype="uint8", wider="dtype"):
 
 @pytest.mark.parametrize("boundary", ["zero", "reflect", "wrap"])
 def test_clamped_values_are_counted_once(tmp_path, bright, boundary):
-    """NaN and infinities count once, also if several blocks have them in their halos."""
+    """Clamped values count once, also if several blocks have them in their halos."""
     low, high = clamped(bright, {"zero": "constant"}.get(boundary, boundary))
     assert low > 100 and high > 100
     with pytest.warns(convolume.ConvolumeWarning) as caught:
