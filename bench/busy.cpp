@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much longer small problems take when other programs keep all processors busy.
+// Measures how much longer small problems take when other programs keep all processors busy.
 //   convolume_busy_bench [--rounds N] [--neighbors N] [--json FILE] [-- COMMAND [ARGUMENT...]]
 // Every case runs in turns quietly and beside busy loops, one for each processor. With COMMAND,
 // that command is the only case. Fair shares of the processors make a ratio of 2.
@@ -28,19 +28,19 @@ using namespace convolume;
 
 namespace {
 
-/// Processes that compute without end, while they are not stopped.
+/// Processes that compute without end, except while they are stopped.
 class Neighbors {
   public:
     explicit Neighbors(int count) {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);  // however this program ends
+                prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if this program is killed
                 for (std::atomic<unsigned> n{0};;) ++n;
             }
             if (child > 0) children_.push_back(child);
         }
-        busy();  // gives them time to begin
+        busy();  // gives the processes time to begin
         quiet();
     }
     ~Neighbors() {
@@ -149,7 +149,7 @@ int run(int argc, char** argv) {
     app.add_option("command", command, "What to time instead");
     CLI11_PARSE(app, argc, argv);
 
-    const Neighbors loops(neighbors);  // before there are threads
+    const Neighbors loops(neighbors);  // forks, so before this program has threads
     std::vector<Case> cases;
     if (command.empty()) {
         cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times convolume beside SciPy and a streaming copy, alternating, and prints the tables of
-docs/performance/cpu.md. Run it on a quiet machine, from anywhere:
+"""Times convolume, SciPy and a streaming copy alternately, and prints the tables of docs/performance/cpu.md.
+Run it on a quiet machine, from any folder:
 
     bench/compare.py [--build DIR] [--rounds N] [--scale N] [--json FILE]
 """
@@ -32,7 +32,7 @@ def timed(function):
 
 
 def in_turns(rounds, **contestants):
-    """Medians of the seconds that each contestant returns, run alternately."""
+    """Runs contestants alternately; returns the median of the seconds that each returns."""
     times = {name: [] for name in contestants}
     for _ in range(rounds):
         for name, run in contestants.items():
@@ -104,7 +104,8 @@ def small_kernel_cases(build, rounds, scale):
 
 
 def memory_case(build, scale):
-    """Peak host memory of dif beyond image and output, against the padded volume and the engines' limit."""
+    """Measures the peak host memory of dif beyond image and output, with the bytes of the padded volume and the
+    engines' limit."""
     limit = (160 << 20) // scale**3
     worker = Worker(build, "convolume_worker")
     shape = tuple(extent // scale for extent in (240, 480, 480))

@@ -51,7 +51,7 @@ def label(way):
 
 def section(report):
     problems = report["problems"]
-    times, errors = {}, {}  # by label
+    times, errors = {}, {}  # of each column's label
     for problem in problems:
         for way in problem["ways"]:
             if not way["finished"]:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The timed side of deconvolve.py: Richardson-Lucy on arrays it is given.
+// The program that deconvolve.py times: Richardson-Lucy on the arrays of a folder.
 //   convolume_deconvolve_bench FOLDER --image Z,Y,X --psf Z,Y,X …
 // reads FOLDER/image.f32 and FOLDER/psf.f32, writes FOLDER/restored.f32, prints one JSON object.
 
@@ -27,7 +27,7 @@ std::vector<float> read_floats(const std::string& path, const Shape3& shape) {
     return values;
 }
 
-// As float32 or, scaled to use half of its range, as uint16.
+// An image and its result as float32, or as uint16 scaled to half of the range.
 class Images {
   public:
     Images(std::vector<float> values, const Shape3& shape, bool as_uint16)
@@ -46,7 +46,7 @@ class Images {
     Volume volume_;
 };
 
-// The most memory that the process had resident.
+// Returns the largest resident memory of the process so far, in bytes.
 long long host_peak_bytes() {
     std::ifstream status("/proc/self/status");
     for (std::string line; std::getline(status, line);)
@@ -104,7 +104,7 @@ int main(int argc, char** argv) {
         const auto planned = Clock::now();
         std::vector<Clock::time_point> ends;
         DeconvolveRun run;
-        run.reads_every = 0;  // estimates are not looked at: iterations may share a walk
+        run.reads_every = 0;  // the callback reads no estimates, so iterations may share a walk
         run.on_iteration = [&](const Iteration&, const EstimateReader&) {
             ends.push_back(Clock::now());
         };
@@ -114,7 +114,8 @@ int main(int argc, char** argv) {
         for (std::size_t i = 1; i < ends.size(); ++i)
             each.push_back(seconds(ends[i] - ends[i - 1]));
         std::sort(each.begin(), each.end());
-        // Those of a walk end together: the mean of all after the first walk.
+        // All iterations of a walk end at once, so the time of one is the mean after the first
+        // walk.
         const DeconvolvePlan& plan = deconvolver.plan();
         const auto first = static_cast<std::size_t>(plan.iterations_a_walk);
         if (first > 1 && ends.size() > first)

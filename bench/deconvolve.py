@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times an iteration of Richardson-Lucy beside the same one of CuPy (with a GPU) or SciPy, on the same
-data, and compares the results. Run it on a quiet machine, from anywhere:
+"""Times an iteration of Richardson-Lucy by convolume and by CuPy (with a GPU) or SciPy on the same data, and
+compares the results. Run it on a quiet machine, from any folder:
 
     bench/deconvolve.py [--build DIR] [--device cpu|gpu] [--image Z,Y,X] [--psf Z,Y,X] [--json FILE]
 
@@ -33,7 +33,8 @@ def extents_text(array):
 
 
 def make_data(image, psf):
-    """Sparse spots, a PSF of one Gaussian inside a wider one, their circular blur, Poisson noise."""
+    """Makes an image of sparse spots, blurred circularly, with Poisson noise. The PSF is a Gaussian inside a wider
+    one."""
     random = np.random.default_rng(1)
     axes = np.meshgrid(*[np.arange(n) - n // 2 for n in psf], indexing="ij", sparse=True)
     radius2 = sum((axis / (n / 8)) ** 2 for axis, n in zip(axes, psf))
@@ -49,7 +50,7 @@ def make_data(image, psf):
 
 
 class Peer:
-    """Richardson-Lucy of mode same with zeros outside, by NumPy's or CuPy's interface."""
+    """Runs Richardson-Lucy in mode same with zeros outside; `xp` is NumPy or CuPy."""
 
     def __init__(self, xp, fft, length, image, psf, synchronize):
         self.xp, self.fft, self.synchronize = xp, fft, synchronize

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times iterations of Richardson-Lucy on GPUs: in the memory of one, in slabs on two, and by walks along z with 8 GiB
-of a GPU, of whole planes and of tiles; where CuPy is installed, the same iteration of CuPy beside; and every method in
-each of these ways. What needs two GPUs is left out where there is one. Run it on a quiet machine, from anywhere:
+"""Times iterations of Richardson-Lucy on GPUs: in the memory of one GPU, in slabs on two, and by walks along z with 8
+GiB of a GPU's memory, of whole planes and of tiles. Then times every method in each of these executors, and CuPy's
+iteration if CuPy is installed. Cases for two GPUs are left out on a machine with one. Run it on a quiet machine, from
+any folder:
 
     bench/deconvolve_gpu.py [--build DIR] [--folder DIR] [--only data|resident|walks|tiles|slabs|methods] [--json FILE]
 
-Images and PSFs (22 GiB in all) are made in FOLDER, and are kept there for another run.
+Images and PSFs (22 GiB in all) are made in FOLDER, and kept there for later runs.
 """
 
 import argparse
@@ -24,12 +25,12 @@ from deconvolve import make_peer
 
 RESIDENT = [((96, 256, 256), (33, 65, 65)), ((256, 512, 512), (63, 127, 127)), ((512, 1024, 1024), (64, 64, 64))]
 WALK = (256, 2048, 2048), (33, 127, 127)
-TILES = (48, 5120, 5120), (17, 63, 63)  # rows are longer than any pass
+TILES = (48, 5120, 5120), (17, 63, 63)  # shapes of image and PSF; rows are longer than any pass
 SLABS = (512, 2048, 2048), (33, 127, 127)
 METHODS = (256, 1024, 1024), (33, 65, 65)
 METHODS_BYTES = 3 << 30
 WALK_BYTES = 8 << 30
-SHORT_BYTES = 22, 18  # a voxel: less than the arrays and two spectra take
+SHORT_BYTES = 22, 18  # bytes of GPU memory for each voxel, too few for the arrays and two spectra
 
 
 def text(shape):
@@ -52,7 +53,7 @@ def case_folder(folder, image, psf):
 
 
 def run(arguments, image, psf, **options):
-    """One run of the program: its figures, and what they are of."""
+    """Runs the program once; returns its figures together with the settings."""
     command = [str(Path(arguments.build) / "bench" / "convolume_deconvolve_bench"),
                str(case_folder(arguments.folder, image, psf)), "--image", text(image), "--psf", text(psf), "--device",
                "gpu"]

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the peak signal-to-noise ratio (PSNR) that each method of `convolume deconvolve` reaches after how many
-iterations and seconds, on a phantom at three light levels. Run it from anywhere:
+"""Measures the peak signal-to-noise ratio (PSNR) of each method of `convolume deconvolve`, against iterations and
+seconds, on a phantom at three light levels. Run it from any folder:
 
     bench/deconvolve_quality.py [--build DIR] [--before DIR] [--json FILE] [--only methods|stop-auto|coarse-start]
                                 [--image Z,Y,X] [--psf Z,Y,X]
 
-The recordings are made here, by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
-alone: the slope between a run of few and one of many iterations, methods in turn, the median of some rounds. PSNR is
-10 log10 of the truth's maximum squared over the mean squared difference, with the brightness that fits best.
-The part coarse-start takes the whole time of a deconvolution, with its plan and without files and the program's start,
-of the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, the median of some
-rounds; with --before, also of another build's accelerated `rl`, such as an earlier version's.
-The part stop-auto records several phantoms of each kind several times, and tells how far `--stop auto` stays below the
-best of all iterations.
+The script makes the recordings by SciPy's convolution and NumPy's Poisson numbers. Seconds are those of the iterations
+alone: the slope between a run of few and one of many iterations, with methods in turn, as the median of some rounds.
+With the brightness that fits best, the PSNR is:
+
+    10 log10(max(truth)² / mean((truth - result)²))
+
+The part coarse-start times whole deconvolutions, with their plans and without files and the program's start. It takes
+the first number of iterations that reaches a PSNR, with and without --coarse-start in turn, and the median of some
+rounds. With --before, it also times the accelerated `rl` of another build, such as an earlier version.
+The part stop-auto records several phantoms of each kind several times, and measures how far `--stop auto` stays below
+the best of all iterations.
 """
 
 import argparse
@@ -35,7 +38,7 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
 COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
 LEVELS = [50, 300, 3000]
-COARSE = [0, 10, 20, 40, 60]  # iterations of --coarse-start; 0: without
+COARSE = [0, 10, 20, 40, 60]  # numbers of iterations for --coarse-start; 0 is without
 KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 
@@ -50,7 +53,7 @@ class Command:
                               capture_output=True, text=True)
         return json.loads(done.stdout) if "--json" in arguments else None
 
-    def restored(self, *options):
+    def restore(self, *options):
         report = self.run("deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--device", "cpu", "--json", *options)
         return np.load(self.folder / "x.npy").astype(np.float64), report["report"]
 
@@ -61,7 +64,7 @@ def psnr(truth, x):
 
 
 def iteration_seconds(command, options, rounds):
-    """Of every method, in turn."""
+    """Measures the seconds of an iteration of every method, in turn."""
     slopes = {name: [] for name in METHODS}
     for _ in range(rounds):
         for name, method in METHODS.items():
@@ -72,12 +75,12 @@ def iteration_seconds(command, options, rounds):
 
 def timed(command, options):
     begin = time.perf_counter()
-    command.restored(*options)
+    command.restore(*options)
     return time.perf_counter() - begin
 
 
 def first_reached(curve, level):
-    """Iterations until the PSNR is reached, by interpolation; None if never."""
+    """Returns the number of iterations that reaches the PSNR, by interpolation; None if none does."""
     for (n0, p0), (n1, p1) in zip(curve, curve[1:]):
         if p1 >= level:
             return n1 if p1 == p0 else max(n0, n0 + (n1 - n0) * (level - p0) / (p1 - p0))
@@ -95,7 +98,7 @@ def make_psf(command, size):
 
 
 def make_light(command, psf, kind, seed):
-    """The specimen within the image, and its light there."""
+    """Makes a phantom; returns the specimen within the image, and its blurred light there."""
     size = [n + k - 1 for n, k in zip(command.image, psf.shape)]
     command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", ",".join(map(str, size)), "--voxel",
                 "200,100,100nm", "--seed", seed)
@@ -105,7 +108,7 @@ def make_light(command, psf, kind, seed):
 
 
 def record(command, light, photons, seed):
-    """Writes y.npy; the options that go with it."""
+    """Writes a recording to y.npy; returns the options of `deconvolve` for it."""
     background = max(1, photons / 100)
     counts = np.random.default_rng(seed).poisson(np.maximum(light * photons / light.max(), 0) + background)
     np.save(command.folder / "y.npy", counts.astype(np.uint16))
@@ -117,10 +120,10 @@ def measure(command, truth, light, photons, rounds):
     seconds = iteration_seconds(command, options, rounds)
     result = {"photons": photons, "methods": {}}
     for name, method in METHODS.items():
-        curve = [(n, float(psnr(truth, command.restored(*method, *options, "--iterations", n)[0]))) for n in COUNTS]
+        curve = [(n, float(psnr(truth, command.restore(*method, *options, "--iterations", n)[0]))) for n in COUNTS]
         entry = {"seconds_an_iteration": seconds[name], "psnr": curve}
         if name != "wb":
-            x, report = command.restored(*method, *options, "--stop", "auto")
+            x, report = command.restore(*method, *options, "--stop", "auto")
             entry["auto"] = {"psnr": float(psnr(truth, x)), "iterations": report["volumes"][0]["iterations"]}
         result["methods"][name] = entry
         print(photons, name, f"{seconds[name]:.3f} s", " ".join(f"{n}:{p:.2f}" for n, p in curve), entry.get("auto"),
@@ -142,11 +145,12 @@ def whole_seconds(report):
     return sum(report["seconds"][phase] for phase in ("plan", "prepare", "execute"))
 
 
-def fewest(command, truth, options, level, curve):
-    """Iterations that reach the PSNR, and not fewer; None if 90 do not. `curve` keeps what is known."""
+def fewest_iterations(command, truth, options, level, curve):
+    """Returns the least number of iterations that reaches the PSNR; None if 90 do not. `curve` caches measured
+    values."""
     def reached(n):
         if n not in curve:
-            curve[n] = float(psnr(truth, command.restored(*options, "--iterations", n)[0]))
+            curve[n] = float(psnr(truth, command.restore(*options, "--iterations", n)[0]))
         return curve[n] >= level
 
     before = 0
@@ -158,7 +162,8 @@ def fewest(command, truth, options, level, curve):
 
 
 def coarse_start(command, psf, rounds, before=None):
-    """`before`: the command of another build, whose times are called so."""
+    """Times deconvolutions with and without a coarse start. `before` is the command of another build, which is timed as
+    "before"."""
     truth, light = make_light(command, psf, "mixed", 7)
     rows = []
     for photons in LEVELS:
@@ -167,14 +172,14 @@ def coarse_start(command, psf, rounds, before=None):
         if before:
             ways["before"] = (before, options)
         curves = {n: {} for n in ways}
-        best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
+        best = max(psnr(truth, command.restore(*options, "--iterations", n)[0]) for n in COUNTS)
         for below in (6, 4, 2, 1, 0.3):
-            needed = {n: fewest(by, truth, way, best - below, curves[n]) for n, (by, way) in ways.items()}
+            needed = {n: fewest_iterations(by, truth, way, best - below, curves[n]) for n, (by, way) in ways.items()}
             seconds = {n: [] for n, count in needed.items() if count}
             for _ in range(rounds):
                 for n, taken in seconds.items():
                     by, way = ways[n]
-                    taken.append(whole_seconds(by.restored(*way, "--iterations", needed[n])[1]))
+                    taken.append(whole_seconds(by.restore(*way, "--iterations", needed[n])[1]))
             row = {"photons": photons, "psnr": float(best - below), "iterations": needed,
                    "seconds": {n: float(np.median(taken)) for n, taken in seconds.items()}}
             rows.append(row)
@@ -185,7 +190,8 @@ def coarse_start(command, psf, rounds, before=None):
 
 
 def stop_auto(command, psf):
-    """How far below the best of all iterations, in dB, of two phantoms of each kind, each recorded three times."""
+    """Measures by how many dB `--stop auto` stays below the best of all iterations, for two phantoms of each kind, each
+    recorded three times."""
     rows = []
     for kind in KINDS:
         scenes = [make_light(command, psf, kind, seed) for seed in (7, 8)]
@@ -194,8 +200,8 @@ def stop_auto(command, psf):
             for truth, light in scenes:
                 for noise in range(3):
                     options = [*record(command, light, photons, photons + 10007 * noise)]
-                    best = max(psnr(truth, command.restored(*options, "--iterations", n)[0]) for n in COUNTS)
-                    below.append(best - psnr(truth, command.restored(*options, "--stop", "auto")[0]))
+                    best = max(psnr(truth, command.restore(*options, "--iterations", n)[0]) for n in COUNTS)
+                    below.append(best - psnr(truth, command.restore(*options, "--stop", "auto")[0]))
             rows.append({"kind": kind, "photons": photons, "below": [float(b) for b in below]})
             print(kind, photons, " ".join(f"{b:.2f}" for b in below), flush=True)
     return rows

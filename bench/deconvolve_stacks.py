@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how well each method of `convolume deconvolve` explains recordings of which nobody knows the truth, by
-photons that are held out, and draws the stacks before and after. Run it from anywhere:
+"""Measures how well each method of `convolume deconvolve` explains recordings of unknown specimens, by held-out
+photons, and draws the stacks before and after. Run it from any folder:
 
     bench/deconvolve_stacks.py [--cells FOLDER] [--bead FOLDER] [--build DIR] [--json FILE] [--pictures FOLDER]
 
---cells is the folder tests/test_data of the source distribution of the Python package pycudadecon (0.5.1, on PyPI): a
+--cells is the folder test_data in the tests of the Python package pycudadecon (0.5.1, source distribution on PyPI): a
 cell in a lattice light sheet, with a measured PSF. --bead is the folder flowdec/datasets/bead-25pct of the Python
 package flowdec (1.1.0, on PyPI): a fluorescent bead in widefield, with a computed PSF.
 
-One photon in eight is set apart at random, by NumPy. The others are restored, and SciPy blurs the estimate. The figure
-is the mean squared difference from the photons set apart, divided by their mean: 1 where nothing but their own noise
-is left. It is taken away from the edges, where light of what lies beyond them is missing.
+One photon in eight is held out at random, by NumPy. The others are restored, and SciPy blurs the estimate. The figure
+is the mean squared difference from the held-out photons, divided by their mean: 1 if only their own noise is left. It
+excludes the edges, where light from outside is missing.
 """
 
 import argparse
@@ -34,19 +34,20 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1", "--offset", "0"]}
 ITERATIONS, STEP = 80, 2
 HELD_OUT = 1 / 8
-# Of a stack whose edges are the same for everyone: mirrored.
+# Mirrored edges of a stack are defined equally in SciPy and in convolume.
 EDGES = ["--edges", "mirror"]
 
 
 def centered(psf, half):
-    """The box around the brightest sample, which may leave the array; without its background."""
+    """Returns the box around the brightest sample, less the background. The box may extend beyond the array."""
     peak = np.unravel_index(psf.argmax(), psf.shape)
     psf = np.pad(np.maximum(psf - np.median(psf), 0), [(h, h) for h in half])
     return psf[tuple(slice(p, p + 2 * h + 1) for p, h in zip(peak, half))]
 
 
 def resampled_planes(psf, old, new):
-    """Planes `new` apart from planes `old` apart, about the middle one: samples are what falls into their planes."""
+    """Resamples planes at a distance `old` to a distance `new`, about the middle plane. A new plane sums the light that
+    falls into it."""
     middle, running = len(psf) // 2, np.concatenate([[np.zeros(psf.shape[1:])], np.cumsum(psf, axis=0)])
     edges = (np.arange(len(psf) + 1) - middle - 0.5) * old
     planes = int((edges[-1] - new / 2) / new)
@@ -55,8 +56,8 @@ def resampled_planes(psf, old, new):
 
 
 def cells(folder):
-    """As recorded: planes follow the stage, so that each begins `skew` pixels further on than the one before. The PSF
-    is brought to these coordinates, which leaves the noise of the image alone."""
+    """Returns the PSF in the coordinates of the recording, in which each plane is shifted by `skew` pixels against the
+    previous one, as planes follow the stage. The image stays as it is, with its noise."""
     image = tifffile.imread(folder / "im_raw.tif")[36:72, 130:300, 40:200]
     angle, step_um, pixel_um = np.radians(31.5), 0.3, 0.1
     z_um, skew = step_um * np.sin(angle), step_um * np.cos(angle) / pixel_um
@@ -72,7 +73,7 @@ def cells(folder):
 def bead(folder):
     image = tifffile.imread(folder / "data.tif")
     psf = tifffile.imread(folder / "kernel.tif").astype(float)
-    # Four pixels across and along z of the original stack are one voxel.
+    # A voxel consists of four pixels of the original stack across and along z.
     return image, centered(psf, (24, 24, 24)), float(np.percentile(image, 1)), None
 
 
@@ -80,7 +81,7 @@ STACKS = {"cells": cells, "bead": bead}
 
 
 class Stack:
-    """One stack in a folder of its own, with the command."""
+    """A stack in a folder of its own, on which the command runs."""
 
     def __init__(self, program, folder, image, psf, background):
         self.program, self.folder, self.background = program, Path(folder), background
@@ -103,7 +104,7 @@ class Stack:
 
 
 def held_out_curves(stack, photons, offset):
-    """Of each method: how far its prediction of the photons held out is off, by iterations."""
+    """Returns the error of each method's prediction of the held-out photons, after each number of iterations."""
     random = np.random.default_rng(1)
     counts = np.maximum(np.rint((stack.image.astype(float) - offset) * photons), 0).astype(np.int64)
     apart = random.binomial(counts, HELD_OUT)
@@ -111,7 +112,7 @@ def held_out_curves(stack, photons, offset):
     np.save(stack.folder / "kept.npy", kept.astype(np.float32))
     background = max(stack.background - offset, 0) * photons * (1 - HELD_OUT)
     share = HELD_OUT / (1 - HELD_OUT)
-    # Near the edges, light of what lies beyond is missing.
+    # Near the edges, light from outside is missing.
     inner = tuple(slice(n // 8, n - n // 8) for n in apart.shape)
 
     def figure(prediction):
@@ -131,7 +132,7 @@ def held_out_curves(stack, photons, offset):
 
 
 def draw(stack, voxel, picture, scale):
-    """The middle planes of the recording, and of rl after 20 iterations and after those of --stop auto."""
+    """Draws the middle planes of the recording, and of `rl` after 20 iterations and after those of --stop auto."""
     stack.restore("y.npy", "20.npy", stack.background, "--iterations", 20)
     sizes = {"metadata": {"axes": "ZYX"}} if voxel is None else {
         "metadata": {"axes": "ZYX", "unit": "um", "spacing": voxel[0]}, "resolution": (1 / voxel[2], 1 / voxel[1])}

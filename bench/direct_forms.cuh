@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The four forms of direct sums in 2D that textbooks teach, one output a thread: Hwu, Kirk and El
-// Hajj, Programming Massively Parallel Processors, 4th ed., chapter 7. gpu_direct.cu times them
-// beside the sums that the library runs. A row is a plane of height 1 and a filter of height 1.
+// The four forms of direct sums in 2D that textbooks teach, with one output a thread: Hwu, Kirk and
+// El Hajj, Programming Massively Parallel Processors, 4th ed., chapter 7. gpu_direct.cu times them
+// and the library's own sums. In 1D, plane and filter have height 1.
 
 #include "convolume/shape.hpp"
 
 namespace convolume::gpu::forms {
 
-/// Zeros lie outside the samples; the filter is not flipped, and its extents are odd.
+/// A 2D correlation with a filter of odd extents. Samples outside the plane are 0.
 struct Problem {
     const float* samples;
-    const float* taps;  ///< in device memory; the same are in constant_taps
+    const float* taps;  ///< in device memory; constant_taps has a copy in constant memory
     float* results;
     index_t width, height;
     int reach_x, reach_y;  ///< taps on each side of the middle one
@@ -31,7 +31,7 @@ __device__ inline float sample_or_zero(const Problem& p, index_t y, index_t x) {
     return y >= 0 && y < p.height && x >= 0 && x < p.width ? p.samples[y * p.width + x] : 0.0f;
 }
 
-/// The output of this thread.
+/// Returns the output that this thread computes.
 struct Position {
     index_t y, x;
     __device__ Position()
@@ -40,7 +40,7 @@ struct Position {
     __device__ bool inside(const Problem& p) const { return y < p.height && x < p.width; }
 };
 
-/// Every sample from device memory, through the caches.
+/// Computes outputs with every sample read from device memory, through the caches.
 template <class Taps>
 __global__ void plain(const Problem p) {
     const Position at;
@@ -53,7 +53,8 @@ __global__ void plain(const Problem p) {
     p.results[at.y * p.width + at.x] = sum;
 }
 
-/// The thread block's samples and their halo go to shared memory first.
+/// Computes outputs from shared memory, into which a thread block first copies its samples and
+/// halo.
 static __global__ void tile_with_halo(const Problem p) {
     extern __shared__ float tile[];
     const Position at;
@@ -76,7 +77,8 @@ static __global__ void tile_with_halo(const Problem p) {
     p.results[at.y * p.width + at.x] = sum;
 }
 
-/// Only the samples of the outputs are in shared memory; the halo comes through the caches.
+/// Computes outputs from shared memory for a thread block's own samples, and reads the halo through
+/// the caches.
 static __global__ void tile_with_cached_halo(const Problem p) {
     extern __shared__ float tile[];
     const Position at;

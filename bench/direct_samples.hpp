@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The two ways to samples of direct sums that were slower than CachedSamples
-// (gpu/volumes/direct/direct_kernel.hpp), after Hwu, Kirk and El Hajj (Programming Massively
+// Two access patterns for the samples of direct sums, which were slower than CachedSamples
+// (gpu/volumes/direct/direct_kernel.hpp). They follow Hwu, Kirk and El Hajj (Programming Massively
 // Parallel Processors, 4th ed., chapter 7). gpu_direct.cu compares all three.
 
 #include "gpu/volumes/direct/direct_kernel.hpp"
 
 namespace convolume::gpu {
 
-/// Tiles in shared memory, of which one comes while one is summed.
+/// Samples in two tiles of shared memory: one is loaded while the other is summed.
 template <class T, class Context>
 class StagedTiles {
   public:
@@ -58,7 +58,7 @@ class StagedTiles {
     const Pack<T>* at_ = nullptr;
 };
 
-/// Tiles with their halo in shared memory.
+/// Samples in tiles of shared memory that include the halo.
 template <class T, class Context>
 class SharedSamples : public StagedTiles<T, Context> {
   public:
@@ -74,8 +74,8 @@ class SharedSamples : public StagedTiles<T, Context> {
                                   DirectShape::lanes + samples.reach_packs) {}
 };
 
-/// The tile's interior in shared memory, its halo through the caches, where the neighbors' loads
-/// have brought it.
+/// Samples in tiles of shared memory without the halo, which is read through the caches: loads of
+/// neighboring thread blocks have brought it there.
 template <class T, class Context>
 class CachedHaloSamples : public StagedTiles<T, Context> {
   public:

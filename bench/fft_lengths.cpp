@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints the table of core/fft_size.cpp anew for this machine: the time a sample of a batch of 16
-// forward complex float transforms held in cache takes, relative to length 1024.
+// Measures the table of core/fft_size.cpp on this machine, and prints it: time for each sample in a
+// batch of 16 forward complex float transforms in cache, relative to length 1024.
 
 #include <fftw3.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image copied from file to file box by box, reading and writing at the same time, and beside it
-// a plain read() and write() of as many bytes. One JSON object a line.
+// Times a copy of an image from file to file, box by box, with concurrent reading and writing. Its
+// peer is a plain read() and write() of as many bytes. Prints one JSON object a line.
 
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ struct Settings {
     std::string input;
     std::string output;
     std::string compression = "none";
-    std::vector<index_t> make;  // z, y, x of an input that is made first
+    std::vector<index_t> make;  // extents z, y, x of an input that is written first
     std::string make_compression = "none";
     int readers = 2;
     int writers = 1;
@@ -60,7 +60,7 @@ Settings parse(int argc, char** argv) {
     return s;
 }
 
-/// Noise of 12 bits, as cameras give: some of it can be compressed away.
+/// Fills a plane with noise of 12 bits, like a camera's, which can be compressed a little.
 void make_input(const Settings& s) {
     io::ImageMetadata m;
     m.shape = {s.make[0], s.make[1], s.make[2]};
@@ -91,10 +91,10 @@ struct Job {
     Box3 box;
 };
 
-/// Boxes on their way from readers to writers, a few at a time.
-class Belt {
+/// Queue of a few boxes between readers and writers.
+class BoxQueue {
   public:
-    Belt(std::size_t most, int readers) : most_(most), readers_(readers) {}
+    BoxQueue(std::size_t most, int readers) : most_(most), readers_(readers) {}
     void put(std::pair<Job, Volume> item) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return items_.size() < most_ || stopped_; });
@@ -136,7 +136,7 @@ class Belt {
     std::queue<std::pair<Job, Volume>> items_;
 };
 
-/// Groups of planes, whole pieces of source and sink.
+/// Divides the image into groups of planes that are whole pieces of source and sink.
 std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t box_bytes) {
     const index_t plane_bytes =
         from.shape.y * from.shape.x * static_cast<index_t>(size_of(from.type));
@@ -154,7 +154,7 @@ std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t
     return jobs;
 }
 
-/// The last box is smaller than the others.
+/// Returns the part of a volume that a box fills, as the last box is smaller than the others.
 ImageView part_of(Volume& volume, const Box3& box) {
     return subview(volume.view(), {{0, 0, 0}, box.shape()});
 }
@@ -164,8 +164,8 @@ void copy_image(const Settings& s) {
     const auto writer = io::create_image(s.output, reader->metadata(),
                                          {true, io::parse_compression(s.compression), "file_copy"});
     const std::vector<Job> jobs = jobs_of(reader->format(), writer->format(), s.box_mib << 20);
-    Belt belt(static_cast<std::size_t>(s.writers) + 1, s.readers);
-    // Memory that was touched before is much faster.
+    BoxQueue boxes(static_cast<std::size_t>(s.writers) + 1, s.readers);
+    // Volumes are used again, as memory that was touched before is much faster.
     std::mutex mutex;
     std::vector<Volume> spare;
     const auto room = [&] {
@@ -180,7 +180,7 @@ void copy_image(const Settings& s) {
         try {
             work();
         } catch (...) {
-            belt.fail(std::current_exception());
+            boxes.fail(std::current_exception());
         }
     };
     {
@@ -188,20 +188,21 @@ void copy_image(const Settings& s) {
         for (int i = 0; i < s.readers; ++i)
             threads.emplace_back([&] {
                 guarded([&] {
-                    for (std::size_t j; !belt.stopped() && (j = next.fetch_add(1)) < jobs.size();) {
+                    for (std::size_t j;
+                         !boxes.stopped() && (j = next.fetch_add(1)) < jobs.size();) {
                         Volume volume = room();
                         reader->read_box(jobs[j].t, jobs[j].c, jobs[j].box,
                                          part_of(volume, jobs[j].box));
-                        belt.put({jobs[j], std::move(volume)});
+                        boxes.put({jobs[j], std::move(volume)});
                     }
                 });
-                belt.reader_done();
+                boxes.reader_done();
             });
         for (int i = 0; i < s.writers; ++i)
             threads.emplace_back([&] {
                 guarded([&] {
                     std::pair<Job, Volume> item;
-                    while (belt.take(item)) {
+                    while (boxes.take(item)) {
                         auto& [job, volume] = item;
                         writer->write_box(job.t, job.c, job.box, part_of(volume, job.box));
                         const std::lock_guard lock(mutex);
@@ -210,12 +211,12 @@ void copy_image(const Settings& s) {
                 });
             });
     }
-    belt.rethrow();
+    boxes.rethrow();
     reader->check_unchanged();
     writer->commit();
 }
 
-/// Reads the input's bytes and writes `written` bytes, in turns, then waits for the disk.
+/// Reads the input's bytes and writes `written` bytes alternately, then waits for the disk.
 void copy_plainly(const std::string& input, index_t written, const std::string& output) {
     std::vector<char> buffer(std::size_t{4} << 20);
     const int from = ::open(input.c_str(), O_RDONLY | O_CLOEXEC);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""From file to file: the whole command, from its start to its end, beside a plain program that reads the image and
-writes as many bytes as the result has, fsync included. All take turns.
+"""Times the whole command from file to file, and a plain program that reads the image and writes as many bytes as the
+result has, fsync included. All take turns.
 
     bench/files.py [--build DIR] [--folder DIR] [--rounds N] [--device NAME] [--large] [--timeline FILE] [--json FILE]
 
-Cases: a uint16 stack of 256×2048×2048 * 33×127×127 as TIFF and as contiguous HDF5, float32 results; 64×1024×1024 of
-chunked, deflated HDF5 beside h5py; with --large, 24 GiB of BigTIFF under 4 GiB of host memory. Needs numpy, tifffile
-and h5py, and 10 GB of space (50 with --large).
+Cases: a uint16 stack of 256×2048×2048 * 33×127×127 as TIFF and as contiguous HDF5, with float32 results; 64×1024×1024
+of HDF5 with deflated chunks, with h5py as peer; with --large, 24 GiB of BigTIFF under 4 GiB of host memory. The script
+needs numpy, tifffile and h5py, and 10 GB of space (50 with --large).
 """
 
 import argparse
@@ -28,7 +28,7 @@ BLOCK = 16 << 20
 
 
 def copy_plainly(source, written, target):
-    """Reads all of `source` and writes `written` bytes; to disk."""
+    """Reads all of `source` and writes `written` bytes to disk."""
     block = bytearray(BLOCK)
     with open(source, "rb", buffering=0) as reader, open(target, "wb", buffering=0) as writer:
         size = os.path.getsize(source)
@@ -43,7 +43,7 @@ def copy_plainly(source, written, target):
 
 
 def copy_by_h5py(source, result, target):
-    """Reads a deflated dataset and writes `result` like it."""
+    """Reads a deflated dataset and writes `result` with the same HDF5 chunks and filters."""
     with h5py.File(source) as file:
         file["raw"][:]
         options = {key: getattr(file["raw"], key) for key in ("chunks", "compression", "compression_opts", "shuffle")}
@@ -85,7 +85,7 @@ def make_stack(path, shape, **options):
 
 
 def measure(name, arguments, image, peer, kernel, target, options):
-    """Both in turns: the peer's seconds and ours."""
+    """Runs the peer and the command in turns; returns the seconds of both."""
     peers, ours, memory = [], [], 0
     copy = arguments.folder / "copy.raw"
     for _ in range(arguments.rounds):

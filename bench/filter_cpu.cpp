@@ -96,7 +96,8 @@ double run_ms(Case& work) {
                      .seconds;
 }
 
-/// The peer: 2^20 with 2^20 samples by one padded transform of FFTW, the filter's made before.
+/// The peer, one padded transform of FFTW, for 2^20 with 2^20 samples. The filter is transformed
+/// first.
 class OneTransform {
   public:
     explicit OneTransform(int threads)
@@ -191,7 +192,7 @@ int run_once(int count, char** arguments) {
 int main(int count, char** arguments) try {
     if (count > 1) return run_once(count, arguments);
     Case work;
-    std::map<int, OneTransform> one_transform;  // by threads
+    std::map<int, OneTransform> one_transform;  // for each number of threads
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);

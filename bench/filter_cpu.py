@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times filter banks beside SciPy's oaconvolve and one large FFT, alternating, and prints a table.
+"""Times filter banks of convolume, SciPy's oaconvolve and one large FFT alternately, and prints a table.
 
     bench/filter_cpu.py [--build DIR] [--rounds N] [--threads N] [--json FILE]
 
-Signals of 2,097,152 float32 samples, 8 filters, mode same; results go where there is memory already,
-SciPy's into new memory, as it has no other way. The last rows convolve 2^20 with 2^20 samples; there
-the peer is one padded transform.
+Signals have 2,097,152 float32 samples, filtered by 8 filters in mode same. Results go to existing memory;
+only SciPy always allocates new memory. The last rows convolve 2^20 with 2^20 samples, with one padded
+transform as peer.
 """
 
 import argparse
@@ -30,7 +30,7 @@ def timed_ms(function):
 
 
 def in_turns(rounds, **contestants):
-    """Median and least milliseconds of each contestant, run alternately; a first round warms up."""
+    """Runs contestants alternately; returns the median and least milliseconds of each. A first round warms up."""
     times = {name: [] for name in contestants}
     for _ in range(rounds + 1):
         for name, run in contestants.items():
@@ -58,7 +58,7 @@ def main():
 
     signal = (random.random(2097152, dtype=np.float32) - 0.5)[np.newaxis]
     for taps in (65, 257, 1025):
-        # Its own mode "same" would keep the results of one filter alone.
+        # SciPy's mode "same" would keep the results of one filter alone.
         def same(full, taps=taps):
             return full[:, (taps - 1) // 2:][:, :signal.shape[1]]
 

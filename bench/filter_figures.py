@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of filter banks on a GPU: time and throughput against the lengths and numbers of filters and signals."""
+"""Draws figures of filter banks on a GPU: time and throughput against the lengths and numbers of filters and
+signals."""
 
 import math
 import sys
@@ -10,12 +11,12 @@ from filter_results import COPY_RATE, KINDS, PEERS, SAMPLES, curve, floor_ms, ma
 
 @dataclass
 class Figure:
-    """Time and throughput against `x`: ours for several values of `varied`, the peers for one of them."""
+    """A figure of time and throughput against `x`: convolume for several values of `varied`, peers for one of them."""
 
     file: str
     x: str
     label: str
-    role: str  # of our measurements
+    role: str  # role of convolume's measurements
     varied: str
     values: tuple
     peers_at: int
@@ -52,7 +53,7 @@ def peer_style(role):
 
 
 def lines_of(figure, results, kind):
-    """(label, style, case, {x: ms}) of each line; the case holds all but x."""
+    """Returns (label, style, case, {x: ms}) for each line of a figure. The case has all parameters but x."""
     symbol = SYMBOLS[figure.varied]
     for index, value in enumerate(figure.values):
         case = figure.fixed | {figure.varied: value}
@@ -67,9 +68,9 @@ def lines_of(figure, results, kind):
     for place in places:
         whole = case | {figure.x: place}
         bound = floor_ms(kind, whole["filters"], whole["samples"])
-        if bound > 1e-3:  # below that a launch takes longer
+        if bound > 1e-3:  # below that the launch of a CUDA kernel takes longer
             floor[place] = bound
-    # The filters' length does not matter to what is read and written.
+    # The bytes that are read and written do not depend on the filters' length.
     fixed = "" if figure.varied == "taps" else f", {symbol} = {figure.peers_at}"
     yield f"memory at {COPY_RATE / 1e12} TB/s{fixed}", FLOOR_STYLE, case, floor
 
@@ -78,7 +79,7 @@ def thousands(value, _=None):
     return f"{value / 2**20:g} Mi" if value >= 2**20 else f"{value / 2**10:g} Ki" if value >= 2**10 else f"{value:g}"
 
 
-def dress(axes, x):
+def format_axes(axes, x):
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
     axes.xaxis.set_major_formatter(thousands if x == "samples" else lambda value, _: f"{value:g}")
@@ -92,14 +93,14 @@ def dress(axes, x):
 
 def finish(picture, legend, title, columns):
     picture.suptitle(title, fontsize=9)
-    # Below the picture, which is cropped when it is saved.
+    # The legend is below the picture, which is cropped when it is saved.
     picture.legend(legend.values(), legend.keys(), loc="upper center", bbox_to_anchor=(0.5, 0), ncol=columns,
                    fontsize=8, frameon=False)
     return picture
 
 
 def draw(figure, report, plt):
-    """Two columns, real and complex; nothing where there are no measurements."""
+    """Draws a figure in two columns, for real and complex data. Draws none without measurements."""
     picture, axes = plt.subplots(2, 2, figsize=(11, 8), sharex=True, sharey="row", layout="constrained")
     legend = {}
     for kind, time_axes, rate_axes in zip(COLUMNS, *axes):
@@ -112,8 +113,8 @@ def draw(figure, report, plt):
             rate_axes.plot(points.keys(), rates, **style)
         time_axes.set_title(f"{KINDS[kind]} data ({kind}), float32", fontsize=10)
         rate_axes.set_xlabel(figure.label)
-        dress(time_axes, figure.x)
-        dress(rate_axes, figure.x)
+        format_axes(time_axes, figure.x)
+        format_axes(rate_axes, figure.x)
     axes[0][0].set_ylabel("time, ms")
     axes[1][0].set_ylabel("signal samples × filters per second")
     fixed = {"samples": f"{SAMPLES:,} samples", "filters": "8 filters"}[next(iter(figure.fixed))]
@@ -121,7 +122,7 @@ def draw(figure, report, plt):
 
 
 def draw_direct(report, plt):
-    """Sums in time beside overlap-save, for short filters."""
+    """Draws direct sums and overlap-save, for short filters."""
     picture, axes = plt.subplots(1, 2, figsize=(11, 4.4), sharey=True, layout="constrained")
     legend = {}
     for kind, one in zip(COLUMNS, axes):
@@ -133,7 +134,7 @@ def draw_direct(report, plt):
                                                                  markersize=4, **style)
         one.set_title(f"{KINDS[kind]} data ({kind}), float32", fontsize=10)
         one.set_xlabel("filter length M, samples")
-        dress(one, "taps")
+        format_axes(one, "taps")
     axes[0].set_ylabel("time, ms")
     return finish(picture, legend, f"{SAMPLES:,} samples; {machine_text(report)}", 4) if legend else None
 

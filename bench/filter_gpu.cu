@@ -41,7 +41,7 @@ class DeviceArray {
     void* data_ = nullptr;
 };
 
-// (y[n+1] - y[n-1]) / 2 as a caller would write it.
+// Function of a caller that computes the derivative (y[n+1] - y[n-1]) / 2.
 struct Slope {
     template <class Sample>
     __host__ __device__ Sample operator()(const Sample* y) const {
@@ -57,10 +57,10 @@ struct Case {
     bool complex_data = false;
     bool double_precision = false;
     index_t taps = 1, filters = 1, samples = 1;
-    std::string post = "none";  // power, slope: a caller's function, direct…
+    std::string post = "none";  // "none", "power", "slope" (a caller's function), "direct", …
 };
 
-// What both kinds of data share: signals and filters of the largest case.
+// Signals and filters of the largest case, of which all cases take the first ones.
 class Data {
   public:
     Data(index_t samples, index_t taps, index_t filters)
@@ -91,7 +91,8 @@ class Data {
     void* results() const { return results_.as<void>(); }
 };
 
-// Relative L2 error of sampled results of the last filter, against sums in double precision.
+// Returns the relative L2 error of some results of the last filter, against sums in double
+// precision.
 template <class Real>
 double error_of(const Case& c, const Data& data) {
     const index_t width = c.complex_data ? 2 : 1, origin = (c.taps - 1) / 2;
@@ -128,7 +129,7 @@ double error_of(const Case& c, const Data& data) {
     return std::sqrt(difference / size);
 }
 
-// Milliseconds of one run, the median of several.
+// Returns the median milliseconds of several runs.
 nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index_t segment) {
     FilterSpec spec;
     spec.filters = c.filters;
@@ -199,7 +200,7 @@ void print(const Case& c, const Data& data, const char* role,
         json["role"] = role;
         std::puts(json.dump().c_str());
     } catch (const Unavailable&) {
-        // There is no such way for this case.
+        // This method does not offer the case.
     }
     std::fflush(stdout);
 }
@@ -213,16 +214,17 @@ index_t smooth_length(index_t least) {
     }
 }
 
-constexpr index_t cufft_segments[] = {6144, 12288};  // those of powers of two are ours
+constexpr index_t cufft_segments[] = {6144,
+                                      12288};  // the library's own CUDA kernels have powers of two
 
-// Ours and overlap-save by cuFFT.
+// Times the library's own segments, and overlap-save by cuFFT.
 void print_pair(const Case& c, const Data& data) {
     print(c, data, "ours");
     for (const index_t n : cufft_segments)
         print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
 }
 
-// What the figures of Adámek et al. (2020) vary; reproduce/measure_2020.py.
+// Times the cases in the figures of Adámek et al. (2020), for reproduce/measure_2020.py.
 void measure_paper(index_t samples) {
     constexpr index_t few = 1 << 18, many = 1 << 23;
     Data data(many, 8191, 64);
@@ -308,7 +310,7 @@ int main(int argc, char** argv) try {
                         for (const index_t n : {1024, 4096})
                             print({complex_data, false, taps, filters, samples, post}, data, "post",
                                   FilterMethod::overlap_save, n);
-            // The derivative in the filters: two more taps.
+            // The derivative is folded into the filters, which get two more taps.
             for (const auto& [taps, filters] : table)
                 for (const bool complex_data : {true, false})
                     for (const index_t more : {0, 2})

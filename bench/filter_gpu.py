@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times banks of filters on a GPU beside its peers in one run, everything in device memory; prints the tables of
+"""Times banks of filters on a GPU and their peers in one run, with all data in device memory. Prints the tables of
 docs/performance/signals.md and draws its figures.
 
     bench/filter_gpu.py [--build DIR] [--out DIR]      measures; OUT/filter_gpu.json, tables, OUT/filters_*.png
-    bench/filter_gpu.py --from JSON… [--out DIR]       tables and figures of former measurements, without a GPU
+    bench/filter_gpu.py --from JSON… [--out DIR]       tables and figures of earlier measurements, without a GPU
     bench/filter_gpu.py --from JSON… --markdown        tables only
 
-Our own ways by cuFFT (overlap-save, one transform) are always measured; PyTorch's conv1d and CuPy's oaconvolve and
-fftconvolve where they are installed. The figures need matplotlib.
+Convolume's own methods by cuFFT (overlap-save, one transform) are always measured. PyTorch's conv1d and CuPy's
+oaconvolve and fftconvolve are measured if they are installed. The figures need matplotlib.
 """
 
 import argparse
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from filter_figures import draw_all
-from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, quoted, read_reports
+from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, read_reports, shown_report
 from hardware import graphics
 from report import report_text
 
@@ -27,7 +27,7 @@ MEASUREMENTS = ["table", "posts", "curves", "partitioned", "direct", "double"]
 
 
 class TorchPeer:
-    """PyTorch's conv1d in full float32, by the algorithm that cuDNN measured to be its best."""
+    """Prepares PyTorch's conv1d in full float32, by the algorithm that cuDNN measures to be its fastest."""
 
     def __init__(self):
         import torch
@@ -45,9 +45,9 @@ class TorchPeer:
         def on_device(array):
             return self.torch.from_numpy(np.ascontiguousarray(array)).cuda()
 
-        flipped = bank[:, ::-1]  # it correlates
+        flipped = bank[:, ::-1]  # conv1d correlates
         if np.iscomplexobj(bank):
-            # Real and imaginary parts are channels: all four products in one call.
+            # Real and imaginary parts are channels, so that one call computes all four products.
             x = on_device(np.stack([signal.real, signal.imag])[np.newaxis])
             h = on_device(np.concatenate([np.stack([flipped.real, -flipped.imag], axis=1),
                                           np.stack([flipped.imag, flipped.real], axis=1)]))
@@ -71,7 +71,7 @@ class TorchPeer:
 
 
 class CupyPeer:
-    """CuPy's convolutions along one axis: the signal is transformed once for all filters."""
+    """Prepares CuPy's convolutions along one axis, which transform the signal once for all filters."""
 
     def __init__(self):
         import cupy
@@ -85,7 +85,7 @@ class CupyPeer:
     def way(self, convolve):
         def prepare(signal, bank):
             x, h = self.cupy.asarray(signal)[self.cupy.newaxis], self.cupy.asarray(bank)
-            # Mode "same" would keep one filter only of those that the signal is broadcast to.
+            # The signal is broadcast to all filters, and mode "same" would keep the results of one only.
             begin = (bank.shape[1] - 1) // 2
             kept = slice(begin, begin + len(signal))
             return lambda: convolve(x, h, mode="full", axes=1)[:, kept], lambda result: self.cupy.asnumpy(result[-1])
@@ -104,7 +104,7 @@ class CupyPeer:
 
 
 def peer_cases():
-    """(kind, taps, filters, samples) of the tables, and of one curve of each figure."""
+    """Returns (kind, taps, filters, samples) of all cases in the tables, and in one curve of each figure."""
     cases = {(kind, taps, filters, SAMPLES): None for taps, filters in TABLE for kind in KINDS}
     for kind in KINDS:
         cases |= {(kind, taps, 8, SAMPLES): None for taps in (9, 17, 33, 129, 513, 2049)}
@@ -114,9 +114,9 @@ def peer_cases():
 
 
 def device_ms(peer, act, repeats=5):
-    """The median time of one run; the first two plan and warm up."""
+    """Returns the median time of a run. Two runs before plan and warm up."""
 
-    def spent(runs):
+    def milliseconds_of(runs):
         begin, end = peer.event(), peer.event()
         begin.record()
         for _ in range(runs):
@@ -125,13 +125,13 @@ def device_ms(peer, act, repeats=5):
         end.synchronize()
         return peer.elapsed_ms(begin, end) / runs
 
-    spent(2)
-    runs = max(1, min(20, int(10 / spent(1))))
-    return statistics.median(spent(runs) for _ in range(repeats))
+    milliseconds_of(2)
+    runs = max(1, min(20, int(10 / milliseconds_of(1))))
+    return statistics.median(milliseconds_of(runs) for _ in range(repeats))
 
 
 def error_of(result, signal, taps):
-    """Relative L2 error of sampled results in mode same, against sums in double precision."""
+    """Returns the relative L2 error of some results in mode same, against sums in double precision."""
     import numpy as np
 
     padded = np.pad(signal.astype(np.result_type(signal, np.float64)), len(taps))
@@ -161,7 +161,7 @@ def measure_peers(peer, cases=None):
                 results.append({"role": role, "library": peer.library, "kind": kind, "precision": "float32",
                                 "taps": taps, "filters": filters, "samples": samples, "post": "none",
                                 "ms": device_ms(peer, act), "error": error_of(last_filter(act()), x, h[-1])})
-            except Exception as error:  # a case that fails, of whatever cause, does not stop the others
+            except Exception as error:  # a case that fails for any reason does not stop the others
                 failures.append({"command": f"{role} {kind} {taps} {filters} {samples}",
                                  "stderr": f"{type(error).__name__}: {error}"})
             act = None
@@ -170,7 +170,7 @@ def measure_peers(peer, cases=None):
 
 
 def run_program(program, what):
-    """What it printed until it ended, failed or was stopped, and the failure if there is one."""
+    """Runs a program; returns its output until it ended, failed or was stopped, and the failure if there is one."""
     try:
         done = subprocess.run([program, what], capture_output=True, text=True, timeout=300)
         output, errors = done.stdout, done.stderr if done.returncode else None
@@ -178,7 +178,7 @@ def run_program(program, what):
             errors = errors or f"exit code {done.returncode}"
     except subprocess.TimeoutExpired as stopped:
         output, errors = stopped.stdout or "", "stopped after 300 s"
-        output = output if isinstance(output, str) else output.decode()  # it depends on Python's version
+        output = output if isinstance(output, str) else output.decode()  # the type depends on Python's version
     failures = [{"command": f"{program.name} {what}", "stderr": errors[-2000:]}] if errors else []
     return json_objects(output), failures
 
@@ -204,12 +204,12 @@ def measure(build):
 
     for what in MEASUREMENTS:
         add(what, run_program(program, what))
-    context = machine()  # at once: the clocks are still those of work
+    context = machine()  # right after the work, before the clocks slow down
     libraries = []
     for make in (TorchPeer, CupyPeer):
         try:
             peer = make()
-        except Exception as error:  # not installed, or for another CUDA
+        except Exception as error:  # CuPy or PyTorch is not installed, or built for another CUDA
             failures.append({"command": make.__name__, "stderr": f"{type(error).__name__}: {error}"})
             continue
         libraries.append(peer.library)
@@ -232,7 +232,7 @@ def main():
     else:
         report = measure(arguments.build)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "filter_gpu.json").write_text(report_text(quoted(report)), encoding="utf-8")
+        (arguments.out / "filter_gpu.json").write_text(report_text(shown_report(report)), encoding="utf-8")
     print_tables(report)
     if not arguments.markdown:
         arguments.out.mkdir(parents=True, exist_ok=True)

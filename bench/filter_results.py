@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measurements of filter banks on a GPU: reading them, finding some among them, and their tables."""
+"""Reads measurements of filter banks on a GPU, finds some of them, and makes their tables."""
 
 import contextlib
 import json
@@ -9,7 +9,7 @@ SAMPLES = 2097152
 TABLE = [(65, 8), (257, 8), (1025, 8), (3073, 8), (65, 32), (257, 32), (1025, 32), (2049, 32)]
 KINDS = {"c2c": "complex", "r2r": "real"}
 COPY_RATE = 4.3e12  # bytes a second of a copy on one H200
-PEERS = {  # role in the measurements: what people call it
+PEERS = {  # role in the measurements: name in tables and figures
     "cufft overlap-save": "cuFFT overlap-save",
     "cufft": "cuFFT, one transform",
     "conv1d": "PyTorch conv1d",
@@ -29,7 +29,7 @@ def json_objects(text):
 
 
 def read_reports(paths):
-    """Reports of this script, or lines of the program, as one."""
+    """Reads reports of filter_gpu.py, or lines of convolume_filter_gpu_bench, into one report."""
     report = {"machine": {}, "date": "", "libraries": [], "failures": [], "results": []}
     for path in paths:
         text = path.read_text(encoding="utf-8")
@@ -44,9 +44,9 @@ def read_reports(paths):
     return report
 
 
-def quoted(report):
-    """The report with what its tables and figures show: of each case what identifies it, time and error of
-    its fastest segment, of peers their largest error. Cases of "post" have one segment each."""
+def shown_report(report):
+    """Returns the report with only the figures that tables and figures show: the parameters of each case, time and
+    error of its fastest segment, and the largest error of peers. Cases of "post" have one segment each."""
     identity = ["role", "kind", "precision", "post", "samples", "filters", "taps"]
     cases = {}
     for result in sorted(report["results"], key=lambda result: result["ms"]):
@@ -65,20 +65,20 @@ def matches(result, wanted):
 
 
 def best(results, **wanted):
-    """The fastest of the measurements that match; those by cuFFT have several segments."""
+    """Returns the fastest of the measurements that match. Those by cuFFT have several segments."""
     found = [result for result in results if matches(result, {"precision": "float32", "post": "none"} | wanted)]
     return min(found, key=lambda result: result["ms"], default=None)
 
 
 def curve(results, x, **wanted):
-    """{x: milliseconds}"""
+    """Returns a curve as {x: milliseconds}."""
     places = sorted({result[x] for result in results if matches(result, wanted)})
     found = {place: best(results, **wanted, **{x: place}) for place in places}
     return {place: result["ms"] for place, result in found.items() if result}
 
 
 def floor_ms(kind, filters, samples):
-    """Signal read and results written once, at the rate of a copy."""
+    """Returns the milliseconds to read the signal and write the results once, at the rate of a copy."""
     return (8 if kind == "c2c" else 4) * samples * (1 + filters) / COPY_RATE * 1e3
 
 

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A gate for speed: two versions side by side, and failure where the new one is slower.
+"""Compares the speed of two versions, and fails if the new one is slower.
 
     bench/gate.py OLD NEW [--cases TEXT] [--blocks N] [--micro] [--loss PERCENT] [--json FILE]
 
-OLD and NEW are build folders, or revisions of the repository, which are then built beside each other in a temporary
-folder. Both run the same table of cases, each in one process, in blocks old, new, new, old, so that what changes slowly
-on the machine meets both. The change of a case is the median over its blocks of (new + new) / (old + old); its noise
-band is the 99 % confidence interval of that median, by order statistics. A case fails if it is slower by more than
---loss (5 %) and its whole band is above 1. Cases that fail are measured once more with twice as many blocks, and must
-fail again. With a GPU the cases of the GPU are run, too. --micro compares convolume_micro_bench (Google Benchmark).
+OLD and NEW are build folders, or revisions of the repository, which are then built in a temporary folder. Both run the
+same table of cases, each in one process, in blocks old, new, new, old, so that slow changes of the machine affect both.
+The change of a case is the median over its blocks of (new + new) / (old + old). Its noise band is the 99 % confidence
+interval of that median, by order statistics. A case fails if it is slower by more than --loss (5 %) and its whole band
+is above 1. Cases that fail are measured once more with twice as many blocks, and must fail again. On a machine with a
+GPU, the cases of the GPU are run, too. --micro compares convolume_micro_bench (Google Benchmark).
 
-Exit status: 0, or 1 where a case fails.
+Exit status: 0, or 1 if a case fails.
 """
 
 import argparse
@@ -66,7 +66,7 @@ GPU = {
 
 
 def build(version, folder, name, micro):
-    """The build folder of a version: itself, or a new one of a revision."""
+    """Returns the build folder of a version: the given folder, or a new one in which a revision is built."""
     if (Path(version) / "bench" / "convolume_worker").exists():
         return Path(version)
     source, built = folder / name, folder / f"{name}-build"
@@ -76,7 +76,8 @@ def build(version, folder, name, micro):
     if archive.returncode != 0:
         sys.exit(f"{version} is neither a build with bench/convolume_worker nor a revision")
     subprocess.run(["tar", "-x", "-C", str(source)], input=archive.stdout, check=True)
-    # The same worker for both: it uses public headers only. What convolume_micro_bench uses may not be there.
+    # Both versions build this version's worker, which uses public headers only. convolume_micro_bench uses private
+    # ones, which the other version may lack.
     shutil.rmtree(source / "bench")
     shutil.copytree(ROOT / "bench", source / "bench")
     log = folder / f"{name}.log"
@@ -91,7 +92,7 @@ def build(version, folder, name, micro):
 
 
 def band_of_median(values):
-    """The 99 % confidence interval of the median: order statistics of a binomial distribution."""
+    """Returns the 99 % confidence interval of the median, by order statistics of a binomial distribution."""
     values = sorted(values)
     count = len(values)
     cut, below = 0, 0.0
@@ -100,17 +101,17 @@ def band_of_median(values):
         if below > 0.005:
             break
         cut += 1
-    # With `cut` values left out at either end, the chance to miss the median is at most 1 %.
+    # With `cut` values left out at each end, the interval misses the median with a probability of at most 1 %.
     first = max(cut - 1, 0)
     return values[first], values[count - 1 - first]
 
 
 def blocks_of(workers, blocks):
-    """Seconds of the old and the new version in each block."""
+    """Measures the seconds of the old and the new version in each block."""
     def run(worker):
         return worker.ask("run")["seconds"]
     old, new = workers
-    for worker in (old, new, new, old):  # plans are measured and memory is touched in the first runs
+    for worker in (old, new, new, old):  # in the first runs, plans are measured and memory is touched
         run(worker)
     pairs = []
     for _ in range(blocks):
@@ -143,7 +144,7 @@ def micro_times(build, filter_text):
 
 
 def compare_micro(builds, blocks):
-    """The same table for Google Benchmark's cases, whole runs in turns."""
+    """Compares Google Benchmark's cases, with whole runs in turns; returns rows of the same table."""
     ratios, old_ns = {}, {}
     for _ in range(blocks):
         old, new, new2, old2 = (micro_times(builds[i], None) for i in (0, 1, 1, 0))
@@ -181,7 +182,7 @@ def main():
         parser.error("--blocks must be at least 9: fewer have no 99 % interval")
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     with tempfile.TemporaryDirectory() as name:
-        caches = [str(Path(name) / "old-cache"), str(Path(name) / "new-cache")]  # FFTW's wisdom is each one's own
+        caches = [str(Path(name) / "old-cache"), str(Path(name) / "new-cache")]  # with wisdom of FFTW of their own
         builds = [build(arguments.old, Path(name), "old", arguments.micro),
                   build(arguments.new, Path(name), "new", arguments.micro)]
         rows, failed = {}, []

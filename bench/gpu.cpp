@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions from host memory to host memory on GPUs, through the public library: one JSON object
-// a line for each case. Results are held against sums in double precision on the way.
+// Times convolutions from host memory to host memory on GPUs, through the public library. Prints
+// one JSON object a line for each case, with the error against sums in double precision.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -32,8 +32,8 @@ struct Case {
     HostMemory memory = HostMemory::page_locked;
     Method method = Method::automatic;
     std::optional<index_t> max_gpu_bytes = {};
-    /// Samples 0 … 65535 and a kernel of sum 1, so that results are uint16 too; otherwise both are
-    /// in -1 … 1, where sums keep no mean that would hide errors.
+    /// Samples are in 0 … 65535 and the kernel has sum 1, so that results are uint16, too.
+    /// Otherwise both are in -1 … 1, so that sums have no large mean, which would hide errors.
     bool counts = false;
 };
 
@@ -78,7 +78,8 @@ struct Settings {
     std::string timeline;
 };
 
-// The i-th number of a stream, uniform in 0 … 1 with 24 bits: any thread may make any of them.
+// Returns the i-th of a sequence of random numbers, uniform in 0 … 1 with 24 bits. Each depends on
+// i alone, so that threads can share the work.
 double random_fraction(std::uint64_t seed, index_t i) {
     std::uint64_t state = seed + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u;
     state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -116,10 +117,11 @@ double value_at(const Volume& volume, const Index3& at) {
                : static_cast<double>(volume.elements<float>()[i]);
 }
 
-// same[i] = Σ_j h[j] f(i + k/2 - j) with zeros outside of f.
+// Returns sample i of a convolution in mode same, in double precision, with zeros outside of f:
+//     same[i] = Σ_j h[j] f(i + k/2 - j)
 double direct_sum(const Volume& image, const Volume& kernel, const Index3& at) {
     const Shape3& taps = kernel.shape();
-    Index3 first, last;  // the j that meet the image
+    Index3 first, last;  // range of the taps j that meet the image
     for (int a = 0; a < 3; ++a) {
         const index_t top = at[a] + taps[a] / 2;
         first[a] = std::max<index_t>(0, top - image.shape()[a] + 1);
@@ -135,7 +137,7 @@ double direct_sum(const Volume& image, const Volume& kernel, const Index3& at) {
     return sum;
 }
 
-// Relative L2 error over samples of the output, a third of them at its edges.
+// Returns the relative L2 error over samples of the output, a third of which are at its edges.
 double sampled_error(const Case& work, const Volume& image, const Volume& kernel,
                      const Volume& output) {
     constexpr int samples = 200;
@@ -159,7 +161,7 @@ double sampled_error(const Case& work, const Volume& image, const Volume& kernel
     });
     const double error = std::accumulate(errors.begin(), errors.end(), 0.0);
     const double norm = std::accumulate(norms.begin(), norms.end(), 0.0);
-    // Not a number fails too.
+    // The comparison is also false for NaN, which fails too.
     return std::isfinite(error) ? std::sqrt(error / norm) : INFINITY;
 }
 
@@ -225,7 +227,8 @@ nlohmann::ordered_json describe(const Timeline& timeline) {
             {"gb_to_host", static_cast<double>(down) / 1e9}};
 }
 
-// Plans, warms up, times, compares. The plan comes before the volumes, whose memory it counts.
+// Plans, warms up, times and checks a case. Volumes are allocated after the plan, which counts
+// them.
 nlohmann::ordered_json run(const Case& work, const Settings& settings) {
     const Volume kernel = make_kernel(work);
     Options options;
@@ -309,7 +312,8 @@ Settings parse(int argc, char** argv) {
     return settings;
 }
 
-// Prints a line for each case, whatever happens in it; whether all ran and were right.
+// Runs each case and prints a line for it, also if it fails. Returns whether all results were
+// right.
 bool run_all(const Settings& settings) {
     bool all_right = true;
     std::map<std::string, double> seconds;

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs all GPU benchmarks and their peers, one after another, and collects them in OUT_DIR/gpu.json;
-# timelines (for timeline.py) go beside it. A case that fails is reported there, and the others go on.
+# Runs all GPU benchmarks and their peers, one after another, and collects their figures in
+# OUT_DIR/gpu.json, with timelines (for timeline.py) beside it. A failed case is reported there.
 #   bench/gpu.sh OUT_DIR
 # Environment: BUILD, the build folder (default build); PYTHON, one that has CuPy (default python3).
 set -u
@@ -14,7 +14,7 @@ out=$(cd "$1" && pwd)
 runs=$(mktemp -d)
 trap 'rm -rf "$runs"' EXIT
 
-# run COMMAND…: its standard output, errors and exit code become files, read at the end.
+# run COMMAND…: writes the command's output, errors and exit code to files, which are read at the end.
 count=0
 failed=0
 run() {
@@ -48,7 +48,7 @@ if [ "$gpus" -gt 1 ]; then
         run "$gpu_bench" tiled1024 --gpus "$most" --gate $gate
     done
 fi
-# Within device memory, where that is built.
+# Benchmarks within device memory, if they are built.
 [ -x "$build/bench/convolume_gpu_device_bench" ] && run "$build/bench/convolume_gpu_device_bench"
 run "$python" "$bench/gpu_peers.py"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions from device memory to device memory, beside cuFFT's 3D transforms of the same sizes
-// in the same run. One JSON object a line; times are medians between events.
+// Times convolutions from device memory to device memory, and cuFFT's 3D transforms of the same
+// sizes in the same run. Prints one JSON object a line; times are medians between events.
 
 #include <cuda_runtime_api.h>
 #include <cufft.h>
@@ -52,7 +52,7 @@ Volume random_volume(const Shape3& shape, unsigned seed) {
     return volume;
 }
 
-// Median of milliseconds between events around `work`.
+// Returns the median milliseconds between events around `work`.
 template <class Work>
 double median_ms(int repeats, const Work& work) {
     cudaEvent_t begin, end;
@@ -75,7 +75,7 @@ double median_ms(int repeats, const Work& work) {
     return times[times.size() / 2];
 }
 
-// cuFFT's forward and inverse 3D transforms; what a caller multiplies between comes on top.
+// Times cuFFT's forward and inverse 3D transforms, without the product of spectra between them.
 double cufft_ms(const Shape3& grid, int repeats) {
     const index_t spectrum = grid.z * grid.y * (grid.x / 2 + 1);
     const DeviceArray data(spectrum * 8);
@@ -110,7 +110,7 @@ constexpr Case cases[] = {
     {"device512k64", {512, 1024, 1024}, {64, 64, 64}, BoundaryKind::zero},
 };
 
-// Relative L2 error at random voxels against sums in double.
+// Returns the relative L2 error at random voxels, against sums in double precision.
 double sampled_error(const Case& c, const Volume& image, const Volume& kernel,
                      const Volume& result) {
     std::mt19937 engine(7);

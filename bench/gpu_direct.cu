@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums in space on a device, by each of the three ways to their samples and by the four forms of
-// textbooks, beside the Fourier transforms of the same convolution in the same run. One JSON object
+// Times direct sums on a device, with three access patterns for samples and in the four forms of
+// textbooks, and Fourier transforms of the same convolution in the same run. Prints one JSON object
 // a line; times are medians between events.
 
 #include <CLI/CLI.hpp>
@@ -28,7 +28,7 @@ namespace convolume::gpu {
 
 namespace {
 
-// Median of milliseconds between events around `work`.
+// Returns the median milliseconds between events around `work`.
 template <class Work>
 double median_ms(int repeats, const Work& work) {
     const CudaEvent begin(true), end(true);
@@ -47,7 +47,7 @@ double median_ms(int repeats, const Work& work) {
     return times[times.size() / 2];
 }
 
-// A sample from its index: the same on host and device.
+// Returns a random sample that depends on its index alone, equally on host and device.
 __host__ __device__ float noise(std::uint64_t i) {
     i = (i + 1) * 0x9E3779B97F4A7C15u;
     i ^= i >> 29;
@@ -62,7 +62,7 @@ __global__ void fill(Real* values, index_t count) {
         values[i] = noise(static_cast<std::uint64_t>(i));
 }
 
-/// Outputs, the samples that they need, and taps.
+/// Device memory for the outputs, the samples that they need, and the taps.
 template <class T>
 class SumsBench {
   public:
@@ -92,7 +92,7 @@ class SumsBench {
               "copying taps");
     }
 
-    /// As the library runs it.
+    /// Times the sums as the library runs them.
     nlohmann::json library() {
         const DirectCudaKernel cuda_kernel =
             find_direct_cuda_kernel<T>(layout_);  // compiled here once more
@@ -166,7 +166,7 @@ class SumsBench {
         return {{"ms", ms}, {"tera_multiply_adds", products / ms * 1e-9}, {"error", error()}};
     }
 
-    // Of some outputs, against sums in double.
+    // Returns the relative error of some outputs, against sums in double precision.
     double error() const {
         std::mt19937 random(5);
         double difference = 0, norm = 0;
@@ -234,7 +234,7 @@ nlohmann::json in_short(const Shape3& shape) {
     return {shape.z, shape.y, shape.x};
 }
 
-// Float sums by every way, where the kernel is one of those compiled here.
+// Times float sums with every access pattern, if the CUDA kernel is one of those compiled here.
 void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
     nlohmann::json line{{"image_zyx", in_short(image)}, {"kernel_zyx", in_short(kernel)}};
     {
@@ -262,7 +262,8 @@ void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
     std::cout << line.dump() << std::endl;
 }
 
-// The four forms of one output a thread, in 1D (height 1) or 2D, beside what the library runs.
+// Times the four forms with one output a thread, in 1D (height 1) or 2D, and the library's own
+// sums.
 class FormsBench {
   public:
     FormsBench(index_t height, index_t width, int taps_y, int taps_x, int repeats)
@@ -355,7 +356,8 @@ void compare_forms(const Shape3& image, int taps_y, int taps_x, int repeats) {
                         {"image_zyx", in_short(image)},
                         {"kernel_zyx", in_short(kernel)}};
     FormsBench(image.y, image.x, taps_y, taps_x, repeats).run(line);
-    if (image.y > 1) {  // in 1D the library filters signals: convolume_filter_gpu_bench direct
+    if (image.y >
+        1) {  // in 1D the library filters signals, which convolume_filter_gpu_bench direct times
         line["library"] = SumsBench<float>(image, kernel, repeats).library();
         line["fft_ms"] = fft_ms(image, kernel, repeats);
     }
@@ -373,7 +375,7 @@ void time_type(const char* name, const Shape3& image, const Shape3& kernel, int 
               << std::endl;
 }
 
-// From page-locked host memory to page-locked host memory.
+// Times direct sums from page-locked host memory to page-locked host memory.
 void time_host(const Shape3& image, const std::vector<int>& kernels) {
     Volume source(image, PixelType::float32, HostMemory::page_locked),
         target(image, PixelType::float32, HostMemory::page_locked);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the same work on 1, 2, 4 and 8 GPUs, as many as there are, in one run: images in host memory in tiles and in
+"""Times equal work on 1, 2, 4 and 8 GPUs, if the machine has them, in one run: images in host memory in tiles and in
 parts, with each transfer gate; files; iterations of a deconvolution in slabs, and by walks. Run it on a quiet machine:
 
     bench/gpu_factors.py [--build DIR] [--folder DIR] [--gpus 1,2,4,8] [--repeats N] [--scale N]
@@ -77,7 +77,7 @@ class Runs:
         self.add(work, gpus, found["iteration_s"], by_walks=found["by_walks"], device_bytes=found["device_bytes"])
 
     def files(self, gpus):
-        """The whole command, from one uncompressed HDF5 file to another, in the page cache."""
+        """Times the whole command, from one uncompressed HDF5 file to another, in the page cache."""
         import h5py
         folder = self.arguments.folder
         source, psf, target = folder / "factors.h5", folder / "factors_psf.npy", folder / "factors_out.h5"
@@ -115,7 +115,7 @@ def measure(arguments):
                             gpu_list(gpus), gpus, max_gpu_bytes=WALK_BYTES, method="shb", iterations=6, uint16=True)
         if "files" in wanted:
             runs.files(gpus)
-    # What slabs of more GPUs take on one, one after another: of each GPU its share, and the exchange on top.
+    # Slabs of several GPUs are timed one after another on one GPU: the share of each GPU, and the exchange in addition.
     for gpus in (2, 4, 8) if "deconvolve" in wanted else ():
         runs.deconvolve(f"the slabs of {gpus} GPUs on one", SLABS, ",".join("0" * gpus), 1, edges="zero", iterations=8)
     if arguments.json:
@@ -124,7 +124,7 @@ def measure(arguments):
 
 
 def by_work(rows):
-    """{work and gate: {number of GPUs: seconds}}, in the order of the rows."""
+    """Returns {work and gate: {number of GPUs: seconds}}, in the order of the rows."""
     found = {}
     for row in rows:
         gate = row.get("gate", "auto")

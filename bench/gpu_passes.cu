@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The passes of gpu/fft on this machine's GPU: checked against direct sums in double precision,
-// then timed against copies of the same bytes and against cuFFT.
+// Checks the passes of gpu/fft on this machine's GPU against direct sums in double precision. Then
+// times them, copies of the same bytes, and cuFFT.
 //
-//   gpu_passes [check] [time] [sweep]     all three where nothing is named
+//   gpu_passes [check] [time] [sweep]     all three by default
 //   gpu_passes elements [N...]            element passes of every length, or of 2 N
 //   gpu_passes profile                    each timed pass once, under a profiler
 #include <cufft.h>
@@ -58,7 +58,8 @@ class Buffer {
 
 using Signal = std::vector<std::complex<double>>;
 
-/// A direct sum, in blocks that keep its rounding errors small; `sign` is that of the exponent.
+/// Transforms by direct sums, in sections that keep rounding errors small; `sign` is that of the
+/// exponent.
 Signal dft(const Signal& in, int sign) {
     const auto n = static_cast<long>(in.size());
     Signal roots(in.size()), out(in.size());
@@ -98,7 +99,7 @@ std::vector<std::complex<Real>> random_samples(index_t count) {
 
 int failures = 0;
 
-/// Relative L2 difference; NaN where a sample was never written.
+/// Returns the relative L2 difference; NaN if a sample was never written.
 class Error {
   public:
     void add(std::complex<double> a, std::complex<double> b) {
@@ -145,7 +146,7 @@ void check_columns(index_t n) {
     convolve_columns(n, Columns<Real>{in_place.get(), pitch, columns, 1, 0}, load, store,
                      {{kernel_memory.get(), pitch, columns, 1, 0}}, nullptr);
     const auto convolved = in_place.download();
-    // The first samples of the kernel as taps: few, and more than shared memory has room for.
+    // The kernel's first samples are its taps: few, or more than shared memory can hold.
     const std::array<index_t, 2> taps{(n + 3) / 4, n};
     std::array<std::vector<Sample>, 2> convolved_taps;
     for (std::size_t i = 0; i < taps.size() && transforms_kernels<Real>; ++i) {
@@ -213,7 +214,7 @@ void check_rows(index_t n, bool complex_rows) {
     const index_t length = complex_rows ? n : 2 * n, rows = 37, planes = 3, keep = 1 + length / 2;
     const index_t samples = complex_rows ? length : length / 2 + 1;
     const index_t pitch = round_up(samples, tile_columns<Real>);
-    const index_t row_samples = complex_rows ? length : n;  // complex ones
+    const index_t row_samples = complex_rows ? length : n;  // complex samples of a row
     const auto pixels = random_samples<Real>(planes * rows * row_samples);
     const Buffer<Sample> pixel_memory(pixels), spectrum(planes * rows * pitch);
     const Buffer<Sample> target_memory(planes * rows * row_samples);
@@ -262,7 +263,8 @@ void check_rows(index_t n, bool complex_rows) {
     inverse_error.report((std::string("inverse rows, ") + kind).c_str(), 4 * length, sizeof(Real));
 }
 
-/// uint16 with a gather and a round trip: integers come back as they were, or clamped.
+/// Checks rows of uint16 with a gather, transformed there and back: integers must be unchanged, or
+/// clamped.
 void check_integers() {
     const index_t length = 300, rows = 50, kept = 201;
     std::vector<std::uint16_t> pixels(static_cast<std::size_t>(rows * kept));
@@ -318,9 +320,9 @@ void check_all(index_t longest) {
     }
 }
 
-bool run_once = false;  ///< for profilers, which time runs themselves
+bool run_once = false;  ///< each pass runs once, for profilers, which time it themselves
 
-/// Median time in ms.
+/// Returns the median time in ms.
 double time_of(const std::function<void()>& work, int repeats = 12) {
     if (run_once) {
         work();
@@ -353,7 +355,7 @@ void report(const std::string& what, double bytes, const std::function<void()>& 
     std::fflush(stdout);
 }
 
-/// Rows, columns along y and columns along z of planes × rows × length real samples.
+/// Times rows, columns along y and columns along z of planes × rows × length real samples.
 template <class Real>
 class Volume {
   public:
@@ -467,7 +469,7 @@ class Volume {
         time("1D c2r " + name, plan(1, row, planes * count, CUFFT_C2R), false, bytes);
     }
 
-    /// TB/s of every length, about as many samples each.
+    /// Prints the TB/s of every length, with about equal numbers of samples.
     void sweep(index_t samples) {
         std::printf("%zu bytes a real, TB/s\n     n  columns convolve rows: forward inverse\n",
                     sizeof(Real));
@@ -515,10 +517,10 @@ class Volume {
         }
     }
 
-    /// Prints picoseconds a real sample of the element passes, and of those of an iteration: the
-    /// mean of one with acceleration and one without.
+    /// Prints picoseconds for each real sample of the element passes, and of the passes of an
+    /// iteration: the mean of one with acceleration and one without.
     void elements(index_t samples, const std::vector<int>& only) {
-        check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // about 0.75
+        check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // floats of about 0.75
         const index_t rows = 256;
         auto* const arrays = reinterpret_cast<float*>(b_.get());
         const auto& passes = deconvolve::element_passes();

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Times the peers of convolume's GPU engine through CuPy, one JSON object a line: cuFFT's own transforms with
-everything in device memory, and cupyx.scipy.signal.fftconvolve on the device and from host to host.
+"""Times the peers of convolume's GPU engine through CuPy: cuFFT's transforms with all data in device memory, and
+cupyx.scipy.signal.fftconvolve on the device and from host to host. Prints one JSON object a line.
 
     bench/gpu_peers.py [--repeats N] [--scale N] [CASE…]
 """
@@ -26,7 +26,7 @@ KERNEL = (64, 64, 64)
 
 
 def device_seconds(act, repeats):
-    """Times of `act` on the device's clock, after two runs that plan and warm up."""
+    """Measures the times of `act` on the device's clock, after two runs that plan and warm up."""
     begin, end = cp.cuda.Event(), cp.cuda.Event()
     times = []
     for repeat in range(-2, repeats):
@@ -56,7 +56,8 @@ def random_on_device(shape):
 
 
 def cufft(shape, repeats):
-    """rfftn, multiply, irfftn. Scaling is left out (it belongs into the kernel's spectrum), inputs are not kept."""
+    """Times rfftn, a product and irfftn, which overwrite their inputs. The scaling is left out, as the kernel's
+    spectrum can include it."""
     image = random_on_device(shape)
     kernel = cupyx.scipy.fft.rfftn(random_on_device(shape))
 
@@ -74,7 +75,7 @@ def on_device(shape, repeats):
 
 
 def host_to_host(make, shape, repeats):
-    """Image and result in host arrays of `make`; the kernel is small and goes along."""
+    """Times fftconvolve with image and result in host arrays that `make` allocates. The small kernel is copied, too."""
     image, result, kernel = make(shape), make(shape), np.random.default_rng(1).random(KERNEL, dtype=np.float32)
     image[...] = random_on_device(shape).get()
     result[...] = 0
@@ -86,7 +87,7 @@ def host_to_host(make, shape, repeats):
     return host_seconds(convolve, repeats)
 
 
-def ordinary(shape):
+def pageable(shape):
     return np.empty(shape, np.float32)
 
 
@@ -99,7 +100,7 @@ CASES = {
     "cufft1024": (cufft, (1024, 1024, 1024)),
     "cufft257": (cufft, (257, 1031, 1021)),
     "fftconvolve device512": (on_device, IMAGE),
-    "fftconvolve hosts512": (lambda shape, n: host_to_host(ordinary, shape, n), IMAGE),
+    "fftconvolve hosts512": (lambda shape, n: host_to_host(pageable, shape, n), IMAGE),
     "fftconvolve library512": (lambda shape, n: host_to_host(page_locked, shape, n), IMAGE),
 }
 
@@ -129,7 +130,7 @@ def main():
         try:
             seconds = run(shape, arguments.repeats)
             line |= {"repeats": len(seconds), "seconds": statistics.median(seconds), "least_seconds": min(seconds)}
-        except Exception as error:  # a case that fails, of whatever cause, does not stop the others
+        except Exception as error:  # a case that fails for any reason does not stop the others
             line["error"] = f"{type(error).__name__}: {error}"
             failures += 1
         print(json.dumps(line), flush=True)

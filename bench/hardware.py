@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processor and the GPUs of this machine, by name."""
+"""Finds the names of the processor and the GPUs of this machine."""
 
 import csv
 import platform
@@ -17,7 +17,7 @@ def processor():
 
 
 def graphics(fields=("name", "driver_version", "memory.total")):
-    """For each GPU an object of these fields of nvidia-smi; empty if there is none."""
+    """Returns a dict with these fields of nvidia-smi for each GPU."""
     try:
         asked = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader"],
                                capture_output=True, text=True, timeout=30, check=True)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts that computing on the CPU consists of, each by itself, one thread where not said
-// otherwise (Google Benchmark).
+// Times single steps of the CPU engine by Google Benchmark, with one thread unless a name says
+// otherwise.
 
 #include <benchmark/benchmark.h>
 

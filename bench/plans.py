@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Holds plans to the truth: the whole command with --method auto against every method and device
-that can be forced, and the predicted time against the measured one. Every run starts with a cache
-that holds nothing, or with --calibrated only what `convolume doctor --calibrate` has measured.
+"""Checks plans against measurements. It times the whole command with --method auto and with every method and device
+that can be forced, and compares predicted with measured times. Every run starts with an empty cache folder, or, with
+--calibrated, with the measurements of `convolume doctor --calibrate` only.
 
-The ways take turns, in another order in every round, and the least time of each counts. Ways whose
-plans are the same are one way. Before a run the script waits for a moment until other programs
-leave the processors alone, and it reports how much they took during the runs that count (also of
-moments in which the command waited for the disk). With --prefer, as root, the scheduler gives these
-runs the processors before other programs.
+Forced choices take turns, in another order in every round, and the least time of each counts. Choices with equal plans
+count as one. Before a run the script waits a moment until other programs leave the processors idle. It reports the
+share of the processors that they took during the runs that count, also while the command waited for the disk. With
+--prefer, as root, the scheduler prefers these runs to other programs.
 
     bench/plans.py [--build DIR] [--rounds N] [--chosen N] [--random N] [--seed N] [--calibrated]
                    [--patience SECONDS] [--prefer] [--minutes N] [--json FILE]
@@ -47,14 +46,14 @@ def random_cases(count, seed):
 
 
 def processor_seconds():
-    """Busy and idle seconds of all processors since the start; what a hypervisor took is busy."""
+    """Returns the busy and idle seconds of all processors since the system's start. Time of a hypervisor is busy."""
     user, nice, system, idle, waiting, *others = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
     tick = os.sysconf("SC_CLK_TCK")
     return (user + nice + system + sum(others)) / tick, (idle + waiting) / tick
 
 
 def prefer_this_session():
-    """Linux shares the processors among sessions, then within them."""
+    """Prefers this process to others. Linux shares the processors among sessions first, then within them."""
     if os.getsid(0) != os.getpid():
         if os.fork():
             os._exit(os.waitstatus_to_exitcode(os.wait()[1]))
@@ -73,7 +72,7 @@ def busy_share(seconds=0.1):
 
 
 class Runner:
-    """Runs the command, and knows how busy others kept the machine."""
+    """Runs the command, and measures how busy other programs kept the machine."""
 
     def __init__(self, folder, rates, patience_s):
         self.folder, self.rates, self.patience_s = folder, rates, patience_s
@@ -84,7 +83,7 @@ class Runner:
             pass
 
     def run(self, command):
-        """Seconds, share of the processors that others took meanwhile, and the report."""
+        """Runs the command; returns its seconds, the share of the processors that others took, and its report."""
         self.wait_for_quiet()
         with tempfile.TemporaryDirectory(dir=self.folder) as cache:
             if self.rates:
@@ -116,7 +115,7 @@ def same_way(plan):
 
 
 def measure(convolume, devices, shape, kernel, rounds, runner):
-    """The forced ways by name and auto, each with the least time of its plan."""
+    """Returns the forced choices by name, and auto, each with the least time of its plan."""
     values = np.random.default_rng(1)
     folder = runner.folder
     np.save(folder / "image.npy", values.random(shape, dtype=np.float32))
@@ -134,7 +133,7 @@ def measure(convolume, devices, shape, kernel, rounds, runner):
         random.shuffle(order)
         for way in order:
             if way in plans and plans[way] is None:
-                continue  # cannot run here
+                continue  # this machine cannot run the choice
             seconds, others, report = runner.run(base + ways[way])
             plans[way] = report and report["plan"]["chosen"]
             if report:

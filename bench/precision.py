@@ -3,10 +3,10 @@
 """Measures rounding errors and writes the tables of docs/accuracy.md.
 
     bench/precision.py [--build DIR] [--largest N] [--json FILE]     measures on the CPU, and on a GPU if there is one
-    bench/precision.py --from FILE --page docs/accuracy.md           writes the page's tables anew
+    bench/precision.py --from FILE --page docs/accuracy.md           writes the page's tables
 
-Image and kernel are cubes of about half the size M each, so that their full convolution is M in every direction.
-Errors are relative L2 errors at random voxels, against sums in long double. Data: noise in -1 … 1, or counts of a
+Image and kernel are cubes of about half the size M, so that their full convolution has the size M along every axis.
+Errors are relative L2 errors at random voxels, against sums in long double. Data are noise in -1 … 1, or counts of a
 microscope below 2^bits, few of them bright, with a kernel like a PSF.
 """
 
@@ -37,11 +37,11 @@ class Errors:
         self.ask = worker.ask
 
     def measure(self, image, kernel, keys):
-        """Relative L2 error, and the grid."""
+        """Measures a convolution; returns its relative L2 error, and its grid."""
         shapes = f"image={','.join(map(str, image))} kernel={','.join(map(str, kernel))}"
         plan = self.ask(f"prepare {shapes} {keys}")["plan"]["chosen"]
         self.ask("run")
-        # About 1e9 products, in long double.
+        # Number of voxels whose sums take about 1e9 products in long double.
         samples = max(16, min(400, int(1e9 / math.prod(kernel))))
         return {"error": self.ask(f"sample {samples}")["relative_l2"], "samples": samples, "method": plan["method"],
                 "tiles_zyx": plan["tiles_zyx"], "grid_zyx": plan["grid_zyx"]}
@@ -83,7 +83,7 @@ def parts(errors, devices, largest):
 
 
 def methods(errors, devices):
-    """A kernel small enough for direct sums; tiles by a limit of memory."""
+    """Measures methods with a kernel that is small enough for direct sums. A memory limit forces tiles."""
     image, kernel = [120, 120, 120], [9, 9, 9]
     limit = {"cpu": "engine-mem=6M", "gpu": "gpu-mem=24M"}
     for device in devices:
@@ -97,7 +97,7 @@ def methods(errors, devices):
 
 
 def contrast(errors, devices, largest):
-    """The largest difference between float32 and float64, in counts."""
+    """Measures the largest difference between results in float32 and float64, in counts."""
     image, kernel = (",".join(map(str, shape)) for shape in halves(min(largest, 256)))
     for bits in (8, 10, 11, 12, 14, 16):
         for device in devices:
@@ -115,7 +115,8 @@ def contrast(errors, devices, largest):
 
 
 def bluestein(np, row, inverse, exact_angles):
-    """A transform of any length in float32, as a convolution with a chirp, whose angles are exact or in float32."""
+    """Transforms a signal of any length in float32, as a convolution with a chirp. Its angles are exact or in
+    float32."""
     n = len(row)
     k = np.arange(n)
     if exact_angles:
@@ -134,7 +135,7 @@ def bluestein(np, row, inverse, exact_angles):
 
 
 def dft_by_sums(np, row, inverse):
-    """A transform by sums in float32, with angles computed in float32."""
+    """Transforms a signal by sums in float32, with angles computed in float32."""
     n = len(row)
     k = np.arange(n, dtype=np.float32)
     angles = (np.float32(2 * np.pi) / np.float32(n)) * (k[:, None] * k)
@@ -143,7 +144,7 @@ def dft_by_sums(np, row, inverse):
 
 
 def factor_257():
-    """A row of 257 or 1025 full results by transforms of that length, and padded."""
+    """Measures a row of 257 or 1025 full results, by transforms of that length and of a padded length."""
     try:
         import numpy as np
         import scipy.fft
@@ -186,7 +187,7 @@ def factor_257():
 
 
 def measure(build, largest):
-    exact = list(factor_257())  # first, as it may miss a library
+    exact = list(factor_257())  # first, so that a missing library is noticed early
     context = Context(build, quick=False, scale=1, deadline=math.inf)
     try:
         errors = Errors(context.worker("convolume_volumes_bench"))

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures convolume.process: throughput, what a block costs Dask's client and scheduler, resumption, seams.
+"""Measures convolume.process: throughput, the time of Dask's client and scheduler for each block, resumption, seams.
 
     bench/process.py PART... [--gib N] [--blocks N] [--folder DIR] [--out FILE]
 
-PART: throughput, dispatch, memory, resume, seams. Each part's results replace those of before in FILE (default
-bench/results/process.json). `--folder` is where images are written, and removed again.
+PART: throughput, dispatch, memory, resume, seams. The results of each part replace earlier ones in FILE (default
+bench/results/process.json). Images are written to the folder of `--folder`, and removed afterwards.
 """
 
 import argparse
@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 
 
 class Record:
-    """Stands for the writer's record."""
+    """Stands for a writer and its record in a target."""
 
     def __init__(self):
         self.record = {}
@@ -52,12 +52,12 @@ def resident_mib():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def as_it_is(values):
+def unchanged(values):
     return values
 
 
 def drop_caches(paths):
-    """Asks the system to forget files, so that they are read from the disk."""
+    """Removes files from the system's page cache, so that they are read from the disk."""
     os.sync()
     for path in paths:
         for file in Path(path).rglob("*"):
@@ -68,7 +68,7 @@ def drop_caches(paths):
 
 
 def throughput(arguments):
-    """A small kernel on a stored image, beside its storage alone (the image copied by the same code) and its engine
+    """Times a small kernel on a stored image, its storage alone (the image is copied by the same code), and its engine
     alone (blocks in memory)."""
     folder = tempfile.mkdtemp(dir=arguments.folder)
     shape = (int(arguments.gib * 2**30 / 2 / 1024 / 1024), 1024, 1024)
@@ -88,7 +88,7 @@ def throughput(arguments):
         for _ in range(arguments.rounds):
             one = {}
             for name, op, options in (
-                    ("storage", as_it_is, {"halo": (2, 2, 2), "dtype": "uint16"}),
+                    ("storage", unchanged, {"halo": (2, 2, 2), "dtype": "uint16"}),
                     ("both", "convolve", {"kernel": kernel, "normalize": "sum", "dtype": "uint16"})):
                 target = os.path.join(folder, f"{name}.zarr")
                 drop_caches([source])
@@ -103,7 +103,7 @@ def throughput(arguments):
                 convolution(block, (slice(2, -2),) * 3)
             one["engine"] = (time.perf_counter() - begin) * blocks / some
             one["engine_cpu"] = (time.process_time() - cpu) * blocks / some
-            # Storage compresses on the cores that the CPU engine computes on: no overlap makes that shorter.
+            # Compression and the CPU engine share the cores, so that their overlap saves no time.
             one["least"] = max(one["storage"], one["engine"],
                                (one["storage_cpu"] + one["engine_cpu"]) / len(os.sched_getaffinity(0)))
             one["share_of_the_least"] = one["least"] / one["both"]
@@ -119,7 +119,7 @@ def throughput(arguments):
 
 
 def make_image(path, shape, grid):
-    """Something like a recording: a smooth object and noise of photons."""
+    """Makes an image like a recording: a smooth object with photon noise."""
     plane = np.random.default_rng(1).normal(100, 10, (64, *shape[1:])).astype(np.uint16)
     facts = TargetFacts("ZYX", 1, 1, shape, np.dtype(np.uint16), (0.5, 0.1, 0.1), {}, None, [])
     target = ZarrTarget(Location.of(path), facts, Layout(3, grid["chunks"], grid["shards"], "zstd", 1))
@@ -133,30 +133,31 @@ def make_image(path, shape, grid):
 
 def dry_job(count):
     facts = TargetFacts("ZYX", 1, 1, (count, 1, 1), np.dtype(np.float32), (None,) * 3, {}, None, [])
-    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(as_it_is, np.dtype(np.float32),
+    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(unchanged, np.dtype(np.float32),
                halo=(0, 0, 0)), (1, 1, 1), dry=True)
 
 
 def dispatch(arguments):
-    """Time of Dask's client and scheduler, in one process here, for each block, where blocks do nothing."""
+    """Measures the time of Dask's client and scheduler, both in this process, for each block, with blocks that do
+    nothing."""
     job = dry_job(arguments.blocks)
     with cluster_of("local:1") as (client, _):
-        follow_dry(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
+        follow_dry_job(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
         cpu, begin = time.process_time(), time.perf_counter()
-        watched = Watched()
-        follow_dry(run_dask(job, range(arguments.blocks), client, {}), job, watched)
+        memory_watch = MemoryWatch()
+        follow_dry_job(run_dask(job, range(arguments.blocks), client, {}), job, memory_watch)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"blocks": arguments.blocks, "wall_ms_per_block": 1e3 * seconds / arguments.blocks,
-            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **watched.facts()}
+            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **memory_watch.facts()}
 
 
-class Watched:
-    """Resident memory of this process while blocks go by."""
+class MemoryWatch:
+    """Measures the resident memory of this process while it follows blocks."""
 
     def __init__(self):
         self.samples = []
 
-    def see(self, number):
+    def sample(self, number):
         if number % 10000 == 0:
             self.samples.append((number, round(resident_mib(), 1)))
             print(f"{time.strftime('%H:%M:%S')} {number} {self.samples[-1][1]} MiB", flush=True)
@@ -166,45 +167,45 @@ class Watched:
                 "most_mib": max((mib for _, mib in self.samples), default=None)}
 
 
-def follow_dry(engine, job, watched=None):
+def follow_dry_job(engine, job, memory_watch=None):
     report = ProcessReport(len(job.blocks()))
 
-    def seen():
+    def watched_reports():
         for number, one in enumerate(engine):
-            if watched is not None:
-                watched.see(number)
+            if memory_watch is not None:
+                memory_watch.sample(number)
             yield one
 
-    _follow(seen(), job.blocks(), report, Record(), lambda line: None)
+    _follow(watched_reports(), job.blocks(), report, Record(), lambda line: None)
     assert report.done == report.blocks
 
 
 def memory(arguments):
-    """Resident memory of a process that follows a million blocks that do nothing: computed here, and by a worker of
-    Dask, where client and scheduler are in this process."""
+    """Measures the resident memory of a process that follows a million blocks that do nothing. They are computed in
+    this process, or by a worker of Dask with client and scheduler in this process."""
     job, facts = dry_job(1_000_000), {"blocks": 1_000_000}
     for engine in ("local", "dask"):
-        watched, begin = Watched(), time.perf_counter()
+        memory_watch, begin = MemoryWatch(), time.perf_counter()
         if engine == "local":
-            follow_dry(run_local(job, iter(range(1_000_000)), [{}]), job, watched)
+            follow_dry_job(run_local(job, iter(range(1_000_000)), [{}]), job, memory_watch)
         else:
             with cluster_of("local:1") as (client, _):
-                follow_dry(run_dask(job, range(1_000_000), client, {}), job, watched)
-        facts[engine] = {"seconds": time.perf_counter() - begin, **watched.facts()}
+                follow_dry_job(run_dask(job, range(1_000_000), client, {}), job, memory_watch)
+        facts[engine] = {"seconds": time.perf_counter() - begin, **memory_watch.facts()}
     return facts
 
 
 def resume(arguments):
-    """Going on with a target of 100,000 complete shards, of one block each."""
+    """Times the resumption of a target of 100,000 complete shards, of one block each."""
     folder = tempfile.mkdtemp(dir=arguments.folder)
     shape, grid = (100, 400, 100), {"chunks": (1, 10, 4), "shards": (1, 10, 4), "block": (1, 10, 4), "levels": 1}
     count = [n // s for n, s in zip(shape, grid["shards"])]
     source, target = os.path.join(folder, "a.zarr"), os.path.join(folder, "b.zarr")
     try:
         convolume.save(source, np.ones(shape, np.uint8), levels=1)
-        # The shards are made at once: what is timed is how they are found.
+        # The shards are made without computing, as only their listing is timed.
         options = {"halo": (0, 0, 0), "dtype": "uint8", **grid}
-        convolume.process(source, target, as_it_is, block_range="0/100000000", **options)
+        convolume.process(source, target, unchanged, block_range="0/100000000", **options)
         for z, y in np.ndindex(*count[:2]):
             where = os.path.join(target, "0", "c", str(z), str(y))
             os.makedirs(where)
@@ -214,7 +215,7 @@ def resume(arguments):
         seconds = []
         for _ in range(5):
             begin = time.perf_counter()
-            report = convolume.process(source, target, as_it_is, resume=True, **options)
+            report = convolume.process(source, target, unchanged, resume=True, **options)
             seconds.append(time.perf_counter() - begin)
             assert report.done == 0
         begin = time.perf_counter()
@@ -226,7 +227,8 @@ def resume(arguments):
 
 
 def seams(arguments):
-    """Richardson-Lucy in two blocks beside the whole: the error near the seam, for halos and accelerations."""
+    """Measures the error of Richardson-Lucy near the seam of two blocks, against the whole, for halos and
+    accelerations."""
     random = np.random.default_rng(3)
     shape, cut = (24, 160, 160), 80
     light = np.zeros(shape)

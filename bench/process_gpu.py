@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures convolume.process on one GPU and on several: an OME-Zarr image is deconvolved block by block.
+"""Measures convolume.process on one GPU and on several, by the deconvolution of an OME-Zarr image.
 
     bench/process_gpu.py [--gib 8] [--folder FOLDER] [--device gpu|cpu] [--counts 1,2] [--dask] [--out FILE]
 
-For each number of GPUs, the wall time and the seconds of reading, computing and writing, added over all blocks. The
-voxels of several GPUs must be those of one. `--dask`: one process for each GPU instead of lanes of one process.
+For each number of GPUs, it measures the wall time, and the seconds of reading, computing and writing, summed over all
+blocks. Results of several GPUs must equal those of one. With `--dask`, each GPU has a process in place of a lane of
+one.
 """
 
 import argparse
@@ -30,7 +31,7 @@ PSF_SIZE = (15, 31, 31)
 
 
 def make_image(path, shape):
-    """A smooth object and noise of photons; the same few planes again and again, as making them takes time too."""
+    """Writes an image of a smooth object with photon noise. It repeats a few planes, as making them takes time."""
     random = np.random.default_rng(1)
     planes = random.poisson(100 + 50 * np.sin(np.arange(shape[2]) / 40), (16, 512, shape[2])).astype(np.uint16)
     facts = TargetFacts("ZYX", 1, 1, shape, np.dtype(np.uint16), (0.3, 0.1, 0.1), {}, None, [])
@@ -51,7 +52,7 @@ def make_psf():
 
 
 def run(source, target, psf, count, arguments, block):
-    """Wall time, and the seconds of each step from the log's lines."""
+    """Runs a deconvolution; returns its wall time, and the seconds of each step from the log."""
     steps = {"read": 0.0, "compute": 0.0, "write": 0.0}
 
     def note(line):
@@ -73,7 +74,7 @@ def run(source, target, psf, count, arguments, block):
 
 
 def same_voxels(one, other):
-    """Compares slabs; returns the largest difference."""
+    """Returns the largest difference of two images, which are compared in slabs."""
     images, largest = [convolume.open(path) for path in (one, other)], 0
     for z in range(0, images[0].shape[0], 64):
         first, second = (image[z:z + 64].astype(np.int32) for image in images)
@@ -100,7 +101,7 @@ def main():
         counts = [int(n) for n in arguments.counts.split(",")]
     if arguments.device == "gpu" and max(counts, default=0) > there or not counts:
         raise SystemExit(f"there are {there} GPUs")
-    # 32 blocks, so that several GPUs end together; of less than 1 GiB, a trial of this program.
+    # There are 32 blocks, so that several GPUs end at about the same time. Images below 1 GiB only test this program.
     depth = int(arguments.gib * 2**30 / 2 / 2048 / 2048) // 256 * 256
     shape, block = ((depth, 2048, 2048), (256, 512, 1024)) if depth else ((64, 256, 512), (64, 128, 256))
     if not depth:
@@ -116,7 +117,7 @@ def main():
         begin = time.perf_counter()
         make_image(source, shape)
         facts["making_seconds"] = time.perf_counter() - begin
-        # The first use of a GPU takes seconds, which a long run does not notice.
+        # The first use of a GPU takes seconds, which do not matter to a long run.
         for number in range(max(counts) if arguments.device == "gpu" and not arguments.dask else 0):
             convolume.richardson_lucy(np.ones((64, 64, 64), np.float32), psf, 1, device=number)
         first = None

@@ -8,16 +8,16 @@
 from math import prod
 
 IMAGE_BYTES = 1e15
-SAMPLE_BYTES = 2  # of image and result
+SAMPLE_BYTES = 2  # bytes of a sample of image and result
 GPUS = 64
-BLOCK, HALO = (512, 1024, 1024), (31, 63, 63)  # the PSF's extents before and after
+BLOCK, HALO = (512, 1024, 1024), (31, 63, 63)  # the halo is the PSF's extents before and after a block
 ITERATIONS = 30
-# Of an iteration of rl, extended, on an H200 (docs/performance/gpu.md).
+# Rate of an iteration of `rl` with edges `extend` on an H200 (docs/performance/gpu.md).
 SECONDS_PER_VOXEL = 22.3e-3 / prod((512, 1024, 1024))
-STORAGE = 50e9  # bytes a second of the whole file system, for reading and for writing: assumed
-COMPRESSION = 1.5  # assumed
-BUS = 40e9  # bytes a second to and from each GPU: assumed
-DISPATCH = 5e-3  # seconds of Dask's client and scheduler for each block: the limit that is set for it
+STORAGE = 50e9  # assumed bytes a second of the whole file system, for reading and for writing
+COMPRESSION = 1.5  # assumed ratio of compression
+BUS = 40e9  # assumed bytes a second to and from each GPU
+DISPATCH = 5e-3  # limit of the seconds that Dask's client and scheduler take for each block
 
 
 def main():

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package beside CuPy, with arrays in a GPU's memory, in turns.
+"""Times the Python package and CuPy in turns, with arrays in a GPU's memory.
 
     PYTHONPATH=BUILD/python bench/python_gpu_peers.py [--rounds N] [--json FILE]
 
-Times are of calls that have finished on the GPU: medians after the first call of a process, which plans and compiles.
+Times include the work on the GPU. They are medians after the first call of a process, which plans and compiles.
 """
 
 import argparse
@@ -47,7 +47,7 @@ CASES = {"512×1024×1024 * 64³": ((512, 1024, 1024), (64, 64, 64)),
 
 
 def times(who, image, kernel, rounds):
-    """Seconds of the first call, the median of later ones, and what the machine is."""
+    """Measures the seconds of the first call and the median of later calls, and describes the machine."""
     text = f"WHO, IMAGE, KERNEL, ROUNDS = {who!r}, {image}, {kernel}, {rounds}\n{PROGRAM}"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
     if done.returncode != 0:

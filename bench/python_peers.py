@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The Python package beside SciPy and scikit-image, in turns, on the CPU.
+"""Times the Python package, SciPy and scikit-image in turns, on the CPU.
 
     PYTHONPATH=BUILD/python bench/python_peers.py [--rounds N] [--workers N] [--json FILE]
 
-Needs NumPy, SciPy and, for deconvolution, scikit-image. First calls are those of a process that has convolved nothing
-yet; later ones are medians.
+It needs NumPy, SciPy and, for deconvolution, scikit-image. First calls are the first ones of a process, later ones are
+medians.
 """
 
 import argparse
@@ -65,7 +65,7 @@ CASES = {"fftconvolve, 240×480×480 * 31×61×61": (FFTCONVOLVE, "scipy.signal"
 
 
 def times(program, peer, workers, rounds):
-    """Seconds of each call in a new process."""
+    """Measures the seconds of each call in a new process."""
     text = (f"PEER, WORKERS = {peer}, {workers}\n{program}\nfor _ in range({rounds}):\n"
             "    begin = time.perf_counter()\n    run()\n    print(time.perf_counter() - begin)\n")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
@@ -81,7 +81,7 @@ def import_seconds():
 
 
 def call_seconds():
-    """Of a planned convolver, an image of 8³ and a kernel of 3³."""
+    """Measures the seconds of a call of a planned convolver, with an image of 8³ and a kernel of 3³."""
     import numpy as np
 
     import convolume

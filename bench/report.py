@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""How measurements are kept in bench/results: JSON with one case a line, numbers to six digits.
+"""Writes measurements in the form of bench/results: JSON with one case a line, and numbers of six digits.
 
-    bench/report.py FILE...     rewrites reports of the programs in this form
+    bench/report.py FILE...     rewrites the reports of programs in this form
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def rounded(value):
-    """The same with numbers to six digits; integers as they are."""
+    """Returns a value with all floats rounded to six digits."""
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, dict):
@@ -20,7 +20,7 @@ def rounded(value):
 
 
 def holds_cases(value):
-    """Whether there is a list of objects in it, at whatever depth: such values go over several lines."""
+    """Tells whether a value contains a list of objects, at any depth. Such values take several lines."""
     if isinstance(value, dict):
         return any(holds_cases(item) for item in value.values())
     return isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value)

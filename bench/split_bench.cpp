@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Split and merge of a real float32 volume beside a streamed copy of it, interleaved in one run:
-// how much of the memory's bandwidth the decomposition reaches.
+// Times split and merge of a real float32 volume, and a streamed copy of it, alternately in one
+// run. The ratio is the share of the memory's bandwidth that the decomposition reaches.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -63,7 +63,7 @@ Settings parse(int argc, char** argv) {
     return settings;
 }
 
-/// Copies an equal share with each thread.
+/// Copies the volume, an equal share with each thread.
 template <class Copy>
 void copy_in_parallel(const char* in, index_t bytes, char* out, int threads, const Copy& copy) {
     parallel_for(threads, threads, [&](index_t part, int) {
@@ -166,7 +166,7 @@ void run(const Settings& settings) {
             const auto start = std::chrono::steady_clock::now();
             c.run();
             const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
-            if (round >= 0) c.seconds.push_back(taken.count());  // the first one warms up
+            if (round >= 0) c.seconds.push_back(taken.count());  // the first round warms up
         }
     }
     report(settings, cases, static_cast<double>(bytes));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Draws a timeline that `convolume convolve --timeline` or `convolume_gpu_bench --timeline` wrote: time to
-the right, a lane for each engine and kind of work, parts or tiles in their own colors.
+"""Draws a timeline that `convolume convolve --timeline` or `convolume_gpu_bench --timeline` wrote. Time runs to the
+right, each engine and kind of work has a lane, and each part or tile a color.
 
     bench/timeline.py TIMELINE.json -o PICTURE.png [--title TEXT] [--from MS] [--to MS]
 
@@ -26,7 +26,7 @@ TRANSFERS = {"host_to_device", "device_to_host"}
 ALWAYS_SHOWN = TRANSFERS | {"decompose", "convolve", "compose"}
 HOST = -1
 HOST_COLOR = "#b8b8b8"
-# The strong ones first; without the grays, which are the host's.
+# Strong colors come first. Grays are left out, as they stand for the host.
 PALETTE = plt.get_cmap("tab20").colors
 COLORS = [color for color in PALETTE[0::2] + PALETTE[1::2] if color not in PALETTE[14:16]]
 BAR_HEIGHT = 0.8
@@ -43,7 +43,7 @@ class Event:
 
 
 def read_events(path):
-    """Events in ms since the first one, and names of engines where the file has them."""
+    """Reads events, in ms since the first one, and the names of engines if the file has them."""
     with open(path, encoding="utf-8") as file:
         entries = json.load(file)["traceEvents"]
     names = {entry["tid"] - 1: entry["args"]["name"] for entry in entries
@@ -56,7 +56,7 @@ def read_events(path):
 
 
 def lanes_of(events, span):
-    """Events by (engine, phase), the host first, in the order of work; kinds that take no visible time are left
+    """Groups events by (engine, phase), the host first, in the order of work. Phases without visible time are left
     out."""
     lanes = defaultdict(list)
     for event in events:
@@ -67,8 +67,7 @@ def lanes_of(events, span):
 
 
 def rows_of(lane):
-    """Spreads events that overlap over as few rows as hold them; returns (row, event) pairs and the number of
-    rows."""
+    """Puts overlapping events into the least number of rows; returns (row, event) pairs and that number."""
     ends = []
     placed = []
     for event in sorted(lane, key=lambda event: event.begin):
@@ -99,7 +98,7 @@ def draw_lane(axes, position, lane, ms_per_point):
     for row, event in placed:
         width = event.end - event.begin
         bottom = position - BAR_HEIGHT / 2 + row * height
-        # Thin white edges part neighbors, unless the bars themselves are that thin.
+        # Thin white edges separate neighboring bars, except bars that are as thin themselves.
         axes.broken_barh([(event.begin, width)], (bottom, height), facecolors=[color_of(event)], edgecolors="white",
                          linewidth=0.4 if width > 3 * ms_per_point else 0)
         text = str(event.task) if event.task >= 0 else ""

@@ -97,7 +97,7 @@ EngineChoice engines_of(const Settings& settings) {
     return choice;
 }
 
-// What "prepare" has made.
+// The problem that "prepare" has planned.
 struct Work {
     nlohmann::json plan;
     std::function<void(const ExecutionContext&)> run;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The C++ side of a comparison: a program that answers one line of JSON for each line it is asked."""
+"""Talks to the C++ program of a comparison, which answers each line of a request with a line of JSON."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Worker:
-    """One such program, which keeps its plan between requests."""
+    """A running program that answers requests. It keeps its plan between them."""
 
     def __init__(self, build, program, cache=None):
         environment = dict(os.environ)
@@ -19,7 +19,7 @@ class Worker:
                                         stdout=subprocess.PIPE, text=True, env=environment)
 
     def answer(self, request):
-        """What it answers, {"error": …} too."""
+        """Sends a line; returns the answer, which may be {"error": …}."""
         print(request, file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:

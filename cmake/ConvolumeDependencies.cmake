@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every third-party package the project uses, found in one place. scripts/packages.txt names
-# the Debian and Ubuntu packages.
+# Finds all third-party packages of the project. scripts/packages.txt names the packages of Debian and
+# Ubuntu that contain them.
 
 find_package(Threads REQUIRED)
 find_package(FFTW3 REQUIRED)
@@ -8,8 +8,8 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(Random123 REQUIRED)
 
-# convolume_optional(<NAME> <package> <hint>): sets CONVOLUME_HAVE_<NAME> from the switch
-# CONVOLUME_WITH_<NAME> and what is installed.
+# convolume_optional(<NAME> <package> <hint>): finds an optional package, and sets CONVOLUME_HAVE_<NAME>.
+# The option CONVOLUME_WITH_<NAME> may forbid or require it; <hint> is the package of Debian.
 macro(convolume_optional name package hint)
     set(CONVOLUME_HAVE_${name} OFF)
     if(NOT CONVOLUME_WITH_${name} STREQUAL "OFF")
@@ -25,7 +25,7 @@ endmacro()
 convolume_optional(TIFF TIFF libtiff-dev 4.5)
 convolume_optional(HDF5 HDF5C libhdf5-dev)
 if(CONVOLUME_HAVE_HDF5)
-    find_package(Deflate REQUIRED)  # chunks, by several threads
+    find_package(Deflate REQUIRED)  # HDF5 chunks, by several threads
 endif()
 convolume_optional(OPENJPEG OpenJpeg libopenjp2-7-dev)  # JPEG 2000 in TIFF
 convolume_optional(SNDFILE SndFile libsndfile1-dev)
@@ -33,8 +33,8 @@ if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     find_package(pugixml REQUIRED)  # OME-XML, BigDataViewer's XML
 endif()
 
-# The CUDA engine. AUTO builds it where there are a toolkit and a GPU, for that GPU alone; ON builds
-# it wherever there is a toolkit, for the GPUs a package is meant for.
+# The CUDA engine. AUTO builds it on machines with a toolkit and a GPU, for that GPU alone. ON builds it
+# on machines with a toolkit, for all GPUs that packages support.
 function(convolume_find_gpu result)
     file(GLOB devices /dev/nvidia[0-9]*)
     find_program(CONVOLUME_NVIDIA_SMI nvidia-smi PATHS /usr/lib/wsl/lib)
@@ -47,12 +47,13 @@ function(convolume_find_gpu result)
 endfunction()
 
 set(CONVOLUME_HAVE_CUDA OFF)
-set(without_cuda "")  # the reason
+set(without_cuda "")  # the reason why the CUDA engine is not built
 set(cuda_architectures native)
 if(CONVOLUME_WITH_CUDA STREQUAL "OFF")
     set(without_cuda "CONVOLUME_WITH_CUDA=OFF")
 elseif(CONVOLUME_WITH_CUDA STREQUAL "ON")
-    # Machine code for Hopper; other devices compile at start. The FFT passes need 8.0.
+    # Machine code is for Hopper. Drivers of other devices compile PTX at the first start. FFT passes need
+    # compute capability 8.0.
     set(cuda_architectures 75-virtual 80-virtual 90-real)
 else()
     convolume_find_gpu(gpu)
@@ -71,7 +72,7 @@ if(NOT without_cuda)
     endif()
     if(CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER)
         if(NOT CMAKE_CUDA_ARCHITECTURES)
-            set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})  # not kept: it follows CONVOLUME_WITH_CUDA
+            set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})  # no cache entry, as it follows CONVOLUME_WITH_CUDA
         endif()
         enable_language(CUDA)
         if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-# install(): headers, libraries, and the packages that find_package(convolume) and pkg-config read.
+# Installs headers, libraries, and the package files for find_package(convolume) and pkg-config.
 include(CMakePackageConfigHelpers)
 set(config_dir ${CMAKE_INSTALL_LIBDIR}/cmake/convolume)
 
 install(DIRECTORY include/convolume ${PROJECT_BINARY_DIR}/include/convolume
     DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# An export set for each component, so that none asks for the packages of another.
+# Each component has an export set, so that it does not need the packages of another component.
 install(TARGETS convolume EXPORT convolume-targets)
 install(EXPORT convolume-targets NAMESPACE convolume:: DESTINATION ${config_dir})
 install(TARGETS convolume_io EXPORT convolume-io-targets)
@@ -26,7 +26,7 @@ install(FILES ${PROJECT_BINARY_DIR}/convolume-config.cmake
     cmake/FindOpenJpeg.cmake
     DESTINATION ${config_dir})
 
-# The packages find themselves, wherever the prefix is.
+# Package files have relative paths, so that the prefix may move.
 file(RELATIVE_PATH CONVOLUME_PREFIX_FROM_PKGCONFIG
     /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 set(CONVOLUME_IO_REQUIRES)
@@ -41,7 +41,8 @@ if(CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "hdf5 libdeflate ")
 endif()
 if(CONVOLUME_HAVE_SNDFILE)
-    # Linked itself, since the static libraries that its package asks for (of codecs) are not there.
+    # libsndfile is named as a library, as its pkg-config package requires static libraries of codecs,
+    # which may not be installed.
     set(CONVOLUME_IO_LIBS "-lsndfile")
 endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# CUDA sources that differ only in what they instantiate: made from one template each (.cu.in), so
-# that kernels are compiled side by side.
+# Generates CUDA sources that differ only in their template instances from one template (.cu.in) each,
+# so that CUDA kernels are compiled in parallel.
 
 # convolume_instantiate(<list> <template> <name> <variable=value>…): appends <name>.cu to <list>,
 # the template with @variable@ replaced.
@@ -18,7 +18,7 @@ endfunction()
 # convolume_kernel_sources(<list> <folder>): appends the generated sources of fft, volumes and
 # signals in <folder> to <list>.
 function(convolume_kernel_sources list folder)
-    # The numbers of files that the lengths of the FFT passes are divided among.
+    # Numbers of generated files, among which the lengths of the FFT passes are divided.
     set(groups_float 8)
     set(groups_double 4)
     set_source_files_properties(${folder}/fft/passes.cpp PROPERTIES COMPILE_DEFINITIONS
@@ -46,7 +46,7 @@ endfunction()
 # convolume_element_pass_sources(<list> <folder>): appends the generated sources of
 # element_passes.cu.in in <folder> to <list>.
 function(convolume_element_pass_sources list folder)
-    # Their lengths are dealt out to that many files.
+    # Number of generated files, among which the lengths of element passes are divided.
     set(groups 8)
     set_source_files_properties(${folder}/element_passes.cpp PROPERTIES COMPILE_DEFINITIONS
         "CONVOLUME_ELEMENT_LENGTH_GROUPS=${groups}")
@@ -54,7 +54,7 @@ function(convolume_element_pass_sources list folder)
     foreach(Group RANGE ${last})
         convolume_instantiate(${list} ${folder}/element_passes.cu.in element_passes_${Group}
             Group=${Group} Groups=${groups})
-        # Quotients of numbers that may be denormal take twice the instructions.
+        # Denormal numbers are flushed to 0, as quotients that support them take twice the instructions.
         set_source_files_properties(
             ${CMAKE_CURRENT_BINARY_DIR}/kernels/element_passes_${Group}.cu PROPERTIES
             COMPILE_OPTIONS -ftz=true)

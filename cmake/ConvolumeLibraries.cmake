@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-# The two libraries that callers link, convolume::convolume and convolume::io, made of the rooms'
-# objects. Tests and benchmarks link convolume_internal and convolume_io_internal, which offer what
-# the shared libraries hide.
+# Makes the two libraries that callers link, convolume::convolume and convolume::io, of the objects of
+# all folders. Tests and benchmarks link convolume_internal and convolume_io_internal, which also offer
+# functions that the shared libraries hide.
 
-# convolume_make_library(<name> <output name>): the library of the rooms registered for it.
+# convolume_make_library(<name> <output name>): makes a library of the objects of the folders that are
+# registered for it (convolume_room).
 function(convolume_make_library name output_name)
     get_property(rooms GLOBAL PROPERTY ${name}_rooms)
     get_property(links GLOBAL PROPERTY ${name}_links)
@@ -48,18 +49,18 @@ endif()
 set_target_properties(convolume_io PROPERTIES EXPORT_NAME io)
 add_library(convolume::convolume ALIAS convolume)
 
-# Its threads and FFTW's planner call it as long as the process lives: dlclose() must not remove it.
+# Threads and FFTW's planner call the library until the process ends, so dlclose() must not unload it.
 if(BUILD_SHARED_LIBS)
     target_link_options(convolume PRIVATE LINKER:-z,nodelete)
-    # What they take from static libraries stays theirs: another's copy must not be mixed in.
+    # Symbols of static libraries stay private, as other shared libraries may have other copies of them.
     foreach(library convolume convolume_io)
         target_link_options(${library} PRIVATE LINKER:--exclude-libs,ALL)
     endforeach()
 endif()
 
-# convolume::cuda: a program that links it computes on GPUs, too, and may have functions of its own
-# in their kernels. Nothing in a static library refers to its CUDA part (core/gpu_backend.hpp): the
-# linker takes it only where it is told to look for these names.
+# A program that links convolume::cuda also computes on GPUs, and may have its own functions in the CUDA
+# kernels. In a static library, no symbol refers to the CUDA part (core/gpu_backend.hpp). The linker
+# takes it only if it is told to look for these names.
 if(CONVOLUME_HAVE_CUDA)
     add_library(convolume_cuda INTERFACE)
     set_target_properties(convolume_cuda PROPERTIES EXPORT_NAME cuda)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# One way to make the project's targets: same warnings, same include layout, same sanitizers.
+# Common settings of the project's targets: warnings, include folders and sanitizers.
 
 add_library(convolume_build_flags INTERFACE)
 target_compile_options(convolume_build_flags INTERFACE
-    $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>  # loops that say "omp simd"; no OpenMP threads
+    $<$<COMPILE_LANGUAGE:CXX>:-fopenmp-simd>  # enables "omp simd" loops, without OpenMP threads
     $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wconversion -Wsign-conversion -Wnon-virtual-dtor>
     $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${CONVOLUME_WARNINGS_AS_ERRORS}>>:-Werror>)
 if(CONVOLUME_SANITIZE)
@@ -19,8 +19,8 @@ target_include_directories(convolume_source_includes INTERFACE
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
     $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>)
 
-# convolume_room(<room> LIBRARY <library> SOURCES … [LINK …]): the objects of one folder, which
-# become part of `library`, convolume or convolume_io. LINK names third-party libraries.
+# convolume_room(<folder> LIBRARY <library> SOURCES … [LINK …]): compiles the objects of one folder,
+# which become part of <library>, convolume or convolume_io. LINK names third-party libraries.
 function(convolume_room room)
     cmake_parse_arguments(arg "" "LIBRARY" "SOURCES;LINK" ${ARGN})
     set(target convolume_room_${room})
@@ -31,6 +31,6 @@ function(convolume_room room)
     set_property(GLOBAL APPEND PROPERTY ${arg_LIBRARY}_links ${arg_LINK})
 endfunction()
 
-# convolume/version.hpp is made of the project's version.
+# Generates the header version.hpp with the project's version.
 configure_file(${PROJECT_SOURCE_DIR}/cmake/version.hpp.in
     ${PROJECT_BINARY_DIR}/include/convolume/version.hpp @ONLY)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# libdeflate, which compresses and decompresses whole buffers: target Deflate::Deflate.
+# Finds libdeflate, which compresses and decompresses whole buffers: target Deflate::Deflate.
 find_path(DEFLATE_INCLUDE_DIR libdeflate.h)
 find_library(DEFLATE_LIBRARY NAMES deflate)
 include(FindPackageHandleStandardArgs)

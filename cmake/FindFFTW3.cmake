@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# FFTW 3, single and double precision: targets FFTW3::float and FFTW3::double.
+# Finds FFTW 3 in single and double precision: targets FFTW3::float and FFTW3::double.
 find_path(FFTW3_INCLUDE_DIR fftw3.h)
 find_library(FFTW3_FLOAT_LIBRARY fftw3f)
 find_library(FFTW3_DOUBLE_LIBRARY fftw3)

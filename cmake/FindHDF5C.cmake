@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The HDF5 C library without parallel I/O: target HDF5C::HDF5C. CMake's own FindHDF5 needs a C
-# compiler enabled; the project has none.
+# Finds the HDF5 C library without parallel I/O: target HDF5C::HDF5C. CMake's own FindHDF5 needs the
+# language C, which the project does not enable.
 find_path(HDF5C_INCLUDE_DIR hdf5.h PATH_SUFFIXES hdf5/serial)
 find_library(HDF5C_LIBRARY NAMES hdf5_serial hdf5 PATH_SUFFIXES hdf5/serial)
 include(FindPackageHandleStandardArgs)

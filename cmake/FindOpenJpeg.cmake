@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# OpenJPEG, which decodes JPEG 2000: target OpenJpeg::OpenJpeg. Debian's own CMake package wants its
-# programs, too.
+# Finds OpenJPEG, which decodes JPEG 2000: target OpenJpeg::OpenJpeg. Debian's own CMake package also
+# requires OpenJPEG's programs.
 find_path(OPENJPEG_INCLUDE_DIR openjpeg.h PATH_SUFFIXES openjpeg-2.6 openjpeg-2.5 openjpeg-2.4)
 find_library(OPENJPEG_LIBRARY NAMES openjp2)
 include(FindPackageHandleStandardArgs)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Random123, headers only: target Random123::Random123.
+# Finds the headers of Random123: target Random123::Random123.
 find_path(Random123_INCLUDE_DIR Random123/philox.h)
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(Random123

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# libsndfile: target SndFile::SndFile.
+# Finds libsndfile: target SndFile::SndFile.
 find_path(SNDFILE_INCLUDE_DIR sndfile.h)
 find_library(SNDFILE_LIBRARY NAMES sndfile)
 include(FindPackageHandleStandardArgs)

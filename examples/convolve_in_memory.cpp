@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plan once, execute as often as there are images: a Gaussian blur of two stacks in memory.
+// Blurs two stacks in memory by a Gaussian, with one plan that is executed twice.
 
 #include <cmath>
 #include <iostream>

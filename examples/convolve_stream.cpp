@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that is nowhere in memory: a source makes it box by box (or reads it from a store on the
-// network, or a camera), a sink takes the result. Fails unless the light of two beads arrives.
+// Convolves an image that is not in memory. A source makes it box by box (or reads it from a
+// camera, or a store on the network), and a sink receives the result. Fails unless the light of two
+// beads arrives.
 
 #include <algorithm>
 #include <cmath>
@@ -32,7 +33,7 @@ class TwoBeads : public ImageSource {
 class Light : public ImageSink {
   public:
     StackFormat format() const override { return {shape, PixelType::float32}; }
-    // Boxes arrive from several threads, in any order.
+    // Several threads write boxes, in any order.
     void write_box(index_t /*t*/, index_t /*c*/, const Box3& box,
                    const ConstImageView& from) override {
         double sum = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image that never leaves the GPU is blurred, deconvolved, and blurred again, in one workspace.
+// Blurs, deconvolves and again blurs an image that never leaves the GPU, with one shared workspace.
 // Fails unless the result is sharper and explains the image.
 
 #include <thrust/copy.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Richardson-Lucy deconvolution in a few lines: the estimate is blurred by a Convolver and the
-// ratio goes back through its exact adjoint, whatever the boundary. Fails unless the error shrinks.
+// Implements Richardson-Lucy in a few lines. A Convolver blurs the estimate, and its exact adjoint
+// projects the ratio back, for any boundary. Fails unless the error shrinks.
 
 #include <algorithm>
 #include <cmath>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function of one's own inside the GPU's kernels, and signals that never leave the GPU: spikes
-// are what rises above a smoothed signal's neighbors and a threshold, and all else is stored as 0.
-// Fails unless just the spikes that were put in are found.
+// Runs a function of the program inside the library's CUDA kernels, on signals that never leave the
+// GPU. It keeps spikes, which rise above their neighbors in a smoothed signal and above a
+// threshold, and stores 0 for all other samples. Fails unless it finds exactly the spikes that were
+// put in.
 
 #include <thrust/device_vector.h>
 

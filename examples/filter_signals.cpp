@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matched filters: an echo of a known sweep is found in noise, by the peaks of the power that two
-// filters leave. Fails unless the echo is where it was put, and in the right filter.
+// Finds an echo of a known sweep in noise, by the peaks in the power of two matched filters. Fails
+// unless the echo is at the right position and in the right filter.
 
 #include <algorithm>
 #include <cmath>
@@ -17,7 +17,7 @@ using Sample = std::complex<float>;
 
 namespace {
 
-// A tone whose frequency rises from 0 to `to` cycles a sample (or falls, below 0).
+// Returns a tone whose frequency rises from 0 to `to` cycles a sample, or falls if `to` is below 0.
 std::vector<Sample> sweep(index_t length, double to) {
     std::vector<Sample> samples;
     for (index_t i = 0; i < length; ++i) {
@@ -44,7 +44,7 @@ int main() {
     const std::vector<Sample> rising = sweep(taps, 0.2), falling = sweep(taps, -0.2);
     for (std::size_t i = 0; i < rising.size(); ++i)
         signal[static_cast<std::size_t>(echo_at) + i] += 0.5F * falling[i];
-    // A filter answers most to its own conjugate, backwards.
+    // A filter has the largest response to its own conjugate in reverse order.
     for (const auto& wanted : {rising, falling})
         std::transform(wanted.rbegin(), wanted.rend(), std::back_inserter(filters),
                        [](Sample tap) { return std::conj(tap); });
@@ -52,7 +52,7 @@ int main() {
     FilterOptions options;
     options.mode = Mode::full;
     options.post = PointPost::power;
-    options.window = {WindowPost::Kind::peak, samples};  // of each window, its largest power
+    options.window = {WindowPost::Kind::peak, samples};  // the largest power of each window
     const FilterBank bank({1, samples}, {view_of(filters.data(), {1, 2, taps})}, options,
                           EngineChoice{}, PixelType::complex64);
     std::cout << bank.plan().to_string();

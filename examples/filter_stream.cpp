@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A signal that is nowhere in memory: a source makes it (or reads it from an instrument, or a
-// format of one's own), a sink takes what the filters leave. Fails unless two tones come apart.
+// Filters a signal that is not in memory. A source makes it (or reads it from an instrument, or
+// from a format of its own), and a sink receives the results. Fails unless two tones are separated.
 
 #include <cmath>
 #include <iostream>
@@ -45,7 +45,7 @@ class MeanSquares : public ResultSink {
     std::vector<double> sums_;
 };
 
-// What passes below `cutoff` cycles a sample.
+// Returns a filter that passes frequencies below `cutoff` cycles a sample.
 std::vector<float> low_pass(index_t taps, double cutoff) {
     std::vector<float> filter;
     for (index_t k = 0; k < taps; ++k) {
@@ -64,7 +64,7 @@ std::vector<float> low_pass(index_t taps, double cutoff) {
 int main() {
     const index_t samples = 3'000'000, taps = 257;
     const std::vector<float> low = low_pass(taps, 0.1);
-    std::vector<float> high = low;  // all that the other does not let pass
+    std::vector<float> high = low;  // passes all frequencies that the other filter stops
     for (float& tap : high) tap = -tap;
     high[static_cast<std::size_t>(taps / 2)] += 1;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program of its own against the installed package: blurs an image, restores it, filters a
+// A separate program that uses the installed package. It blurs an image, restores it, and filters a
 // signal. Build it with
 //   c++ -std=c++20 installed_package.cpp $(pkg-config --cflags --libs convolume)
 
@@ -12,7 +12,7 @@ using namespace convolume;
 
 namespace {
 
-// The brightest pixel of an image.
+// Returns the brightest pixel of an image.
 float brightest(const Volume& image) {
     float largest = 0;
     for (index_t i = 0; i < element_count(image.shape()); ++i)
@@ -23,7 +23,7 @@ float brightest(const Volume& image) {
 }  // namespace
 
 int main() {
-    // A point in an image of 16 × 32 × 32, blurred by a kernel of 3 × 3 × 3 equal weights.
+    // Blurs a point in an image of 16 × 32 × 32, by a kernel of 3 × 3 × 3 equal weights.
     const Shape3 shape{16, 32, 32};
     Volume image(shape, PixelType::float32);
     image.elements<float>()[(8 * 32 + 16) * 32 + 16] = 2700;
@@ -40,7 +40,7 @@ int main() {
     Volume restored(shape, PixelType::float32);
     deconvolver.execute(blurred.view(), restored.view());
 
-    // Two filters over one signal: a moving sum of four samples and a difference.
+    // Filters a signal by two filters: a moving sum of four samples, and a difference.
     const float filters[] = {1, 1, 1, 1, 0, 1, -1, 0};
     Volume signal({1, 1, 1000}, PixelType::float32);
     for (index_t i = 0; i < 1000; ++i) signal.elements<float>()[i] = static_cast<float>(i % 10);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Through a microscope and back, in memory: a specimen of beads, the PSF of an objective, a
-// camera's recording, and its deconvolution. Fails unless the result is closer to the specimen.
+// Simulates a microscope in memory: a specimen of beads, the PSF of an objective, a camera's
+// recording, and its deconvolution. Fails unless the result is closer to the specimen than the
+// recording.
 
 #include <cmath>
 #include <iostream>
@@ -15,7 +16,7 @@ using namespace convolume;
 
 namespace {
 
-/// Root of the mean squared difference, `image` scaled by whatever fits best.
+/// Returns the root mean square difference, after `image` is scaled by the factor that fits best.
 double distance(const Volume& image, const Volume& truth) {
     const float *a = image.elements<float>(), *b = truth.elements<float>();
     const index_t count = element_count(truth.shape());

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The reliability campaign at length, with a build that has its tests: damaged files, refused
+# Runs the reliability campaign in full, with a build that includes the tests: damaged files, refused
 # allocations, failing writes, kills. docs/reliability.md has its figures.
 #   scripts/campaign.sh BUILD [SCALE]
-# BUILD: such as build/release. SCALE: multiplies the counts, default 1; 0.01 is a quick look.
+# BUILD: a build folder, such as build/release. SCALE: factor of the counts, default 1; 0.01 is quick.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 build=$(CDPATH='' cd -- "$1" && pwd)  # the checks work in folders of their own
@@ -28,7 +28,7 @@ check "$checks/check_memory_limit.py" "$command"
 check "$checks/check_silent_losses.py" "$command" ON
 check "$checks/check_cancel.py" "$command" "$(scaled 50)"
 check "$checks/check_soak.py" "$command" ON "$(scaled 1000 | awk '{ print $1 < 60 ? 60 : $1 }')"
-# With a GPU, and CUDA's runtime as a shared library (-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared).
+# These tests need a GPU, and CUDA's runtime as a shared library (-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared).
 if [ -e "$faults/libconvolume_device_faults.so" ]; then
     check "$checks/check_device_faults.py" "$command" "$faults/libconvolume_device_faults.so" "$(scaled 3600)"
     check "$checks/check_device_sharing.py" "$command" "$faults/convolume_device_soak" "$(scaled 100)"

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of a build, then prints which of them, or which of their cases, were skipped and why.
+# Runs the tests of a build, then lists the skipped tests and cases, with the reasons.
 #   scripts/ctest.sh BUILD [CTEST_OPTION...]
 set -eu
 build=$1
 shift
 status=0
 ctest --test-dir "$build" --output-on-failure -j "$(nproc)" "$@" || status=$?
-# Every test's output is here. Programs and scripts say SKIPPED: REASON, pytest SKIPPED [1] FILE: REASON.
+# This log has the output of all tests. Programs and scripts print SKIPPED: REASON, and pytest prints
+# SKIPPED [1] FILE: REASON.
 awk '
     / Testing: / { test = $NF }
     /^Output:/ { first = NR + 2 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds convolume and goes once through a microscope: the PSF of an objective, a specimen, what a
-# camera records of it, what deconvolution makes of that. Stacks and pictures go to demo/.
+# Builds convolume and simulates a microscope: the PSF of an objective, a specimen, its recording by a
+# camera, and the deconvolution of the recording. Stacks and pictures are written to demo/.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -12,7 +12,7 @@ PATH=$root/build/demo/cli:$PATH
 mkdir -p demo
 cd demo
 
-# Runs a subcommand after showing it, as one would type it.
+# Prints a subcommand as a user would type it, then runs it.
 show() {
     echo
     echo "\$ convolume $*"

@@ -12,7 +12,7 @@ mkdir -p build
 [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
 "$venv/bin/pip" install --quiet --disable-pip-version-check -r scripts/docs_requirements.txt
 
-# MkDocs reads one folder: the pages, the changelog and the API's pages.
+# MkDocs reads one folder, which gets the pages, the changelog and the API's pages.
 rm -rf build/docs
 cp -R docs build/docs
 cp CHANGELOG.md build/docs/changelog.md

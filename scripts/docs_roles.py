@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""For mkdocs.yml: docstrings as its parser of NumPy's style understands them.
+"""Extension of mkdocstrings, for mkdocs.yml: it rewrites docstrings for the parser of NumPy's style.
 
 - Roles such as :class:`convolume.Run` and :func:`convolve` become links.
 - Parameters that share a description, "a, b : float", become entries of their own: each is shown with its own default.
-- Functions with ``**options: Unpack[…]`` show the keywords that these are, with the defaults that
-  docs/reference/options.json has.
+- Functions with ``**options: Unpack[…]`` show these keywords, with the defaults in docs/reference/options.json.
 """
 
 import json
@@ -22,7 +21,7 @@ SIGNATURES = json.loads(Path("docs/reference/options.json").read_text(encoding="
 
 class Roles(Extension):
     def on_object(self, *, obj, **_):
-        """obj is a module, class, function or attribute."""
+        """Rewrites the docstring of `obj`, a module, class, function or attribute, and of its members."""
         if obj.is_function and obj.path in SIGNATURES:
             _show_keywords(obj, SIGNATURES[obj.path])
         if obj.docstring:
@@ -39,7 +38,8 @@ def _show_keywords(function, defaults):
 
 
 def _link(name, module):
-    """Names without a package are those of the same public module; those of private ones are the package's."""
+    """Returns the full name of a link's target. Names without a package belong to the same public module, or to the
+    package if the module is private."""
     if name.partition(".")[0] == "convolume":
         return f"[`{name}`][{name}]"
     home = "convolume" if module.name.startswith("_") else module.path

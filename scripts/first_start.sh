@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# What a newcomer meets: makes a bare Debian (or Ubuntu) of this machine's release, clones the last
-# commit into it, runs there the commands of README.md, and prints how long each took. Needs root.
+# Tests the first steps of a newcomer: installs a bare Debian (or Ubuntu) of this machine's release in
+# a folder, clones the last commit into it, runs the commands of README.md there, and prints the time
+# of each. Needs root.
 #   scripts/first_start.sh [FOLDER [COMMAND...]]
-# FOLDER, of the bare system, is kept; the default is a temporary one, which is removed.
+# FOLDER has the bare system and is kept. The default is a temporary folder, which is removed.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 [ "$(id -u)" -eq 0 ] || { echo "first_start.sh: run it as root; it uses chroot" >&2; exit 2; }
@@ -26,7 +27,7 @@ trap 'status=$?
     [ -z "$temporary" ] || rm -rf --one-file-system "$temporary"
     exit $status' EXIT
 
-# The release and the package sources of this machine, and how it reaches them.
+# Takes the release, the package sources and the network settings of this machine.
 # shellcheck disable=SC2016 # apt's own variables
 read -r uri release < <(apt-get indextargets --format '$(REPO_URI) $(CODENAME)' \
     'Created-By: Packages') || true
@@ -39,7 +40,7 @@ debootstrap --variant=minbase "$release" "$bare" "$uri" >"$log" 2>&1 || {
 rm "$log"
 rm -f "$bare/etc/apt/sources.list"
 cp -a /etc/apt/. "$bare/etc/apt/"
-# Keyrings and certificates that the copied configuration may name.
+# Copies keyrings and certificates that the copied configuration may name.
 for folder in /usr/share/keyrings /etc/ssl/certs /usr/share/ca-certificates \
     /usr/local/share/ca-certificates; do
     [ ! -d "$folder" ] || { mkdir -p "$bare$folder" && cp -a "$folder/." "$bare$folder/"; }

@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Gives random files and texts to the readers, with Clang's libFuzzer and its sanitizers, and prints
-# how many were tried. Inputs that do harm are left in build/fuzz/findings.
+# Runs the readers on random files and texts, with Clang's libFuzzer and sanitizers, and prints the
+# number of inputs. Inputs that cause a fault are kept in build/fuzz/findings.
 #   scripts/fuzz.sh [HOURS [TARGET...]]
-# HOURS: for each target, default 0.05. TARGET: those below; default all but command, for which the
-# whole library is built.
+# HOURS: time for each target, default 0.05. TARGET: one of those below; default all except command,
+# which needs a build of the whole library.
 #   tiff hdf5 npy wav raw  files
-#   description bdv        what TIFF files say in text; XML beside HDF5 files of BigDataViewer
+#   description bdv        descriptions in TIFF files; XML beside HDF5 files of BigDataViewer
 #   text psf command       options; parameters of a PSF; whole command lines, which are not run
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
@@ -25,7 +25,7 @@ for target in "$@"; do targets="$targets fuzz_$target"; done
 cmake --build "$build" --target $targets
 "$python" tests/campaign/fuzz/make_corpus.py "$build/corpus"
 mkdir -p "$build/findings"
-seconds=$(awk "BEGIN { s = int($hours * 3600); print (s > 0 ? s : 1) }") # 0 would be for ever
+seconds=$(awk "BEGIN { s = int($hours * 3600); print (s > 0 ? s : 1) }") # 0 means no limit to libFuzzer
 harm=0
 for target in "$@"; do
     case $target in

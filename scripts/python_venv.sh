@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Makes build/python-venv: what tests of the Python package and its wheel take from PyPI.
+# Makes build/python-venv, with the packages of PyPI that tests of the Python package and its wheel need.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 "$root/scripts/install_packages.sh" build python

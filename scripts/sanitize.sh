@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds tests with sanitizers and runs them.
 #   scripts/sanitize.sh [KIND [TEST...]]
-# KIND: address (and undefined behavior; default) or thread (with Clang, where it is there and CXX
-# says nothing else). TEST: test programs, such as test_core, which alone are built; default all.
+# KIND: address (with undefined behavior; default) or thread (with Clang, if it is installed and CXX is
+# not set). TEST: test programs to build and run, such as test_core; default all.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Python package with sanitizers of addresses and undefined behavior, and runs its tests.
 #   scripts/sanitize_python.sh [PYTEST_ARGUMENT...]
-# PYTHON names the Python to build for, which has nanobind, NumPy, SciPy, pytest and hypothesis; they
-# may also be on PYTHONPATH. By default it is that of build/python-venv, made here where it is missing.
-# TARGET=convolume_python builds the extension; TARGET=some other target of Ninja builds that alone
-# and runs nothing.
+# PYTHON is the Python to build for, with nanobind, NumPy, SciPy, pytest and hypothesis, which may also
+# be on PYTHONPATH. The default is that of build/python-venv, which is made if it is missing.
+# TARGET=convolume_python builds the extension and runs the tests. Another target of Ninja is built,
+# and no test runs.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -22,17 +22,17 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCONVOLUME_SA
 cmake --build "$build" --target "$target"
 [ "$target" = convolume_python ] || exit 0
 
-# Python itself knows nothing of the sanitizer, which has to come first; it looks for the function
-# that throws exceptions when it starts, so that libstdc++ comes along.
+# Python is built without the sanitizer, which must therefore be loaded first. At its start the
+# sanitizer looks for the function that throws exceptions, so that libstdc++ is loaded, too.
 library() { readlink -f "$("${CXX:-c++}" "-print-file-name=$1")"; }
 preload="$(library libasan.so) $(library libstdc++.so.6)"
 
-# Python and NumPy keep memory until the process ends: tests search leaks by how much a process
-# grows. That says nothing here, as the sanitizer keeps what is freed.
+# Leaks are not reported, as Python and NumPy keep memory until the process ends. Tests of leaks, which
+# measure the growth of a process, are left out, as the sanitizer keeps freed memory.
 PYTHONPATH="$root/$build/python${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH
 [ $# -gt 0 ] || set -- .
-cd python/tests  # not beside the sources of the package, which Python would import instead
+cd python/tests  # in another folder than the package's sources, which Python would import from there
 LD_PRELOAD=$preload \
     ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1:${ASAN_OPTIONS:-}" \
     UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}" \

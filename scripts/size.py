@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measures the product's size: the C++ and CUDA sources without tests, benchmarks and examples, and
-the Python packages without their tests. scripts/size.sh runs it."""
+"""Measures the size of the product: the C++ and CUDA sources without tests, benchmarks and examples, and the Python
+packages without their tests. scripts/size.sh runs it."""
 
 import argparse
 import re
@@ -13,7 +13,7 @@ import lizard
 
 CPP = (".cpp", ".hpp", ".cu", ".cuh", ".h")
 NOT_PRODUCT = ("tests/", "bench/", "examples/")
-# The limit of each figure that --check compares.
+# Upper limits of the figures; --check fails above them.
 LIMITS = {
     "C++ files": 560,
     "lines": 72_000,
@@ -22,13 +22,13 @@ LIMITS = {
 LEAST_MEDIAN = 110
 LONG_FUNCTION = 80
 MANY_PARAMETERS = 7
-# Their functions have the signatures of SciPy and scikit-image, which people type.
+# Files whose functions have the signatures of SciPy and scikit-image, with any number of parameters.
 OTHERS_SIGNATURES = ("python/convolume/ndimage.py", "python/convolume/restoration.py", "python/convolume/signal.py")
 
 
-# Each method of deconvolution is a header of its own, which one list names.
+# Folders with a header for each method of deconvolution, which only a list of methods includes.
 ONE_FILE_EACH = ("deconvolve/methods/",)
-# Headers with one includer that are there for a reason.
+# Headers that only one file includes, with the reason why they are files of their own.
 INTERFACES = {
     "cpu/signals/cost.hpp": "the model of time, apart from the engine that it is for",
     "cpu/signals/cpu_filter_engine.hpp": "makes an engine: what engines/ sees of a folder",
@@ -64,8 +64,8 @@ def folder_of(name):
 
 
 def single_includers(cpp, text):
-    """Private headers that exactly one file includes besides the source of the same name. Tests and benchmarks count: a
-    header that is tested is an interface."""
+    """Returns the private headers that exactly one file includes, besides the source of the same name, and that file.
+    Tests and benchmarks count as files, as a header that is tested is an interface."""
     includers = {name: set() for name in cpp}
     for name in known_files():
         if not name.endswith(CPP):

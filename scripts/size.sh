@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Prints how large the product is: files, lines for each folder, longest functions, longest parameter
+# Prints the size of the product: files, lines of each folder, longest functions, longest parameter
 # lists, and private headers that only one file includes.
 #   scripts/size.sh [--check]     --check fails if a limit of scripts/size.py is exceeded
 set -eu

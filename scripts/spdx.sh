@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 # Checks that every source file begins with the license's identifier; --fix inserts it.
-#   scripts/spdx.sh [--fix] [FILE...]     default: all sources that git knows
+#   scripts/spdx.sh [--fix] [FILE...]     default: all sources that git does not ignore
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
@@ -10,18 +10,18 @@ fix=
 identifier='SPDX-License-Identifier: Apache-2.0'
 
 if [ $# -eq 0 ]; then
-    # shellcheck disable=SC2046 # no source's name has spaces
+    # shellcheck disable=SC2046 # names of sources have no spaces
     set -- $(git ls-files --cached --others --exclude-standard '*.cpp' '*.hpp' '*.cu' '*.cuh' \
         '*.py' '*.sh' '*.cmake' '*CMakeLists.txt' .ci/run)
 fi
 status=0
 for file in "$@"; do
-    [ -f "$file" ] || continue  # deleted, not yet committed
+    [ -f "$file" ] || continue  # the file is deleted, which is not yet committed
     case $file in
         *.cpp | *.hpp | *.cu | *.cuh) line="// $identifier" ;;
         *) line="# $identifier" ;;
     esac
-    number=1  # of the line where it belongs
+    number=1  # number of the line that must have the identifier
     case $(head -n 1 "$file") in '#!'*) number=2 ;; esac
     [ "$(sed -n "${number}p" "$file")" != "$line" ] || continue
     if [ -n "$fix" ]; then

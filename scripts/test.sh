@@ -10,7 +10,8 @@ preset=${1:-release}
 [ $# -eq 0 ] || shift
 scripts/install_packages.sh build tests python
 
-# The Python of a user's environment may lack what the system's has, or the other way round.
+# Takes the first Python with the packages of the tests: a user's environment may lack those of the
+# system, or the system those of the environment.
 python=/usr/bin/python3
 for candidate in python3 /usr/bin/python3; do
     if "$candidate" -c 'import numpy, scipy, tifffile, h5py' 2>/dev/null; then
@@ -19,11 +20,11 @@ for candidate in python3 /usr/bin/python3; do
     fi
 done
 
-# Without a GPU the CUDA code is compiled all the same, if only for one architecture.
+# Without a GPU the CUDA code is compiled for one architecture, to find errors.
 if ls /dev/nvidia[0-9]* >/dev/null 2>&1; then
     set -- -DCONVOLUME_WITH_CUDA=AUTO "$@"
 elif command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
-    # Nothing runs it here: optimization would take minutes. CUDA 13 can do without.
+    # This CUDA code is not run, so CUDA 13 may skip its optimization, which takes minutes.
     set -- -DCONVOLUME_WITH_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=80-virtual \
         "-DCMAKE_CUDA_FLAGS_RELEASE=-O1 -DNDEBUG" "$@"
     if PATH="$PATH:/usr/local/cuda/bin" nvcc --help | grep -q -e --Ofast-compile; then
@@ -33,17 +34,18 @@ else
     echo "test.sh: there is no CUDA compiler (nvcc): the CUDA code is not compiled"
 fi
 
-# The Python package is tested with what its users have, from PyPI.
+# The Python package is tested with packages from PyPI, as its users have them.
 venv=build/python-venv
 scripts/python_venv.sh
 case $preset in
-    *san) ;;  # a sanitizer would have to be loaded before Python
-    # Many files as one, as users build: half the time. Sanitizers' builds compile each file alone.
+    *san) ;;  # builds with sanitizers leave Python out, as a sanitizer must be loaded before it
+    # Many files are compiled as one, as in users' builds, which takes half the time. Builds with sanitizers
+    # compile each file alone.
     *) set -- -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=16 -DCONVOLUME_BUILD_PYTHON=ON \
         -DPython_EXECUTABLE="$root/$venv/bin/python" "$@" ;;
 esac
 
-# Benchmarks are compiled, and not run.
+# Benchmarks are compiled but not run.
 set -- -DCONVOLUME_BENCH_OPTIONS=-O0 "$@"
 
 build=build/test-$preset${CXX:+-$(basename "$CXX")}

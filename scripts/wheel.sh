@@ -1,19 +1,19 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds the wheel of the Python package for this machine's Python and tests it where nothing else is
-# installed.
+# Builds the wheel of the Python package for this machine's Python, and tests it in an environment
+# without other packages.
 #   scripts/wheel.sh [--cuda ARCHITECTURES] [--no-test]
 # The wheel is in build/wheels. It holds the libraries that it needs (FFTW, libtiff, HDF5, …). HDF5
-# in it does not read from S3. With FFTW inside, it is under the GPL as a whole. It computes on the
-# CPU or, with --cuda, on GPUs, too: ARCHITECTURES are those of CMAKE_CUDA_ARCHITECTURES, such as
-# "80-real;90". cuFFT is not inside: it comes with the extra of the CUDA version that the wheel was
-# made with, pip install "convolume[cuda13]". Made by Python 3.12 or later, the wheel is for that
-# version and all later ones.
+# in it does not read from S3. As it includes FFTW, the whole wheel is under the GPL. It computes on
+# the CPU and, with --cuda, on GPUs: ARCHITECTURES has the form of CMAKE_CUDA_ARCHITECTURES, such as
+# "80-real;90". It does not include cuFFT, which an extra installs for the CUDA version of the build:
+# pip install "convolume[cuda13]". If Python 3.12 or later makes the wheel, it works with that version
+# and all later ones.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 cd "$root"
 scripts/install_packages.sh build python
-most_bytes=10000000  # a package that grows beyond has taken in what it does not need
+most_bytes=10000000  # a larger wheel includes libraries that it does not need
 cuda="-Ccmake.define.CONVOLUME_WITH_CUDA=OFF"
 test=1
 while [ $# -gt 0 ]; do
@@ -21,10 +21,10 @@ while [ $# -gt 0 ]; do
         --no-test) test= ;;
         --cuda)
             [ $# -ge 2 ] || { echo "wheel.sh: --cuda takes architectures, such as \"80-real;90\"" >&2; exit 2; }
-            # The extension and the command share one library, lest the kernels are there twice.
+            # The extension and the command share one library, so that the wheel has the CUDA kernels only once.
             cuda="-Ccmake.define.CONVOLUME_WITH_CUDA=ON -Ccmake.define.CMAKE_CUDA_ARCHITECTURES=$2
                 -Ccmake.define.BUILD_SHARED_LIBS=ON"
-            most_bytes=100000000  # what PyPI takes
+            most_bytes=100000000  # PyPI accepts no larger files
             shift
             ;;
         *) echo "wheel.sh: there is no option $1; see the first lines of this script" >&2; exit 2 ;;
@@ -35,7 +35,7 @@ done
 venv=build/python-venv
 scripts/python_venv.sh
 rm -rf build/wheels build/wheel-unrepaired
-# $cuda is of words without blanks.
+# The words in $cuda contain no blanks.
 # shellcheck disable=SC2086
 "$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired $cuda \
     -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Ccmake.define.CONVOLUME_WITH_OPENJPEG=OFF -Cbuild-dir=build/wheel .

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Line charts with logarithmic axes as SVG, small enough to be kept in the repository."""
+"""Draws line charts with logarithmic axes as SVG, whose files are small enough for the repository."""
 
 import math
 from html import escape
@@ -10,7 +10,7 @@ COLORS = ["#3182bd", "#e6550d", "#31a354", "#756bb1", "#dd3497", "#8c6d31", "#63
 
 
 def ticks(low, high, base):
-    """Powers of `base`, of 2 at most nine, and for base 10 also 2 and 5 where there are few."""
+    """Returns the ticks of an axis: powers of `base`, at most nine of base 2. If base 10 has few, 2 and 5 are added."""
     first, last = math.floor(math.log(low, base) + 1e-9), math.ceil(math.log(high, base) - 1e-9)
     step = max(1, math.ceil((last - first) / 8))
     found = [base**power for power in range(first, last + 1, step)]
@@ -28,7 +28,7 @@ def label(value):
 
 
 def chart(title, x_label, y_label, lines, base=2):
-    """`lines` is [(name, {x: y}, dashed)]; None where there is nothing to draw."""
+    """Returns a chart of `lines`, [(name, {x: y}, dashed)], or None if they have no points."""
     lines = [(name, {x: y for x, y in sorted(points.items()) if x > 0 and y > 0}, dashed)
              for name, points, dashed in lines]
     lines = [line for line in lines if line[1]]
@@ -39,30 +39,31 @@ def chart(title, x_label, y_label, lines, base=2):
     x0, x1, y0, y1 = min(xs), max(xs), min(ys) / 1.2, max(ys) * 1.2
     x1 = x1 if x1 > x0 else 2 * x0
 
-    def right(x):
+    def x_position(x):
         return LEFT + (WIDTH - LEFT - RIGHT) * math.log(x / x0) / math.log(x1 / x0)
 
-    def down(y):
+    def y_position(y):
         return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * math.log(y / y0) / math.log(y1 / y0)
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" '
              'font-size="11">', f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>',
              f'<text x="{LEFT}" y="18" font-size="12">{escape(title)}</text>']
     for x in ticks(x0, x1, base):
-        parts.append(f'<path d="M{right(x):.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/><text x="{right(x):.1f}" '
+        parts.append(f'<path d="M{x_position(x):.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>'
+                     f'<text x="{x_position(x):.1f}" '
                      f'y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{label(x)}</text>')
     for y in ticks(y0, y1, 10):
-        parts.append(f'<path d="M{LEFT} {down(y):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/><text x="{LEFT - 5}" '
-                     f'y="{down(y) + 4:.1f}" text-anchor="end">{label(y)}</text>')
+        parts.append(f'<path d="M{LEFT} {y_position(y):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/><text x="{LEFT - 5}" '
+                     f'y="{y_position(y) + 4:.1f}" text-anchor="end">{label(y)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(x_label)}'
                  f'</text><text transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" '
                  f'text-anchor="middle">{escape(y_label)}</text>')
     for index, (name, points, dashed) in enumerate(lines):
         color = COLORS[index % len(COLORS)]
-        path = "L".join(f"{right(x):.1f} {down(y):.1f}" for x, y in points.items())
+        path = "L".join(f"{x_position(x):.1f} {y_position(y):.1f}" for x, y in points.items())
         dashes = ' stroke-dasharray="5 3"' if dashed else ""
         parts.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="1.6"{dashes}/>')
-        parts += [f'<circle cx="{right(x):.1f}" cy="{down(y):.1f}" r="2.2" fill="{color}"/>'
+        parts += [f'<circle cx="{x_position(x):.1f}" cy="{y_position(y):.1f}" r="2.2" fill="{color}"/>'
                   for x, y in points.items()]
         at = TOP + 10 + 17 * index
         parts.append(f'<path d="M{WIDTH - RIGHT + 10} {at}h18" stroke="{color}" stroke-width="1.6"{dashes}/>'

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the parts of run.py share: the machine, the time left, and programs that are asked line by line."""
+"""Common code of the parts of run.py: the machine, the time left, and programs that answer line by line."""
 
 import json
 import os
@@ -14,22 +14,22 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from hardware import graphics, processor  # noqa: E402 (of bench/)
+from hardware import graphics, processor  # noqa: E402 (a module of bench/)
 from worker import Worker  # noqa: E402
 
 LONGEST_ROW_S = 60
 
 
 class NotMeasured(Exception):
-    """Why a row has no figure, in one sentence."""
+    """The reason why a row has no figure, in one sentence."""
 
 
 def paper(key):
     return json.loads((HERE / "papers" / f"{key}.json").read_text(encoding="utf-8"))
 
 
-def smooth(n):
-    """The least 7-smooth number that is at least n."""
+def next_smooth(n):
+    """Returns the least 7-smooth number that is at least n."""
     while True:
         rest = n
         for prime in (2, 3, 5, 7):
@@ -56,7 +56,7 @@ def machine():
 
 
 class Program(Worker):
-    """A program of this build. What it cannot do is not measured."""
+    """A program of this build. Errors that it answers are raised as NotMeasured."""
 
     def ask(self, request):
         answer = self.answer(request)
@@ -66,7 +66,8 @@ class Program(Worker):
 
 
 def repeated(run, repeats, enough_s):
-    """What run() returns, up to `repeats` times or until enough_s have passed, but at least once."""
+    """Calls run() up to `repeats` times, or until enough_s seconds have passed, but at least once; returns the
+    results."""
     began = time.monotonic()
     answers = [run()]
     while len(answers) < repeats and time.monotonic() - began <= enough_s:
@@ -101,14 +102,14 @@ class Context:
             raise NotMeasured("this machine has no GPU" if not self.gpus else f"this machine has {len(self.gpus)} GPU")
 
     def check_time(self, predicted_s=0):
-        """Raises NotMeasured if a row of so many seconds has no room."""
+        """Raises NotMeasured if less than these seconds are left."""
         if self.quick and predicted_s > LONGEST_ROW_S:
             raise NotMeasured(f"predicted to take {predicted_s:.0f} s: left out by --quick")
         if time.monotonic() + predicted_s > self.deadline:
             raise NotMeasured("the time limit of this part was reached")
 
     def row(self, names, measure):
-        """`names` and what measure() returns, or why there is nothing."""
+        """Returns a row with `names` and the figures of measure(), or with the reason why there are none."""
         try:
             self.check_time()
             return names | measure()

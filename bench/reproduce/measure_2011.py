@@ -1,27 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""3D convolution by decimation in frequency: Karas and Svoboda, 2011.
+"""Measures 3D convolution by decimation in frequency, as Karas and Svoboda (2011).
 
-Sizes are those of the padded data. Image and kernel are of equal size, such that their full linear convolution is as
-large: M = Mf + Mg - 1 with Mf = M/2 + 1.
+Sizes M are those of the padded data. Image and kernel have the sizes Mf and Mg, for which the full linear convolution
+has the size M:
+
+    M = Mf + Mg - 1 with Mf = M/2 + 1
 """
 
 import math
 
-from context import NotMeasured, median_of, paper, repeated, smooth
+from context import NotMeasured, median_of, next_smooth, paper, repeated
 
 PAPER = paper("karas2011")
 PARTS = (1, 2, 4, 8, 16)
 BITS = 11
-UNPADDED = (9, 10, 11)  # the numbers of images with the factor 257 or 513
+UNPADDED = (9, 10, 11)  # numbers of the paper's images whose size has the factor 257 or 513
 
 
 def halves(xyz, scale):
-    """Shapes (z, y, x) of image and kernel."""
+    """Returns the shapes (z, y, x) of image and kernel."""
     extents = [max(2, extent // scale + extent % 2 * (scale > 1)) for extent in reversed(xyz)]
     return [m // 2 + 1 for m in extents], [m - m // 2 for m in extents]
 
 
-def joined(shape):
+def comma_separated(shape):
     return ",".join(map(str, shape))
 
 
@@ -30,7 +32,7 @@ def method_of(parts):
 
 
 class Images:
-    """The program that convolves, with the time that is left."""
+    """The program that convolves, with the time that is left for the part."""
 
     def __init__(self, context):
         self.context = context
@@ -39,12 +41,12 @@ class Images:
 
     def prepare(self, xyz, keys):
         image, kernel = halves(xyz, self.context.scale)
-        planned = self.ask(f"prepare image={joined(image)} kernel={joined(kernel)} {keys}")
+        planned = self.ask(f"prepare image={comma_separated(image)} kernel={comma_separated(kernel)} {keys}")
         self.context.check_time(planned["plan"]["chosen"]["seconds"])
         return planned
 
     def timed(self, planned, repeats=5, enough_s=1, once_from_s=4):
-        """The first execution, with the plan, and the median of those after it, for some time. Long ones run once."""
+        """Measures the first execution with its plan, and the median of later ones. Long ones run once."""
         first = self.ask("run")
         later = repeated(lambda: self.ask("run"), repeats, enough_s) if first["seconds"] < once_from_s else []
         last = later[-1] if later else first
@@ -63,7 +65,7 @@ def data_key(data):
 
 
 def gpu_speed(images, gpus):
-    """Tables 2 to 5: decomposed into the parts of the paper, and as the memory of this GPU allows."""
+    """Measures tables 2 to 5, in the paper's number of parts, and in the number that this GPU's memory allows."""
     for size in PAPER["sizes"]["images"]:
         least = PAPER["single_gpu"]["rows"][str(size["number"])][0] or 16
         ways = [("r2c", "auto", "auto"), ("c2c", "in-core", "in-core")]
@@ -77,7 +79,7 @@ def gpu_speed(images, gpus):
 
 
 def cpu_speed(images):
-    """From the rows that take least."""
+    """Yields sizes in the order of the time that their rows take, the shortest first."""
     for data, threads in (("r2c", 4), ("r2c", 2), ("c2c", 4), ("r2c", 1), ("c2c", 2), ("c2c", 1)):
         for size in PAPER["sizes"]["images"]:
             names = {"experiment": "speed", "number": size["number"], "device": "cpu", "threads": threads,
@@ -86,7 +88,7 @@ def cpu_speed(images):
 
 
 def phases(images, device):
-    """Figure 9, and figure 5 where there are two GPUs."""
+    """Measures figure 9, and figure 5 on two GPUs."""
     xyz = PAPER["phases"]["xyz"]
     for data in ("c2c", "r2c"):
         for parts in PARTS:
@@ -100,11 +102,11 @@ def phases(images, device):
 
 
 def large_kernel(images, devices):
-    """1000×1000×100 * 100³. Direct sums are predicted, not run."""
+    """Measures 1000×1000×100 * 100³. Direct sums are predicted, not run."""
     scale = images.context.scale
     image = [max(4, n // scale) for n in (100, 1000, 1000)]
     kernel = [max(2, n // scale) for n in (100, 100, 100)]
-    shapes = f"image={joined(image)} kernel={joined(kernel)} mode=same"
+    shapes = f"image={comma_separated(image)} kernel={comma_separated(kernel)} mode=same"
     for device in devices:
         def run(device=device):
             return images.timed(images.ask(f"prepare {shapes} {device['keys']}"))
@@ -118,9 +120,9 @@ def large_kernel(images, devices):
 
 
 def precision(images, device):
-    """Tables 6 and 7: the largest difference to the CPU's result in float32, in counts; and both in float64."""
+    """Measures tables 6 and 7: the largest difference from the CPU's result in float32, in counts, and in float64."""
     for size in PAPER["sizes"]["images"]:
-        if size["number"] in (8, 16):  # the paper has none either
+        if size["number"] in (8, 16):  # the paper has no figures of these sizes either
             continue
         for kind in ("float32", "float64"):
             base = {"experiment": "precision", "number": size["number"], "precision": kind, "bits": BITS,
@@ -154,8 +156,8 @@ def smooth_psf(numpy, shape):
     return kernel / kernel.sum()
 
 
-def unpadded(context):
-    """The same differences by transforms of exactly that size, 257 for example, beside the next 7-smooth one."""
+def measure_exact_sizes(context):
+    """Measures these differences by transforms of exactly that size, such as 257, and of the next 7-smooth size."""
     try:
         import numpy as np
         import scipy.fft
@@ -190,7 +192,7 @@ def unpadded(context):
         kernel = smooth_psf(np, kernel_shape)
         want = scipy.fft.irfftn(scipy.fft.rfftn(image, whole, workers=-1) * scipy.fft.rfftn(kernel, whole, workers=-1),
                                 whole, workers=-1)
-        grid = [smooth(n) for n in whole] if padded else whole
+        grid = [next_smooth(n) for n in whole] if padded else whole
         try:
             got = convolve(image.astype(np.float32), kernel.astype(np.float32), grid)
         except RuntimeError as error:  # PyTorch without a usable GPU
@@ -216,12 +218,12 @@ def transform_operations(points):
 
 
 def counted(planned):
-    """Operations of the transforms of image, kernel and result, and bytes moved, as planned. Real data take half of
-    the operations, whatever the way."""
+    """Returns the operations of the transforms of image, kernel and result, and the bytes moved, of a plan. With each
+    method, real data take half the operations."""
     plan = planned["plan"]
     chosen = plan["chosen"]
     grid, tasks = math.prod(chosen["grid_zyx"]), plan["tasks"]
-    if chosen["method"] == "dif":  # the grid is that of all parts; split and merge do the rest
+    if chosen["method"] == "dif":  # the grid is that of all parts; split and merge add operations
         parts = chosen["parts"]
         operations = 3 * (parts * transform_operations(grid // parts) + 5 * grid * math.log2(parts))
     else:  # the kernel's transform serves all tiles
@@ -232,7 +234,7 @@ def counted(planned):
 
 
 def counts(images, device):
-    """Table 1: parts, and about as many tiles."""
+    """Measures table 1, with parts and with about equal numbers of tiles."""
     xyz = PAPER["sizes"]["images"][3]["xyz"]
     for data in ("c2c", "r2c"):
         for parts in PARTS:
@@ -248,7 +250,7 @@ def counts(images, device):
 
 
 def tiled_counts(images, device, data, xyz):
-    """With less and less memory, up to 32 tiles or five numbers of them."""
+    """Measures tiles under decreasing memory limits, up to 32 tiles or five different numbers of them."""
     names = {"experiment": "counts", "way": "tiled", "data": data} | device["names"]
     image, kernel = halves(xyz, images.context.scale)
     limit = 64 * math.prod(f + h for f, h in zip(image, kernel))
@@ -272,8 +274,8 @@ def tiled_counts(images, device, data, xyz):
             yield row
 
 
-def with_images(context, rows):
-    """The rows that rows(images) measures, or why the program cannot be run."""
+def rows_with_images(context, rows):
+    """Yields the rows that rows(images) measures, or a row with the reason why the program cannot run."""
     try:
         images = Images(context)
     except NotMeasured as why:
@@ -290,33 +292,33 @@ def on_gpus(count):
     return {"names": {"device": "gpu", "gpus": count}, "keys": f"device=gpu gpus={count}", "limit": "gpu-mem"}
 
 
-def lacking(context, gpus):
-    """A row that says why there are no figures of so many GPUs."""
+def row_without_gpus(context, gpus):
+    """Returns a row with the reason why there are no figures of this number of GPUs."""
     return context.row({"experiment": "speed", "device": "gpu", "gpus": gpus}, lambda: context.need_gpus(gpus))
 
 
 def measure(context):
-    """On one GPU, or on the CPU where there is none."""
+    """Measures on one GPU, or on the CPU of a machine without GPUs."""
     device = on_gpus(1) if context.gpus else ON_CPU
 
     def rows(images):
         if context.gpus:
             yield from gpu_speed(images, 1)
         else:
-            yield lacking(context, 1)
+            yield row_without_gpus(context, 1)
         yield from phases(images, device)
         yield from large_kernel(images, [device, ON_CPU] if context.gpus else [ON_CPU])
         yield from counts(images, device)
         yield from precision(images, device)
-        yield from unpadded(context)
+        yield from measure_exact_sizes(context)
 
-    yield from with_images(context, rows)
+    yield from rows_with_images(context, rows)
 
 
 def measure_two(context):
-    """On two GPUs."""
+    """Measures on two GPUs."""
     if len(context.gpus) < 2:
-        yield lacking(context, 2)
+        yield row_without_gpus(context, 2)
         return
 
     def rows(images):
@@ -324,8 +326,8 @@ def measure_two(context):
         yield from large_kernel(images, [on_gpus(2)])
         yield from gpu_speed(images, 2)
 
-    yield from with_images(context, rows)
+    yield from rows_with_images(context, rows)
 
 
 def measure_cpu(context):
-    yield from with_images(context, cpu_speed)
+    yield from rows_with_images(context, cpu_speed)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Direct convolution in CUDA in its four forms, beside what the library runs, transforms, and cuDNN through PyTorch."""
+"""Measures direct convolution in CUDA in its four forms, the library's own sums, transforms, and cuDNN through
+PyTorch."""
 
 import subprocess
 
@@ -19,7 +20,8 @@ def run_lines(program, *arguments):
 
 
 def cudnn(context):
-    """(dimension, extent, width): milliseconds, in full float32, by the algorithm that cuDNN measured to be best."""
+    """Returns {(dimension, extent, width): milliseconds}, in full float32, by the algorithm that cuDNN measures to be
+    the fastest."""
     import torch
     from filter_gpu import TorchPeer, device_ms
 
@@ -51,7 +53,7 @@ def measure(context):
         return
     for line in forms:
         yield {"experiment": "forms"} | line
-    for line in lines:  # the library's sums in 1D, and what it would choose
+    for line in lines:  # the library's sums in 1D, and the method that it would choose
         if line["kind"] == "r2r" and line["filters"] == 1:
             yield {"experiment": "forms 1D", "role": line["role"], "taps": line["taps"], "samples": line["samples"],
                    "ms": line["ms"]}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Overlap methods and convolution in parts, on the CPU, by convolume_filter_cpu_bench."""
+"""Measures overlap methods and convolution in parts on the CPU, by convolume_filter_cpu_bench."""
 
-from context import NotMeasured, median_of, repeated, smooth
+from context import NotMeasured, median_of, next_smooth, repeated
 
 FILTERS = 8
 ROUNDS = 7
@@ -18,7 +18,7 @@ def measure(context):
     def timed(request, enough_s=1.5):
         planned = worker.ask(request)
         context.check_time(planned["predicted_ms"] / 1e3)
-        worker.ask("run")  # the first one also takes memory
+        worker.ask("run")  # the first run also allocates memory
         runs = repeated(lambda: worker.ask("run"), ROUNDS, enough_s)
         return planned | {"ms": median_of(runs, "ms"), "best_ms": min(run["ms"] for run in runs)}
 
@@ -27,7 +27,7 @@ def measure(context):
         return context.row(whole, lambda: timed(f"prepare {n} {filters} {taps} {keys}"))
 
     for taps in (17, 65, 257, 1025, 4097, 16385):
-        whole = smooth(samples + taps - 1)
+        whole = next_smooth(samples + taps - 1)
         for way, keys in (("auto", ""), ("direct", "method=direct"), ("overlap-save", "method=overlap-save"),
                           ("overlap-add", "method=overlap-add"), ("partitioned", "method=partitioned"),
                           ("one transform", f"method=overlap-save segment={whole}")):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the pages of docs/reproduction from what run.py measured.
+"""Writes the pages of docs/reproduction from the measurements of run.py.
 
     bench/reproduce/page.py RESULTS… -o docs/reproduction
 
-RESULTS are files of run.py, and bench/results/filter_gpu.json and gpu_direct.json of the other bench programs. Of
-several measurements of one thing the last one named counts.
+RESULTS are files of run.py, and bench/results/filter_gpu.json and gpu_direct.json of the other bench programs. If they
+have several measurements of a row, the last file counts.
 """
 
 import argparse
@@ -17,19 +17,19 @@ from pathlib import Path
 from tables import machine_line
 
 PAGES = {"2011": "images-2011", "2020": "signals-2020", "overlap": "overlap", "direct": "direct"}
-# What says which measurement a row is; all else are figures.
+# Keys that identify the measurement of a row. All others are figures.
 IDENTITY = ("experiment", "number", "device", "gpus", "threads", "data", "way", "parts", "gate", "precision", "bits",
             "padded", "library", "role", "kind", "post", "taps", "filters", "samples", "origin", "mode", "forms",
             "extent", "width", "image_zyx", "kernel_zyx")
 
 
-def identity(row):
-    chosen = row["experiment"] == "methods" or row.get("role") == "ours"  # there the segment is a result
+def identity_of(row):
+    chosen = row["experiment"] == "methods" or row.get("role") == "ours"  # for these rows the segment is a result
     return json.dumps([row.get(key) for key in IDENTITY] + [None if chosen else row.get("segment")])
 
 
 class Results:
-    """Rows of one part, each with the machine that it was measured on."""
+    """Returns the rows of one part, each with the machine on which it was measured."""
 
     def __init__(self):
         self.by_identity = {}
@@ -37,7 +37,7 @@ class Results:
 
     def add(self, rows, machine):
         for row in rows:
-            key = identity(row)
+            key = identity_of(row)
             if "not_measured" in row and key in self.by_identity:
                 continue
             self.by_identity[key] = row
@@ -48,7 +48,7 @@ class Results:
         return [row for row in self.by_identity.values() if all(row.get(key) == value for key, value in wanted.items())]
 
     def one(self, **wanted):
-        """A measured row that matches, else one that says why not, else nothing."""
+        """Returns a measured row that matches, else one with a reason why it was not measured, else None."""
         found = sorted(self.all(**wanted), key=lambda row: "not_measured" in row)
         return found[0] if found else None
 
@@ -57,7 +57,7 @@ class Results:
         return found[0] if found else None
 
 
-# Measurements of the programs beside run.py, in the words of the latter.
+# Keys of other programs' measurements, with the names that run.py has for them.
 ROLES = {"automatic": "ours", "cufft overlap-save": "cufft-ols", "cufft": "cufft-one", "conv1d": "conv1d",
          "length": "ours", "filters": "ours", "samples": "ours", "direct": "direct", "overlap-save": "overlap-save"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of 3D images by decimation in frequency (2011)."""
+"""Makes the page of 3D images by decimation in frequency (2011)."""
 
 import math
 
@@ -12,7 +12,7 @@ SIZES = PAPER["sizes"]["images"]
 PARTS = (1, 2, 4, 8, 16)
 
 
-def theirs(table, column, size):
+def paper_value(table, column, size):
     data = PAPER[table]
     return data["rows"][str(size["number"])][data["columns"].index(column)]
 
@@ -25,14 +25,14 @@ def speed(results, size, **wanted):
     found = results.one(experiment="speed", number=size["number"], **wanted)
     if found:
         return found
-    # A machine without a GPU has one row for all of them.
+    # A machine without a GPU has one row for all numbers of GPUs.
     general = {key: value for key, value in wanted.items() if key in ("device", "gpus")}
     return next((row for row in results.all(experiment="speed", **general)
                  if "number" not in row and "not_measured" in row), None)
 
 
 def best_device(results, experiment):
-    """Where it was measured, on one GPU rather than on the CPU."""
+    """Returns the machine of the measurements, one with a GPU if there is one."""
     on_gpu = {"device": "gpu", "gpus": 1}
     return on_gpu if results.all(experiment=experiment, **on_gpu) else {"device": "cpu"}
 
@@ -45,9 +45,9 @@ def cpu(results, size, threads, data):
     return speed(results, size, device="cpu", threads=threads, data=data, way="in-core")
 
 
-def parted(results, size, gpus):
-    """In the paper's parts; in core where the paper did not divide."""
-    undivided = gpus == 1 and theirs("single_gpu", "parts", size) == 1
+def decomposed_row(results, size, gpus):
+    """Returns the measurement in the paper's number of parts, or in core if the paper did not divide the image."""
+    undivided = gpus == 1 and paper_value("single_gpu", "parts", size) == 1
     return gpu(results, size, gpus, "c2c", "in-core" if undivided else "dif")
 
 
@@ -57,12 +57,12 @@ def one_gpu(results):
     ratios = Table("image", "GPU faster than CPU c2c, theirs", "ours", "GPU faster than CPU r2c, theirs",
                    "ours, r2c too", "in P parts slower than in core, ours")
     for size in SIZES:
-        way = parted(results, size, 1)
+        way = decomposed_row(results, size, 1)
         whole, planned = gpu(results, size, 1, "c2c", "in-core"), gpu(results, size, 1, "r2c", "auto")
         c2c, r2c = cpu(results, size, 1, "c2c"), cpu(results, size, 1, "r2c")
-        their_gpu, their_c2c, their_r2c = (theirs("single_gpu", column, size)
+        their_gpu, their_c2c, their_r2c = (paper_value("single_gpu", column, size)
                                            for column in ("gpu_c2c", "cpu_c2c", "cpu_r2c"))
-        seconds.add(size_text(size), theirs("single_gpu", "parts", size), number(their_c2c), seconds.cell(c2c),
+        seconds.add(size_text(size), paper_value("single_gpu", "parts", size), number(their_c2c), seconds.cell(c2c),
                     number(their_r2c), seconds.cell(r2c), number(their_gpu), seconds.cell(way),
                     seconds.cell(way, "first_s"), seconds.cell(whole), seconds.cell(planned))
         ratios.add(size_text(size), times(ratio(their_c2c, their_gpu)), times(ratio(figure(c2c), figure(way))),
@@ -79,16 +79,16 @@ def several(results):
     for size in SIZES:
         two, one = gpu(results, size, 2, "c2c", "dif"), gpu(results, size, 1, "c2c", "dif")
         real = [figure(gpu(results, size, n, "r2c", "dif")) for n in (1, 2)]
-        theirs_two = theirs("multi_gpu", "gpu2_c2c", size)
-        gpus.add(size_text(size), number(theirs_two), gpus.cell(two),
-                 times(ratio(theirs("single_gpu", "gpu_c2c", size), theirs_two)),
+        paper_two = paper_value("multi_gpu", "gpu2_c2c", size)
+        gpus.add(size_text(size), number(paper_two), gpus.cell(two),
+                 times(ratio(paper_value("single_gpu", "gpu_c2c", size), paper_two)),
                  times(ratio(figure(one), figure(two))), times(ratio(*real)))
         cells = []
         for data in ("c2c", "r2c"):
             four, alone = cpu(results, size, 4, data), cpu(results, size, 1, data)
-            their_four = theirs("multi_gpu", f"cpu4_{data}", size)
+            their_four = paper_value("multi_gpu", f"cpu4_{data}", size)
             cells += [number(their_four), threads.cell(four),
-                      times(ratio(theirs("single_gpu", f"cpu_{data}", size), their_four)),
+                      times(ratio(paper_value("single_gpu", f"cpu_{data}", size), their_four)),
                       times(ratio(figure(alone), figure(four)))]
         threads.add(size_text(size), *cells)
     return gpus, threads
@@ -99,11 +99,11 @@ def rates(results, sizes, title):
         points = {size["mpx"]: value for size in sizes if (value := seconds(size))}
         return name, {mpx: mpx / value for mpx, value in points.items()}, dashed
 
-    lines = [line("GPU c2c, 2011", lambda size: theirs("single_gpu", "gpu_c2c", size), True),
-             line("two GPUs, 2011", lambda size: theirs("multi_gpu", "gpu2_c2c", size), True),
-             line("4 threads r2c, 2011", lambda size: theirs("multi_gpu", "cpu4_r2c", size), True),
-             line("GPU c2c in P parts", lambda size: figure(parted(results, size, 1)), False),
-             line("two GPUs", lambda size: figure(parted(results, size, 2)), False),
+    lines = [line("GPU c2c, 2011", lambda size: paper_value("single_gpu", "gpu_c2c", size), True),
+             line("two GPUs, 2011", lambda size: paper_value("multi_gpu", "gpu2_c2c", size), True),
+             line("4 threads r2c, 2011", lambda size: paper_value("multi_gpu", "cpu4_r2c", size), True),
+             line("GPU c2c in P parts", lambda size: figure(decomposed_row(results, size, 1)), False),
+             line("two GPUs", lambda size: figure(decomposed_row(results, size, 2)), False),
              line("GPU r2c, as planned", lambda size: figure(gpu(results, size, 1, "r2c", "auto")), False),
              line("4 threads c2c", lambda size: figure(cpu(results, size, 4, "c2c")), False),
              line("4 threads r2c", lambda size: figure(cpu(results, size, 4, "r2c")), False)]
@@ -143,7 +143,7 @@ def gates(results):
 
 
 def formula(method, parts, image, kernel):
-    """Operations and transactions of Table 1, with Mf and Mg voxels and c = 1 (the logarithm dominates)."""
+    """Returns the operations and transactions of Table 1, for Mf and Mg voxels and c = 1 (the logarithm dominates)."""
     both = image + kernel
     if method == "tiled":
         return ((image + parts * kernel) * math.log2(image / parts + kernel) + image + 2 * parts * kernel,
@@ -208,7 +208,7 @@ def precision(results):
 
 
 def compared_text(results):
-    """The largest differences of both kinds of sizes, in words."""
+    """Returns the largest differences of both kinds of sizes, in words."""
     def largest(sizes):
         numbers = {size["number"] for size in sizes}
         return max((row["max_difference"] for row in

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of filters by overlap-save in shared memory (2020)."""
+"""Makes the page of filters by overlap-save in shared memory (2020)."""
 
 from chart import chart
 from context import paper
@@ -11,7 +11,7 @@ NUMBERS = {"c2c": "complex", "r2r": "real"}
 
 
 def best(results, **wanted):
-    """The fastest: overlap-save by cuFFT was measured with two segments."""
+    """Returns the fastest measurement, as overlap-save by cuFFT was measured with two segments."""
     found = [row for row in results.all(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
     return min(found, key=lambda row: row["ms"], default=None)
 
@@ -81,8 +81,8 @@ def figure_9(results, kind):
     return chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
 
 
-def crossings(results):
-    """Filter lengths up to which segments in shared memory are faster than cuFFT's ways."""
+def crossing_table(results):
+    """Makes the table of filter lengths up to which segments in shared memory are faster than cuFFT."""
     table = Table("data", "M", "best segment in shared memory, ms", "overlap-save by cuFFT, ms",
                   "one transform by cuFFT, ms")
     lines = []
@@ -210,7 +210,7 @@ Speed of ours divided by that of overlap-save by cuFFT:
 
 Each segment is best for a range of filter lengths. The crossing with cuFFT, eight filters:
 
-{crossings(results)}
+{crossing_table(results)}
 
 Theirs was at about {limits['longest_filter_titan_v']} taps on the TITAN V, where the longest segment of
 {limits['longest_segment']} has few correct samples left.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of direct convolution in CUDA."""
+"""Makes the page of direct convolution in CUDA."""
 
 from chart import chart
 from context import paper
@@ -14,7 +14,7 @@ def ms(row, key):
     value = (row or {}).get(key)
     if isinstance(value, dict):
         value = value.get("ms")
-    return value if isinstance(value, float) else None  # else the reason why there is none
+    return value if isinstance(value, float) else None  # otherwise it is the reason why there is no figure
 
 
 def by_width(results, dimension, extent):
@@ -48,15 +48,15 @@ def forms_table(results, dimension, extent):
             results.one(experiment="forms 1D", role="overlap-save", taps=width), "ms")
         cudnn = results.one(experiment="cudnn", forms=dimension, extent=extent, width=width)
         least = min((value for value in found.values() if value), default=None)
-        cells = [number(value) if value else table.why(missing) for value in found.values()]
-        table.add(width, *cells, number(ours) if ours else table.why("not measured for this width"),
-                  number(transforms) if transforms else table.why("not measured for this width"),
+        cells = [number(value) if value else table.note(missing) for value in found.values()]
+        table.add(width, *cells, number(ours) if ours else table.note("not measured for this width"),
+                  number(transforms) if transforms else table.note("not measured for this width"),
                   table.cell(cudnn, "ms"), times(least / ours) if least and ours else None)
     return str(table) if table.rows else "Not measured yet."
 
 
 def winners(results):
-    """Which of the four is fastest, by width."""
+    """Returns sentences on the fastest of the four forms for each width."""
     lines = []
     for dimension, extent, name in (("2D", 1024, "1024×1024"), ("2D", 4096, "4096×4096"), ("1D", 2097152, "1D")):
         won = {}
@@ -84,11 +84,11 @@ def forms_chart(results, dimension, extent):
 
 
 def sources(results):
-    """The three ways to samples with register blocking, in 3D."""
+    """Makes the table of the three access patterns with register blocking, in 3D."""
     ways = ("cached", "cached_constant", "shared", "shared_constant", "cached_halo", "cached_halo_constant")
     table = Table("kernel", *(way.replace("_", " ") for way in ways), "transforms")
     for row in sorted(results.all(experiment="volume"), key=lambda row: row["kernel_zyx"]):
-        cells = [number(ms(row, way)) if ms(row, way) else table.why(
+        cells = [number(ms(row, way)) if ms(row, way) else table.note(
             "too many taps for constant memory" if way.endswith("constant") else "not compiled for this width")
             for way in ways]
         table.add("×".join(map(str, row["kernel_zyx"])), *cells, number(row["fft_ms"]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page of overlap methods and convolution in parts."""
+"""Makes the page of overlap methods and convolution in parts."""
 
 from chart import chart
 from context import paper
@@ -47,7 +47,7 @@ def parts(results):
 
 
 def traffic():
-    """What is read and written, N samples and M taps; L outputs of a block."""
+    """Returns the samples that are read and written, for N samples, M taps and L outputs of a block."""
     n, m = 1 << 21, 257
     table = Table("L", "blocks, overlap-save", "overlap-add", "reads / N, overlap-save", "overlap-add",
                   "writes / N, overlap-save", "overlap-add")

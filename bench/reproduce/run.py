@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the published experiments that this library continues, with its own code, and appends a run to a JSON file.
+"""Repeats the published experiments on which this library builds, and appends the measurements to a JSON file.
 
     bench/reproduce/run.py [--parts 2011,2011two,2011cpu,2020,overlap,direct] [--build DIR] [--quick] --json OUT
 
-Parts: 2011, 3D images by decimation in frequency; 2011two and 2011cpu, the same on two GPUs and on CPU threads;
-2020, filters by overlap-save in shared memory; overlap, overlap methods and convolution in parts (CPU); direct, the
-four forms of direct sums in CUDA. What this machine cannot run is in the JSON with the reason. Each part ends after
-its time limit (--minutes), with the rows that were left out.
-bench/reproduce/page.py makes pages of it.
+Parts: 2011 has 3D images by decimation in frequency; 2011two and 2011cpu have these on two GPUs and on CPU threads;
+2020 has filters by overlap-save in shared memory; overlap has overlap methods and convolution in parts (CPU); direct
+has the four forms of direct sums in CUDA. Rows that this machine cannot run, or that exceed the time limit of a part
+(--minutes), are in the JSON with the reason.
+bench/reproduce/page.py makes pages of the file.
 """
 
 import argparse
@@ -26,7 +26,7 @@ SAVE_EVERY_S = 10
 
 
 class Report:
-    """Runs in a JSON file; a run under way is written now and then."""
+    """Runs in a JSON file. The current run is written from time to time."""
 
     def __init__(self, path):
         self.path = path
@@ -59,7 +59,7 @@ class Report:
 
 
 def measurement(part):
-    """The function that yields the rows of a part: measure, measure_two or measure_cpu of measure_YEAR."""
+    """Returns the function that yields the rows of a part: measure, measure_two or measure_cpu of measure_YEAR."""
     for variant in ("two", "cpu"):
         if part.endswith(variant):
             return getattr(importlib.import_module(f"measure_{part.removesuffix(variant)}"), f"measure_{variant}")
@@ -96,7 +96,7 @@ def main():
         try:
             for row in measurement(part)(context):
                 report.add(run, row)
-        finally:  # what was measured before something went wrong is kept
+        finally:  # keeps the rows that were measured before an error
             run["seconds"] = time.monotonic() - began
             report.save()
         reasons = [row["not_measured"] for row in run["results"] if "not_measured" in row]

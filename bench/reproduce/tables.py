@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Markdown tables whose empty cells say why."""
+"""Markdown tables with notes on the reasons of empty cells."""
 
 from collections import Counter
 
@@ -40,24 +40,24 @@ def figure(row, key="seconds"):
 
 
 class Table:
-    """Columns, rows, and below it the reasons of cells without a figure."""
+    """A table of columns and rows, with notes below that give the reasons of cells without a figure."""
 
     def __init__(self, *columns):
         self.columns = columns
         self.rows = []
         self.reasons = []
 
-    def why(self, reason):
+    def note(self, reason):
         if reason not in self.reasons:
             self.reasons.append(reason)
         return f"– ({self.reasons.index(reason) + 1})"
 
     def cell(self, row, key="seconds", show=number, otherwise="not in the results yet"):
-        """The figure of a measurement, or a dash with the reason."""
+        """Returns the figure of a measurement, or a dash with a note of the reason."""
         value = figure(row, key)
         if value is not None:
             return show(value)
-        return self.why(row["not_measured"] if row and "not_measured" in row else otherwise)
+        return self.note(row["not_measured"] if row and "not_measured" in row else otherwise)
 
     def add(self, *cells):
         self.rows.append(["–" if cell is None else str(cell) for cell in cells])

@@ -53,7 +53,8 @@ Shape3 parse_shape(const std::string& text) {
     return shape;
 }
 
-// The i-th number of a stream, uniform in 0 … 1: any thread may make any of them.
+// Returns the i-th of a sequence of random numbers, uniform in 0 … 1. Each depends on i alone, so
+// that threads can share the work.
 double random_fraction(std::uint64_t seed, index_t i) {
     std::uint64_t state = seed + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u;
     state = (state ^ (state >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -64,7 +65,8 @@ double random_fraction(std::uint64_t seed, index_t i) {
 template <class T, class Value>
 void fill(Volume& volume, const Value& value) {
     T* const elements = static_cast<T*>(volume.view().data);
-    const index_t count = volume.bytes() / static_cast<index_t>(sizeof(T));  // complex: two each
+    const index_t count =
+        volume.bytes() / static_cast<index_t>(sizeof(T));  // a complex sample counts as two
     parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [&](index_t block, int) {
         for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
             elements[i] = static_cast<T>(value(i));
@@ -75,14 +77,14 @@ void fill_noise(Volume& volume, std::uint64_t seed) {
     fill<float>(volume, [=](index_t i) { return 2 * random_fraction(seed, i) - 1; });
 }
 
-// Counts as of a microscope: most voxels dark, few near 2^bits.
+// Fills an image with counts like a microscope's: most voxels are dark, few are near 2^bits.
 void fill_counts(Volume& image, int bits) {
     fill<std::uint16_t>(image, [scale = std::ldexp(1.0, bits) - 1](index_t i) {
         return std::round(scale * std::pow(random_fraction(1, i), 4));
     });
 }
 
-// A Gaussian with some noise, so that it is no product of three.
+// Fills a kernel with a Gaussian and some noise, so that it is not a product of three 1D kernels.
 void fill_psf(Volume& kernel) {
     const Shape3 shape = kernel.shape();
     fill<float>(kernel, [=](index_t i) {
@@ -91,7 +93,8 @@ void fill_psf(Volume& kernel) {
         for (int a = 0; a < 3; ++a) {
             const auto extent = static_cast<double>(shape[a]);
             const double from_center = (static_cast<double>(at[a]) - (extent - 1) / 2) / extent;
-            exponent -= 32 * from_center * from_center;  // an eighth of the extent is sigma
+            exponent -= 32 * from_center *
+                        from_center;  // the standard deviation is an eighth of the extent
         }
         return std::exp(exponent) * (0.9 + 0.2 * random_fraction(2, i));
     });
@@ -133,7 +136,7 @@ Case prepare(const Settings& settings) {
     else
         fill_noise(work.kernel, 2);
 
-    // Before the image, whose memory the plan counts.
+    // The plan comes before the image is allocated, as it counts the image's memory.
     const auto start = std::chrono::steady_clock::now();
     const PixelType result = sample_type(options.precision, complex_data);
     work.convolver = std::make_unique<Convolver>(work.image_shape, work.kernel.view(), options,
@@ -193,9 +196,10 @@ double value_at(const Volume& volume, index_t i) {
     }
 }
 
-// full[n] = sum_j h[j] f(n - j), at one voxel.
+// Returns one voxel n of a full convolution, in long double:
+//     full[n] = sum_j h[j] f(n - j)
 long double full_sum(const Case& work, const Index3& at) {
-    Index3 first, last;  // the j that meet the image
+    Index3 first, last;  // range of the taps j that meet the image
     for (int a = 0; a < 3; ++a) {
         first[a] = std::max<index_t>(0, at[a] - work.image_shape[a] + 1);
         last[a] = std::min(work.kernel_shape[a] - 1, at[a]);

@@ -5,8 +5,8 @@
 #   work=$(sbatch --parsable --array=0-63 slurm.sh image.zarr restored.zarr psf.tif)
 #   sbatch --dependency=afterok:"$work" slurm.sh image.zarr restored.zarr psf.tif
 #
-# Of a large image, submit the array once more before the last line: its jobs then share the next level.
-# A job that ended early is submitted again as it was: it goes on with the blocks that are missing.
+# For a large image, submit the array once more before the last line: its jobs then share the next level.
+# Submit a job that ended early again: it continues with the missing blocks.
 #SBATCH --gpus=1
 #SBATCH --cpus-per-task=8
 #SBATCH --mem=64G

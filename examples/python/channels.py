@@ -5,7 +5,7 @@ import numpy as np
 
 import convolume
 
-wavelengths = {"DAPI": 0.461, "TRITC": 0.576}  # of emission, µm
+wavelengths = {"DAPI": 0.461, "TRITC": 0.576}  # wavelengths of emission, µm
 spacing, shape = (0.25, 0.1, 0.1), (24, 96, 96)
 
 
@@ -13,7 +13,7 @@ def psf_of(channel):
     return convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelengths[channel], spacing=spacing, shape=(23, 47, 47))
 
 
-# The recording, of specimens that are known here.
+# Simulates the recording of two known specimens.
 specimens = np.stack([convolume.Phantom(shape, spacing, kind=kind, count=count, radius=0.4, brightness=20_000, seed=3)
                       for kind, count in (("shells", 4), ("filaments", 6))])
 light = np.stack([convolume.convolve(specimen, psf_of(name)) for specimen, name in zip(specimens, wavelengths)])
@@ -21,7 +21,7 @@ recorded = convolume.Camera(seed=2).expose(light.reshape(-1, *shape[1:])).reshap
 convolume.save("cells.ome.tif", convolume.Image.of_array(recorded, axes="CZYX", spacing=spacing,
                                                          channel_names=list(wavelengths)))
 
-# Its deconvolution: channels are read one by one, and the result has the file's metadata.
+# Deconvolves the channels, which are read one by one. The result gets the file's metadata.
 image = convolume.open("cells.ome.tif")
 sharp = np.empty(image.shape, np.float32)
 for number, name in enumerate(image.channel_names):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of CuPy: image and result stay in the GPU's memory, and nothing waits for the GPU in between."""
+"""Arrays of CuPy: image and result stay in the GPU's memory, and no call waits for the GPU."""
 
 import sys
 
@@ -19,7 +19,7 @@ kernel = np.random.default_rng(9).random((9, 15, 15), np.float32)
 plan = convolume.Convolver(image.shape, kernel, normalize="sum")
 
 stream = cupy.cuda.Stream(non_blocking=True)
-with stream:  # what is enqueued here runs in its order
+with stream:  # work that is enqueued here runs in order
     on_gpu = cupy.asarray(image)
     edges = on_gpu - plan(on_gpu)  # an array of CuPy
     mean = cupy.abs(edges).mean()

@@ -10,7 +10,7 @@ convolume.save("stack.h5", np.random.default_rng(6).random(shape, np.float32))
 kernel = np.ones((3, 9, 9)) / 243
 
 stack = convolume.open("stack.h5").to_dask(chunks=(16, 100, 100))
-# One thread for each convolution: dask has threads of its own.
+# Each convolution has one thread, as dask has threads of its own.
 blurred = stack.map_overlap(convolume.convolve, depth=(1, 4, 4), boundary="reflect", dtype=np.float32,
                             kernel=kernel, workers=1, device="cpu")
 projection = blurred.max(axis=0).compute()

@@ -8,7 +8,7 @@ import convolume
 random = np.random.default_rng(7)
 samples, length, window = 1 << 18, 1024, 4096
 
-# Templates whose frequency rises at different rates, each of norm 1.
+# The templates have frequencies that rise at different rates, and norm 1.
 time = np.arange(length)
 rates = np.linspace(2e-5, 2e-4, 16)
 templates = np.exp(1j * np.pi * rates[:, np.newaxis] * time**2) / np.sqrt(length)
@@ -16,12 +16,12 @@ templates = templates.astype(np.complex64)
 
 noise = random.normal(size=(2, samples)) / np.sqrt(2)
 signal = (noise[0] + 1j * noise[1]).astype(np.complex64)
-hidden = {40_000: 3, 123_456: 9, 200_001: 14}  # where each begins: which template
+hidden = {40_000: 3, 123_456: 9, 200_001: 14}  # first sample and number of each hidden template
 for begin, number in hidden.items():
     signal[begin:begin + length] += 12 * templates[number]
 
-# A matched filter is the template backwards and conjugated. With the origin at its last tap, result i is the
-# product with the signal from i on.
+# A matched filter is the conjugate template in reverse order. With the origin at its last tap, result i is the
+# product of the template with the signal from sample i on.
 bank = templates[:, ::-1].conj()
 power, where = convolume.filter_bank(signal, bank, origin="anticausal", post="power", window=("peak", window),
                                      positions=True)

@@ -9,7 +9,7 @@ spacing = (0.2, 0.1, 0.1)  # z, y, x in µm
 optics = {"na": 1.2, "ni": 1.33, "wavelength": 0.52}
 
 facts = convolume.psf_facts(**optics)
-assert spacing[2] <= facts["nyquist_lateral"]  # the pixels are small enough to lose nothing
+assert spacing[2] <= facts["nyquist_lateral"]  # the pixels are small enough to keep all detail
 
 psf = convolume.make_psf(**optics, spacing=spacing, shape=(31, 63, 63))
 specimen = convolume.Phantom((32, 128, 128), spacing, kind="mixed", count=12, seed=4)
@@ -19,7 +19,7 @@ image = camera.expose(light)
 print(f"brightest voxel {camera.report['peak_photons']:.0f} photons, signal to noise "
       f"{camera.report['signal_to_noise_db']:.1f} dB")
 
-# The optics spread light and make none: what is missing has left the image.
+# The optics spread light and add none. Missing light has left the image.
 emitted = np.asarray(specimen).sum(dtype=np.float64)
 assert 0.6 * emitted < light.sum(dtype=np.float64) <= 1.0001 * emitted
 assert image.dtype == np.uint16 and light.max() < np.asarray(specimen).max()

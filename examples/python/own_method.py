@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A method of one's own: a convolution and its exact adjoint as an operator of SciPy's solvers."""
+"""A custom method: a convolution and its exact adjoint as an operator of SciPy's solvers."""
 
 import numpy as np
 from scipy.sparse.linalg import lsqr
@@ -11,7 +11,7 @@ psf = convolume.make_psf(na=1.2, ni=1.33, wavelength=0.52, spacing=spacing, shap
 blur = convolume.Convolver((16, 64, 64), psf, boundary="zero", precision="float64")
 operator = blur.as_linear_operator()
 
-# The adjoint is that of the convolution as it is, edges included: <A x, y> = <x, A' y>.
+# The adjoint is exact, edges included: <A x, y> = <x, A' y>.
 random = np.random.default_rng(8)
 x, y = random.random(operator.shape[1]), random.random(operator.shape[0])
 assert np.isclose(operator.matvec(x) @ y, x @ operator.rmatvec(y), rtol=1e-10)

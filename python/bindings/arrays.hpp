@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// NumPy arrays as views of the library, without copies. Axes keep their order: arrays of one and
+// Views of NumPy arrays for the library, without copies. Axes keep their order: arrays of one and
 // two dimensions are (x) and (y, x).
 
 #include <nanobind/nanobind.h>
@@ -16,7 +16,7 @@
 
 namespace nanobind::detail {
 
-/// Pixel types are NumPy's types in Python.
+/// Converts pixel types to NumPy's types and back.
 template <>
 struct type_caster<convolume::PixelType> {
     NB_TYPE_CASTER(convolume::PixelType, const_name("numpy.dtype"))
@@ -101,14 +101,14 @@ inline Index3 index3(const Triple& values) {
     return {values[0], values[1], values[2]};
 }
 
-/// Addresses in a GPU's memory and streams are whole numbers in Python: the package takes them from
-/// the arrays' libraries (convolume/_device.py).
+/// Converts an address in a GPU's memory, or of a CUDA stream, which is a whole number in Python.
+/// convolume/_device.py gets these numbers from the libraries of arrays.
 template <class T>
 T* pointer(std::uintptr_t address) {
     return reinterpret_cast<T*>(address);
 }
 
-/// A NumPy array (z, y, x) that owns the volume's memory.
+/// Returns a NumPy array (z, y, x) that owns the volume's memory.
 nb::object to_numpy(Volume volume);
 
 }  // namespace convolume::python

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What each file adds to the extension.
+// Functions that each add the classes and functions of one source file to the extension.
 
 #include <nanobind/nanobind.h>
 

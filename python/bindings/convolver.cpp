@@ -11,7 +11,7 @@ namespace convolume::python {
 
 namespace {
 
-/// A convolver, and what it was predicted to take.
+/// A convolver with the predicted seconds of one execution.
 struct PlannedConvolver {
     Convolver convolver;
     double seconds;

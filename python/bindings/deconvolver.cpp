@@ -65,11 +65,13 @@ nb::dict to_dict(const DeconvolvePlan& plan) {
 using Execute =
     std::function<DeconvolveReport(const DeconvolveRun& run, const ExecutionContext& context)>;
 
-// `callback(facts, read)`: what it raises ends the work.
+// Runs a deconvolution. `callback(facts, read)` is called after each iteration with a dict and a
+// function that copies the estimate into an array. An exception that it raises ends the work.
 nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callback,
                  const nb::object& progress, const Execute& deconvolve) {
     DeconvolveReport report;
-    // Iterations may take any time: never in the caller's thread, which must see Ctrl-C.
+    // Iterations may take any time, so they never run in the caller's thread, which must see
+    // Ctrl-C.
     run_released(1, progress, [&](const ExecutionContext& context) {
         std::stop_source stop;
         const std::stop_callback passed_on(context.stop, [&] { stop.request_stop(); });
@@ -81,8 +83,8 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
         if (!callback.is_none())
             run.on_iteration = [&](const Iteration& done, const EstimateReader& read) {
                 calls.call([&] {
-                    // The reader's references must not be used when the callback is over, though
-                    // Python may keep the object.
+                    // Python may keep the reader beyond the callback, when its references are no
+                    // longer valid.
                     const auto valid = std::make_shared<bool>(true);
                     const nb::object reader =
                         nb::cpp_function([&read, valid](const WriteArray& target) {

@@ -18,10 +18,11 @@ using io::ImageMetadata;
 using io::ImageReader;
 using io::ImageWriter;
 
-/// What the reader keeps of a file, so that a copy can carry it on.
+/// An open image file that is read.
 struct Reader {
     std::unique_ptr<ImageReader> file;
 };
+/// An open image file that is written.
 struct Writer {
     std::unique_ptr<ImageWriter> file;
 };
@@ -72,7 +73,7 @@ void bind_metadata(nb::module_& module) {
                 std::iota(channels.begin(), channels.end(), index_t{0});
                 io::keep_lookup_tables(self, channels);
             },
-            "Drops what ImageJ's metadata say of planes, names of channels among it.")
+            "Removes the labels of planes in ImageJ's metadata, which hold channel names.")
         .def_ro("ome_xml", &ImageMetadata::ome_xml)
         .def("__str__", [](const ImageMetadata& self) { return io::to_string(self); });
 }

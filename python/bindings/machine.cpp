@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processors compute, and what there is.
+// Binds the choice of devices, and the GPUs of this machine.
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
@@ -40,10 +40,10 @@ void bind_machine(nb::module_& module) {
             set_devices(engines, text);
             return nb::make_tuple(to_string(engines.device), engines.gpus);
         },
-        "\"auto\", \"cpu\" or \"gpu\", and the numbers of the GPUs if the text names some.");
-    module.def("gpu_devices", &gpu_devices, "GPUs of this machine; empty where there is none.");
+        "Returns \"auto\", \"cpu\" or \"gpu\", and the numbers of the GPUs that the text names.");
+    module.def("gpu_devices", &gpu_devices, "Returns the GPUs of this machine.");
     module.def("gpu_unavailable", &gpu_unavailable,
-               "Why no GPU can be used here, in one sentence; empty when one can.");
+               "Returns why no GPU can be used, in one sentence; empty if one can.");
     module.def(
         "convert",
         [](const ReadArray& from, const WriteArray& to) {

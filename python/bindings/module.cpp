@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The extension convolume._core: the library's classes with plain types. The package around it has
-// the names and defaults that people meet. The library's errors become the classes of
-// convolume/_errors.py, which are Python's usual ones as well: ValueError, MemoryError, OSError,
+// the names and defaults that users see. The library's errors become the classes of
+// convolume/_errors.py, which are also usual errors of Python: ValueError, MemoryError, OSError,
 // RuntimeError.
 #include "bindings/bindings.hpp"
 #include "convolume/error.hpp"
@@ -53,7 +53,8 @@ void translate(const std::exception_ptr& thrown, void*) {
 NB_MODULE(_core, module) {
     module.doc() = "The compiled part of convolume. Its names may change: use the package's.";
     module.def(
-        "version", [] { return convolume::version(); }, "Of the library: \"0.1.0\".");
+        "version", [] { return convolume::version(); },
+        "Returns the version of the library, such as \"0.1.0\".");
     nanobind::register_exception_translator(convolume::python::translate);
     convolume::python::bind_option_names(module);
     convolume::python::bind_machine(module);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Enumerations, and the description of all options.
+// Binds the enumerations of options, and the description of all options.
 #include "bindings/options.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace convolume::python {
 
 namespace {
 
-/// Members are called as options write them, with "_" for "-".
+/// Binds an enumeration. Its members have the names that options use, with "_" in place of "-".
 template <Named Value>
 void bind_names(nb::module_& module, const char* name) {
     nb::enum_<Value> bound(module, name);
@@ -57,8 +57,8 @@ void bind_option_names(nb::module_& module) {
                 throw InvalidArgument(message("there are no options called ", name));
             return found->second();
         },
-        "Options of a struct: name, keyword, flags, type, default, help, range, unit and choices "
-        "of each.",
+        "Returns the options of a struct: name, keyword, flags, type, default, help, range, unit "
+        "and choices of each.",
         nb::arg("name"));
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Structs of options as Python classes, by the tables of core/option_table.hpp: __init__ takes the
-// options as keywords, each is an attribute, and describe_options() tells what they are.
+// Python classes for structs of options, made from their tables (core/option_table.hpp). __init__
+// takes the options as keywords, each option is an attribute, and describe_options() lists them.
 
 #include <nanobind/stl/pair.h>
 
@@ -20,7 +20,7 @@ namespace convolume::python {
         message(option.keyword(), " is ", wanted, ", not ", nb::repr(value).c_str()).c_str());
 }
 
-/// Converts `value` to a T; `wanted` is in the message if that fails.
+/// Converts `value` to a T. If that fails, the error says that `wanted` was expected.
 template <class T>
 T cast_option(const OptionText& option, const char* wanted, nb::handle value) {
     T result;
@@ -28,7 +28,7 @@ T cast_option(const OptionText& option, const char* wanted, nb::handle value) {
     return result;
 }
 
-/// Converts a value of Python that is neither None nor a name.
+/// Converts a Python value of an option that is neither None nor a name.
 template <class Value>
 Value plain_option(const OptionText& option, nb::handle value) {
     if constexpr (std::is_same_v<Value, bool>) {
@@ -71,7 +71,7 @@ Value plain_option(const OptionText& option, nb::handle value) {
     }
 }
 
-/// Converts a value of Python for an option: names are parsed as those of the command.
+/// Converts a Python value of an option. Names are parsed like those of the command line.
 template <class Field>
 typename Field::Value option_of_python(const Field& field, nb::handle value) {
     using Value = typename Field::Value;
@@ -95,7 +95,7 @@ typename Field::Value option_of_python(const Field& field, nb::handle value) {
     }
 }
 
-/// Returns a value as people write it in Python: names are text.
+/// Returns the value of an option in its Python form, in which names are strings.
 template <class Value>
 nb::object option_to_python(const OptionText& option, const Value& value) {
     if constexpr (std::is_arithmetic_v<Value>)
@@ -121,7 +121,7 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
     }
 }
 
-/// Sets the option of that keyword. Throws TypeError if there is none.
+/// Sets the option with this keyword. Throws TypeError if there is none; `name` is the class.
 template <class Struct>
 void set_option(Struct& options, const char* name, std::string_view keyword, nb::handle value) {
     bool found = false;
@@ -135,7 +135,7 @@ void set_option(Struct& options, const char* name, std::string_view keyword, nb:
             message(name, "() got an unexpected keyword argument '", keyword, "'").c_str());
 }
 
-/// Returns one dict for each option, in the order of the table.
+/// Returns the description of each option as a dict, in the order of the table.
 template <class Struct>
 nb::list described_options() {
     const Struct preset{};

@@ -12,11 +12,11 @@ namespace nb = nanobind;
 
 namespace {
 
-// Shorter work is over before anyone presses a key; a thread for it would cost more than it.
+// Seconds of work from which a thread of its own pays. Shorter work ends before Ctrl-C matters.
 constexpr double worth_a_thread_s = 0.02;
 constexpr std::chrono::milliseconds between_calls{50};
 
-// Waits for `work`, which runs in another thread, and looks for Ctrl-C meanwhile.
+// Runs `work` in another thread, and checks for Ctrl-C until it ends.
 void run_in_thread(const ExecutionContext& context, PythonCalls& calls,
                    const std::function<void(const ExecutionContext&)>& work) {
     std::mutex mutex;

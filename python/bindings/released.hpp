@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Work without Python's lock, which Ctrl-C and callers' functions can stop.
+// Runs work without the interpreter lock. Ctrl-C and functions of the caller can stop it.
 
 #include <nanobind/nanobind.h>
 
@@ -10,18 +10,19 @@
 
 namespace convolume::python {
 
-/// Runs `work` without the interpreter lock. `progress` (a callable or None) is called with the
-/// fraction done, now and then. Work that is expected to take long runs in a thread of its own, so
-/// that this one sees Ctrl-C: it ends soon after, and KeyboardInterrupt is raised. What `progress`
-/// raises ends it as well.
+/// Runs `work`, which is expected to take `expected_s` seconds, without the interpreter lock.
+/// `progress` (a callable or None) is called with the fraction done, at most every 50 ms. Long work
+/// runs in a thread of its own, so that the calling thread sees Ctrl-C: the work ends soon after,
+/// and KeyboardInterrupt is raised. An exception of `progress` ends the work as well.
 void run_released(double expected_s, const nanobind::object& progress,
                   const std::function<void(const ExecutionContext&)>& work);
 
-/// The same for constructors, which take no ExecutionContext: kernels of many taps take seconds.
+/// Runs a constructor without the interpreter lock, which Ctrl-C can stop. Constructors take no
+/// ExecutionContext, but may take seconds for kernels of many taps.
 void plan_released(const std::function<void()>& work);
 
-/// Keeps the first exception that a caller's Python function raised, and asks the work to stop.
-/// The interpreter lock is taken for the call alone.
+/// Calls Python functions of the caller from the work, with the interpreter lock. Keeps the first
+/// exception that one of them raises, and requests a stop of the work.
 class PythonCalls {
   public:
     explicit PythonCalls(std::stop_source& stop) : stop_(stop) {}

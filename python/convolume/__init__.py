@@ -26,7 +26,7 @@ from ._errors import (
     OutputExists,
     Unavailable,
 )
-from ._files import open, save  # noqa: A004 (the name that people look for)
+from ._files import open, save  # noqa: A004 (the usual name of such a function)
 from ._filters import FilterBank, FilterPlan, filter_bank
 from ._image import Image
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
@@ -47,7 +47,8 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
            "wiener"]
 
-# Imported at their first use: they need threads, sockets and more, which take longer to import than all the rest.
+# Names that are imported at their first use. They need threads, sockets and more, which take longer to import than all
+# other modules.
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers pass as arrays, as NumPy arrays of a type that the library computes with."""
+"""Conversion of callers' arrays to NumPy arrays of a type that the library computes with, and back."""
 
 import importlib
 from typing import Any
@@ -9,20 +9,23 @@ import numpy as np
 from . import _core
 from ._errors import BadData, InvalidArgument, Unavailable
 
-#: Types that are read and written without a conversion.
+#: Types of samples that the library reads and writes without a conversion.
 TYPES = frozenset(np.dtype(name) for name in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32",
                                               "float64", "complex64", "complex128"))
 _DLPACK_CPU = 1
-_LARGEST_EXACT = 2**53  # of whole numbers in float64
+_LARGEST_EXACT = 2**53  # float64 holds all whole numbers up to this one
 
 
 def is_double(*types: np.dtype) -> bool:
-    """Whether one of these types holds more than float32 does."""
+    """Tells whether one of these types holds numbers that float32 would round."""
     return any(dtype.kind in "iu" and dtype.itemsize > 2 or dtype.char in "dD" for dtype in types)
 
 
 def readable(array: Any, what: str) -> np.ndarray:
-    """`array` as a NumPy array of one of TYPES: itself where it is one, whatever its strides."""
+    """Returns `array` as a NumPy array of one of TYPES. Such an array is returned itself, with any strides.
+
+    `what` names the array in errors.
+    """
     if type(array) is np.ndarray and array.dtype in TYPES:
         return array
     if isinstance(array, np.ma.MaskedArray):
@@ -35,6 +38,7 @@ def readable(array: Any, what: str) -> np.ndarray:
 
 
 def from_others(array: Any, what: str) -> np.ndarray:
+    """Returns an array of another library, or a sequence of numbers, as a NumPy array."""
     if hasattr(array, "__dlpack_device__") and not hasattr(array, "__array_interface__"):
         if array.__dlpack_device__()[0] != _DLPACK_CPU:
             raise Unavailable(f"{what} is in a GPU's memory, which is not taken here: copy it to the host first")
@@ -46,7 +50,7 @@ def from_others(array: Any, what: str) -> np.ndarray:
 
 
 def _converted(array: np.ndarray, what: str) -> np.ndarray:
-    """Of a type that holds every value."""
+    """Returns the array in one of TYPES that holds every value of it."""
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
     dtype = array.dtype
@@ -56,7 +60,7 @@ def _converted(array: np.ndarray, what: str) -> np.ndarray:
         return array.view(np.uint8)
     if dtype.kind == "f" and dtype.itemsize == 2:
         return array.astype(np.float32)
-    if dtype.kind in "iu":  # of 8 bytes
+    if dtype.kind in "iu":  # integers of 8 bytes, as TYPES has all others
         if array.size and max(abs(int(array.max())), abs(int(array.min()))) > _LARGEST_EXACT:
             raise BadData(f"{what} has whole numbers beyond 2**53, which float64 does not hold: scale them, or convert "
                           "them yourself")
@@ -65,7 +69,7 @@ def _converted(array: np.ndarray, what: str) -> np.ndarray:
 
 
 def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int, int]:
-    """Converts to an integer type: rounds and clamps.
+    """Converts real values to an integer type: rounds and clamps them.
 
     Parameters
     ----------
@@ -74,11 +78,13 @@ def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int
 
     Returns
     -------
-    array of that type, and the numbers of values below and above its range; NaN, which becomes 0, is below
+    array : array of that type
+    low, high : int
+        Numbers of values below and above its range. NaN becomes 0 and counts as below.
     """
     if array.dtype.kind == "c":
         raise InvalidArgument(f"complex results are not written as {dtype}: choose complex64 or complex128")
-    if array.dtype.kind in "iu" and array.dtype.itemsize > 4:  # beyond what float64 holds
+    if array.dtype.kind in "iu" and array.dtype.itemsize > 4:  # float64 may not hold these integers
         limits = np.iinfo(dtype)
         low, high = np.count_nonzero(array < limits.min), np.count_nonzero(array > limits.max)
         return array.clip(limits.min, limits.max).astype(dtype), int(low), int(high)
@@ -89,7 +95,7 @@ def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int
 
 
 def give_back(result: np.ndarray, like: Any) -> Any:
-    """`result` as an array of the library that `like` comes from."""
+    """Returns `result` as an array of the library that `like` comes from."""
     module = type(like).__module__.partition(".")[0]
     if module == "torch":
         return importlib.import_module("torch").from_dlpack(result)
@@ -99,7 +105,7 @@ def give_back(result: np.ndarray, like: Any) -> Any:
 
 
 def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The caller's array for a result."""
+    """Checks the caller's array for a result, and returns it."""
     if not isinstance(out, np.ndarray):
         raise InvalidArgument(f"out is a {type(out).__name__}: it must be a NumPy array")
     if out.shape != shape:
@@ -112,7 +118,7 @@ def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def result_type(dtype: Any, natural: str) -> np.dtype[Any]:
-    """The type of a result: what the caller asks for, else the natural one."""
+    """Returns the type of a result: the caller's `dtype`, or `natural` if that is None."""
     if dtype is None:
         return np.dtype(natural)
     found: np.dtype[Any] = np.dtype(dtype)

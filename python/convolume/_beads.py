@@ -29,25 +29,32 @@ class RefineKeywords(MicroscopeKeywords, total=False):
 
 @dataclass(frozen=True)
 class BeadPsf:
-    """A point spread function that was measured.
+    """A measured point spread function.
 
     Attributes
     ----------
     psf : Image
-        float32 (z, y, x), of sum 1, its brightest point in the middle voxel.
+        float32 (z, y, x), of sum 1, with the brightest point in the middle voxel.
     centers : float64 array of beads × 3
         z, y, x of the beads that were used, in voxels of the stack.
     fluxes : float64 array
-        The light of each, without background, in the units of the stack.
-    found, crowded, saturated, at_border, unusual : int
-        Beads of all kinds, and those left out: with another one in the box, with several samples at the saturation,
-        with a box that leaves the stack, of less than 0.4 or more than 2.5 times the median light.
+        The light of each used bead, without background, in the units of the stack.
+    found : int
+        Number of beads in the stack, with those that were not used.
+    crowded : int
+        Number of beads with another bead in their box. They were not used.
+    saturated : int
+        Number of beads with several saturated samples. They were not used.
+    at_border : int
+        Number of beads whose box leaves the stack. They were not used.
+    unusual : int
+        Number of beads with less than 0.4 or more than 2.5 times the median light. They were not used.
     background : float
-        Mean of the samples outside of all boxes; with `optics` what was subtracted in the boxes.
+        Mean of the samples outside all boxes. With `optics`, the light that was subtracted in the boxes.
     flux : float
         Mean light of a bead.
     fwhm : (z, y, x)
-        Full widths at half maximum in voxels.
+        Full widths at half maximum, in voxels.
     residual : float or None
         With `optics`: root mean square of the difference from that PSF, as a share of it.
     """
@@ -68,18 +75,18 @@ class BeadPsf:
 
 @dataclass(frozen=True)
 class RefinedParameter:
-    """What :func:`refine_psf` found of one parameter.
+    """One parameter of a microscope, as :func:`refine_psf` estimates it.
 
     Attributes
     ----------
     value : float
         An index, an NA, or a depth in µm.
     deviation : float
-        Its standard deviation, from what is left between model and measured PSF.
+        Standard deviation of `value`, from the difference between model and measured PSF.
     low, high : float
-        Where it was sought.
+        Bounds of the search.
     at_bound : bool
-        The fit would be better still beyond `low` or `high`: the value may be wrong.
+        The fit would be even better beyond `low` or `high`, so `value` may be wrong.
     """
 
     value: float
@@ -96,11 +103,12 @@ class RefinedPsf:
     Attributes
     ----------
     parameters : dict of str to RefinedParameter
-        "na", "index", "depth": those that were asked for.
+        The requested ones of "na", "index" and "depth".
     arguments : dict
-        For :func:`make_psf`, but for `shape`: ``convolume.make_psf(shape=(33, 65, 65), **refined.arguments)``.
+        Arguments of :func:`make_psf`, without `shape`: ``convolume.make_psf(shape=(33, 65, 65), **refined.arguments)``.
     first_residual, residual : float
-        Root mean square of what is left, as a share of the model's, with the first and the refined parameters.
+        Root mean square of the difference between model and measured PSF, as a share of the model's root mean square:
+        with the first parameters, and with the refined ones.
     """
 
     parameters: dict[str, RefinedParameter]
@@ -129,14 +137,14 @@ def _spacing_of(array: Any, spacing: Sequence[float] | None) -> tuple[float, flo
 
 
 def _saturation(stack: Any, largest: float) -> float | None:
-    """The value that no sample of the type, or of a camera, exceeds, if the stack reaches it."""
+    """Returns `largest`, the largest value of a stack, if it is the largest of an integer type or of a camera."""
     dtype: np.dtype[Any] = stack.dtype
     bits = {"int8": (7,), "int16": (15,)}.get(dtype.name, ()) + (8, 10, 11, 12, 13, 14, 16)
     return largest if largest in [2.0**n - 1 for n in bits] else None
 
 
 def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:
-    """From what make_psf takes, but for the spacing and the shape."""
+    """Returns the library's options for `optics`, which are arguments of make_psf without spacing and shape."""
     for name in ("na", "wavelength"):
         if name not in optics:
             raise InvalidArgument(f"optics has no {name}: give what make_psf takes, such as "
@@ -148,29 +156,29 @@ def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequ
 def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float] | None = None,
                    saturation: float | Literal["auto"] | None = "auto", optics: Mapping[str, Any] | None = None,
                    progress: Progress = None) -> BeadPsf:
-    """The point spread function of a microscope from a stack of beads: their mean.
+    """Measures the point spread function of a microscope, as the mean of the beads in a stack.
 
     Beads are found, aligned to a fraction of a voxel by least squares against their mean, and averaged. Between
-    samples, values are interpolated by a windowed sinc, which keeps widths. Beads are taken for points: they should be
+    samples, values are interpolated by a windowed sinc, which keeps widths. Beads count as points: they should be
     smaller than a third of the PSF's width.
 
     Parameters
     ----------
     stack : Image or real array (z, y, x)
-        Some beads apart from each other; of one channel and time.
+        One channel at one time, with some beads apart from each other.
     shape : (z, y, x) of odd numbers
-        Of the PSF in voxels. ``convolume.make_psf(...).shape`` with the parameters of the microscope is a good one.
+        Extents of the PSF in voxels. ``convolume.make_psf(...).shape`` with the parameters of the microscope fits well.
     spacing : (z, y, x), optional
-        Edge lengths of a voxel, µm. None: as the image says, if it does.
+        Edge lengths of a voxel, µm. None takes those of the image, if they are known.
     saturation : float, "auto" or None
-        Beads with several samples at this value are left out. "auto": the largest value of a camera of 8 to 16 bits,
-        where the stack reaches it.
+        Beads with several samples at this value are not used. "auto" takes the largest value of a camera of 8 to 16
+        bits, if the stack reaches it.
     optics : mapping, optional
-        What :func:`make_psf` takes, such as ``{"na": 1.2, "wavelength": 0.52}``, but for `spacing` and `shape`. A fit
-        of that PSF then finds the light that belongs to no bead, and subtracts it: the mean outside of all boxes has
-        light of the beads themselves. Nothing is subtracted where the fit leaves more than 20 %.
+        Arguments of :func:`make_psf` without `spacing` and `shape`, such as ``{"na": 1.2, "wavelength": 0.52}``. A fit
+        of that PSF estimates the light that belongs to no bead, which is subtracted. The mean outside all boxes would
+        not do, as it holds light of the beads. Nothing is subtracted if the residual of the fit is above 20 %.
     progress
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -179,7 +187,7 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     Raises
     ------
     InvalidArgument
-        Shapes that do not fit, or no bead that can be used (a ValueError).
+        Shapes that do not fit, or a stack without usable beads (a ValueError).
 
     Examples
     --------
@@ -222,29 +230,29 @@ _REFINE = defaults_of(RefineKeywords, "PsfOptions", ni0=None, spacing=None)
 @with_keywords(RefineKeywords, _REFINE, takes_others=True)
 def refine_psf(measured: Any, parameters: Sequence[PsfParameter] = ("na",), *, na: float, wavelength: float,
                **options: Unpack[RefineKeywords]) -> RefinedPsf:
-    """The NA, index and depth with which a model fits a measured point spread function best.
+    """Finds the NA, index and depth with which a model fits a measured point spread function best.
 
-    Least squares of the model, its brightness, a constant and the focus; voxels are weighted by the noise that light
-    makes. NA is sought from 0.6 to 1.4 times the first one, the index within 0.15, the depth from 0 to twice the first
-    one and 10 µm more, as far as the model allows.
+    The fit is by least squares, with the brightness, a constant and the focus as further unknowns. Voxels are weighted
+    by their photon noise. The search is from 0.6 to 1.4 times the first NA, within 0.15 of the first index, and from a
+    depth of 0 to twice the first depth and 10 µm more, as far as the model allows.
 
     Parameters
     ----------
     measured : BeadPsf, or Image or real array (z, y, x)
-        As :func:`psf_from_beads` gives it, or another one with its source in the middle voxel; at least 5 planes.
+        A result of :func:`psf_from_beads`, or another PSF with its source in the middle voxel; at least 5 planes.
     parameters : sequence of {"na", "index", "depth"}
-        What is refined. "index" is that of the sample; "gaussian" and "born-wolf" have one medium, whose index it is.
-        "depth" is of models with layers, "gibson-lanni" and "vectorial".
+        Parameters to refine. "index" is the index of the sample; of "gaussian" and "born-wolf", of their one medium.
+        "depth" needs a model with layers: "gibson-lanni" or "vectorial".
     na, wavelength, model, modality, ni, ns, depth, excitation, pinhole, sheet_fwhm
-        As of :func:`make_psf`: the first values, and what is known.
+        First values of the refined parameters, and values of the others, as :func:`make_psf` takes them.
     disc_pinhole, disc_spacing, disc_magnification, ni0, ng, ng0, ti0, tg, tg0
-        As of :func:`make_psf`.
+        See :func:`make_psf`.
     spacing : (z, y, x), optional
-        Edge lengths of a voxel, µm. None: as the PSF says.
+        Edge lengths of a voxel, µm. None takes those of the measured PSF.
     background : float, optional
-        Light in a voxel that belongs to no bead, as a share of a bead's light. None: of a BeadPsf its own, else 0.
+        Light in a voxel that belongs to no bead, as a share of a bead's light. None takes that of a BeadPsf, else 0.
     workers, progress
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------

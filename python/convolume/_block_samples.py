@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Samples of a block with its halo, continued outside the image, and where in the image each of them is."""
+"""Samples of a block with its halo, continued outside the image, and the index in the image of each sample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,14 +17,14 @@ NAN_POLICIES = ("error", "zero", "propagate")
 
 @dataclass
 class BlockSamples:
-    """What an operation is given of one channel at one time."""
+    """Input of an operation: samples of one channel at one time."""
 
     values: np.ndarray
-    """(z, y, x)"""
+    """Samples (z, y, x) of the block and its halo."""
     inside: Inside
-    """The block without its halo."""
+    """Slices of `values` along z, y and x that are the block without its halo."""
     places: Sequence[np.ndarray]
-    """Indices in the image of the samples along z, y and x; -1 for what is not of the image."""
+    """Indices in the image of the samples along z, y and x; -1 outside the image."""
     t: int = 0
     c: int = 0
 
@@ -32,13 +32,13 @@ class BlockSamples:
         return self.values.dtype.kind in "fc"
 
     def count_nonfinite_inside(self) -> int:
-        """Counts NaN and infinities of the block without its halo: each of an image is in one block."""
+        """Counts NaN and infinities of the block without its halo, so that no other block counts them again."""
         if not self.may_hold_nonfinite():
             return 0
         return sum(plane.size - int(np.count_nonzero(np.isfinite(plane))) for plane in self.values[self.inside])
 
     def with_zeros(self) -> "BlockSamples":
-        """Returns the same with 0 for NaN and infinities."""
+        """Returns a copy with 0 in place of NaN and infinities."""
         values = self.values.copy()
         for plane in values:
             plane[~np.isfinite(plane)] = 0
@@ -61,13 +61,14 @@ class BlockSamples:
 
 
 def _first(places: np.ndarray, chosen: np.ndarray) -> int:
-    """Returns the index of the smallest of the chosen places."""
+    """Returns the position in `places` of the smallest chosen one."""
     indices = np.flatnonzero(chosen)
     return int(indices[np.argmin(places[indices])])
 
 
 def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
-    """The samples of an axis that stand for [begin, end); -1 for what is not of the image."""
+    """Returns the samples of an axis that a boundary puts in place of [begin, end); -1 for samples outside the
+    image."""
     places = np.arange(begin, end)
     if boundary in ("zero", "constant"):
         return np.where((places < 0) | (places >= extent), -1, places)
@@ -81,14 +82,16 @@ def _continued(begin: int, end: int, extent: int, boundary: str) -> np.ndarray:
 
 
 def _runs(places: np.ndarray) -> list[tuple[int, int]]:
-    """Consecutive samples among sorted ones, as [begin, end)."""
+    """Divides sorted indices into runs of consecutive ones, as [begin, end)."""
     cuts = np.flatnonzero(np.diff(places) != 1) + 1
     return [(int(part[0]), int(part[-1]) + 1) for part in np.split(places, cuts)]
 
 
 def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval: float) -> BlockSamples:
-    """Reads a block with its halo. `boundary` says how it is continued outside the image; None: it is not, and blocks
-    at the border are read as they are."""
+    """Reads a block with its halo.
+
+    `boundary` says how the image is continued outside. With None it is not, and blocks at the border have less halo.
+    """
     shape = image._metadata.shape
     lists, inside = [], []
     for b, e, n, (low, high) in zip(block.begin, block.end, shape, halo):
@@ -103,18 +106,18 @@ def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval:
     values = _read_parts(image, block, [_runs(one) for one in stored])
     for axis, (places, one) in enumerate(zip(lists, stored)):
         if len(places) != len(one) or not np.array_equal(places, one):
-            taken = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
+            gathered = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
             outside = np.flatnonzero(places < 0)
             if len(outside):
-                if not _holds(taken.dtype, cval):
-                    taken = taken.astype(np.result_type(taken.dtype, np.float32))
-                taken[(slice(None),) * axis + (outside,)] = cval
-            values = taken
+                if not _holds(gathered.dtype, cval):
+                    gathered = gathered.astype(np.result_type(gathered.dtype, np.float32))
+                gathered[(slice(None),) * axis + (outside,)] = cval
+            values = gathered
     return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block.t, block.c)
 
 
 def _holds(dtype: np.dtype[Any], value: float) -> bool:
-    """Tells whether a type has this value."""
+    """Tells whether a type can represent this value."""
     if dtype.kind not in "iu":
         return True
     limits = np.iinfo(dtype)
@@ -122,7 +125,7 @@ def _holds(dtype: np.dtype[Any], value: float) -> bool:
 
 
 def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
-    """The product of runs along z, y and x, packed."""
+    """Reads the boxes that runs along z, y and x make, into one array without gaps."""
     if all(len(one) == 1 for one in runs):
         return read_box(image, block.t, block.c, [slice(*one[0]) for one in runs])
     values = np.empty([sum(e - b for b, e in one) for one in runs], image.dtype)
@@ -142,7 +145,7 @@ def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> 
 
 
 def read_box(image: Any, t: int, c: int, box: Sequence[slice]) -> np.ndarray:
-    """A box of one channel at one time, as (z, y, x)."""
+    """Reads a box of one channel at one time, as (z, y, x)."""
     by_axis: dict[str, int | slice] = dict(zip(AXES, (t, c, *box)))
     values = image[tuple(by_axis[axis] for axis in image.axes)]
     return np.asarray(values).reshape([one.stop - one.start for one in box])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one task does: reads a block with its halo, computes, writes whole shards."""
+"""Work of one task: it reads a block with its halo, computes, and writes whole shards."""
 
 import os
 import time
@@ -19,23 +19,23 @@ from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, TargetFacts, ZarrTarget
 
 FATAL = (InvalidArgument, OutOfMemory, Unavailable)
-"""Errors that every block would meet."""
+"""Errors that would occur again in every other block."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """An image as workers open it: a path and what `open` takes; or one that is open, for this process alone."""
+    """A source image: the arguments of `open` with which workers open it, or an open image for this process alone."""
 
     path: str
     axes: str = ""
     number: int | str | None = None
-    """Which image of a file that holds several: its number or its name."""
+    """Number or name of the image, in a file that holds several."""
     level: int | None = None
     missing: str = "fill"
     image: Image | None = None
 
     def open(self) -> Image:
-        """Opens it without the warnings of its notes."""
+        """Opens the image without warnings."""
         if self.image is not None:
             return self.image
         return open_quietly(self.path, axes=self.axes, image=self.number, level=self.level,
@@ -49,7 +49,7 @@ class Source:
 
 @dataclass
 class Job:
-    """All that a worker needs to know. It is pickled."""
+    """Description of a run for its workers, which get it pickled."""
 
     hash: str
     source: Source
@@ -61,9 +61,9 @@ class Job:
     threshold: float | None = None
     mask: Source | None = None
     dry: bool = False
-    """Blocks are neither read nor written: for measurements."""
+    """Blocks are neither read nor written, which benchmarks use."""
     level: int = 0
-    """Above 0: blocks of this level of the target are made from the level before."""
+    """Level of the target that is written. Above 0, its blocks are made from the level before."""
 
     def blocks(self) -> Blocks:
         if self.level:
@@ -73,13 +73,13 @@ class Job:
 
 @dataclass
 class BlockReport:
-    """What became of a block."""
+    """Outcome of one block: its error, times, bytes and counts."""
 
     number: int
     empty: bool = False
     error: str | None = None
     damaged: bool = False
-    """The error is of the source's samples there."""
+    """The source's samples in this block are the reason of the error."""
     seconds: dict[str, float] = field(default_factory=dict)
     bytes_read: int = 0
     bytes_written: int = 0
@@ -91,7 +91,7 @@ class BlockReport:
 
 
 class Worker:
-    """Opened once for each process, or for each device."""
+    """Reads, computes and writes blocks with one set of open arrays: one worker for each process, or each device."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -107,7 +107,7 @@ class Worker:
         self.mask = None if job.mask is None else job.mask.open()
 
     def read(self, block: Block, report: BlockReport) -> BlockSamples | None:
-        """The samples with their halo; None of an empty block."""
+        """Returns the samples of a block with its halo, or None for a block that is skipped as empty."""
         begin = time.perf_counter()
         if self._masked_out(block):
             return None
@@ -125,7 +125,7 @@ class Worker:
         return samples
 
     def _masked_out(self, block: Block) -> bool:
-        """Whether the mask, which may be coarser than the image, is 0 all over the block."""
+        """Tells whether the mask, which may be coarser than the image, is 0 all over the block."""
         if self.mask is None:
             return False
         metadata = self.mask._metadata
@@ -144,7 +144,8 @@ class Worker:
         return result.values
 
     def record(self, block: Block, report: BlockReport) -> None:
-        """Writes what was noticed of a block, before its shards."""
+        """Writes the counts of a block. This comes before its shards, whose presence says that the block is
+        complete."""
         if self.job.operation.dtype.kind in "iu" or self.job.operation.nan == "zero":
             record_counts(self._documents, block.number, report.counts)
 
@@ -166,12 +167,12 @@ class Worker:
         report.bytes_written = block.voxels * self.job.facts.dtype.itemsize
 
     def run(self, number: int) -> BlockReport:
-        """One block, one step after the other."""
+        """Reads, computes and writes one block."""
         report = BlockReport(number)
         if self.job.dry:
             return report
         block = self.blocks[number]
-        if self.target.holds(self.job.level, block):  # stored by a process that was lost before it could say so
+        if self.target.holds(self.job.level, block):  # a process stored it, and was lost before it reported
             return report
         try:
             if self.job.level:
@@ -181,18 +182,19 @@ class Worker:
             self.write(block, None if samples is None else self.compute(samples, block, report), report)
         except (*FATAL, KeyboardInterrupt):
             raise
-        except Exception as error:  # a function of the caller raises what it likes
+        except Exception as error:  # a function of the caller may raise anything
             report.fail(error)
         return report
 
 
 def sentence(error: BaseException) -> str:
+    """Returns the message of an error in one line, with the type of errors of other packages."""
     text = " ".join(str(error).split())
     return text if isinstance(error, Error) else f"{type(error).__name__}: {text}"
 
 
-def after_device_failure(error: Exception) -> None:
-    """A process whose GPU failed cannot use it again: it ends, and its nanny starts another."""
+def exit_after_device_failure(error: Exception) -> None:
+    """Ends this process if its GPU failed, as it cannot use the GPU again. Dask's nanny then starts another process."""
     if isinstance(error, DeviceFailure):
         os._exit(1)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Division of images: chunks, shards, and blocks with their halos. Arithmetic alone.
+"""Division of images: Zarr chunks, shards, and blocks with their halos. These functions read and write no files.
 
-A *chunk* is what is compressed at once, a *shard* the chunks of one file, a *block* the whole shards that one task
-computes. Extents are of z, y, x.
+A *Zarr chunk* holds the samples that are compressed together, a *shard* the chunks of one file. A *block* holds the
+whole shards that one task computes. Extents are along z, y, x.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,13 +14,14 @@ from ._errors import InvalidArgument, OutOfMemory
 
 Triple = tuple[int, int, int]
 Halo = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
-"""Samples that a result depends on before and after its own, along z, y, x."""
+"""Numbers of samples before and after a sample that its result depends on, along z, y, x."""
 
 _CHUNK_BYTES = 8 << 20
 LARGEST_SHARD = 1 << 30
 
 
 def triple(numbers: Sequence[int], what: str) -> Triple:
+    """Checks three extents of at least 1; `what` names them in errors."""
     if len(numbers) != 3 or any(int(n) < 1 for n in numbers):
         raise InvalidArgument(f"{what} has three extents z, y, x of 1 at least, not {tuple(numbers)}")
     return int(numbers[0]), int(numbers[1]), int(numbers[2])
@@ -58,8 +59,7 @@ class Block:
 
 
 class Blocks(Sequence[Block]):
-    """The blocks of an image, along x first. They are computed when they are asked for: a list of a million takes no
-    memory."""
+    """The blocks of an image, numbered along x first. Each is computed at access, so that a million take no memory."""
 
     def __init__(self, frames: int, channels: int, shape: Triple, block: Triple) -> None:
         self.shape = shape
@@ -85,24 +85,24 @@ class Blocks(Sequence[Block]):
         return (self[number] for number in range(len(self)))
 
     def complete(self, shards: Triple, stored: np.ndarray) -> np.ndarray:
-        """Which blocks have all their shards, of which `stored` are the linear numbers that exist."""
+        """Tells for each block whether all its shards exist; `stored` has the linear numbers of existing shards."""
         frames, channels, *_ = self.grid
-        of_image = [-(-n // s) for n, s in zip(self.shape, shards)]
+        shard_grid = [-(-n // s) for n, s in zip(self.shape, shards)]
         per_block = [b // s for b, s in zip(self.block, shards)]
-        places = np.unravel_index(stored, (frames, channels, *of_image))
+        places = np.unravel_index(stored, (frames, channels, *shard_grid))
         number = np.zeros(len(stored), np.int64)
         for place, extent, size in zip(places, self.grid, (1, 1, *per_block)):
             number = number * extent + place // size
         found = np.bincount(number, minlength=len(self))
         wanted = np.ones(1, np.int64)
-        for extent, total, size in zip(self.grid, (frames, channels, *of_image), (1, 1, *per_block)):
+        for extent, total, size in zip(self.grid, (frames, channels, *shard_grid), (1, 1, *per_block)):
             along = np.minimum(np.arange(extent) * size + size, total) - np.arange(extent) * size
             wanted = np.multiply.outer(wanted, along).ravel()
         return np.asarray(found >= wanted)
 
 
 def block_range(text: str, count: int) -> range:
-    """The share i of n, from 0: "2/8"."""
+    """Returns the numbers of the blocks in share i of n, from a text such as "2/8"; i counts from 0."""
     first, slash, second = text.partition("/")
     if not slash or not first.isdigit() or not second.isdigit() or not 0 <= int(first) < int(second):
         raise InvalidArgument(f"the block range '{text}' is not i/n with i from 0 to n - 1, such as 0/8")
@@ -111,13 +111,13 @@ def block_range(text: str, count: int) -> range:
 
 
 def default_chunks(shape: Triple, sample_bytes: int) -> Triple:
-    """16 to 64 planes of 256 × 256, about 8 MiB."""
+    """Returns the default Zarr chunk: 16 to 64 planes of 256 × 256, about 8 MiB."""
     planes = min(64, max(16, _CHUNK_BYTES // (256 * 256 * sample_bytes)))
     return min(planes, shape[0]), min(256, shape[1]), min(256, shape[2])
 
 
 def default_shards(shape: Triple, chunks: Triple, sample_bytes: int, most_bytes: int) -> Triple:
-    """Whole chunks, near a cube, of at most `most_bytes`."""
+    """Returns the default shard: whole Zarr chunks, near a cube, of at most `most_bytes`."""
     limit = max(1, min(most_bytes, LARGEST_SHARD))
     shards = list(chunks)
     while True:
@@ -129,15 +129,17 @@ def default_shards(shape: Triple, chunks: Triple, sample_bytes: int, most_bytes:
 
 
 def halo_overhead(block: Sequence[int], halo: Halo, shape: Sequence[int]) -> float:
-    """Samples read for each sample written, of a block inside."""
+    """Returns the number of samples read for each sample written, for a block away from the border."""
     read = product([min(b + low + high, n + low + high) for b, n, (low, high) in zip(block, shape, halo)])
     return read / max(1, product([min(b, n) for b, n in zip(block, shape)]))
 
 
 def default_block(shape: Triple, shards: Triple, halo: Halo, voxel_bytes: float, most_bytes: int,
                   at_least: int = 1, device: tuple[float, float] | None = None) -> Triple:
-    """Whole shards that fit the memory with their halo, with little of it; `at_least` so many blocks if possible.
-    `device`: bytes of a voxel in a GPU's memory, and those that it has; a block of one shard is computed in any case.
+    """Returns the default block: whole shards that fit `most_bytes` with their halo, with little halo for their size.
+
+    `at_least` is the wanted number of blocks. `device` has the bytes that a voxel takes in a GPU's memory, and the
+    bytes of that memory; a block of one shard may exceed them.
     """
 
     def need(block: Sequence[int]) -> float:

@@ -28,7 +28,7 @@ from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
 
 
 class Plan:
-    """How a convolution is run, and what it was predicted to take. ``print(plan)`` is a table for people."""
+    """The plan of a convolution, with its predicted time and memory. ``print(plan)`` shows a table."""
 
     def __init__(self, text: str, facts: dict[str, Any]) -> None:
         self._text = text
@@ -36,31 +36,31 @@ class Plan:
 
     @property
     def method(self) -> str:
-        """ "in-core", "dif", "tiled" or "direct"."""
+        """The method: "in-core", "dif", "tiled" or "direct"."""
         return str(self._facts["chosen"]["method"])
 
     @property
     def engines(self) -> list[str]:
-        """Who computes: "cpu:0", "gpu:1"."""
+        """Names of the engines that compute, such as "cpu:0" or "gpu:1"."""
         return list(self._facts["engines"])
 
     @property
     def seconds(self) -> float:
-        """Predicted time of one image."""
+        """Predicted seconds for one image."""
         return float(self._facts["chosen"]["seconds"])
 
     @property
     def host_bytes(self) -> int:
-        """Predicted host memory, the image and the result included."""
+        """Predicted bytes of host memory, the image and the result included."""
         return int(self._facts["chosen"]["host_bytes"])
 
     @property
     def device_bytes(self) -> int:
-        """Predicted memory of each GPU; 0 where none takes part."""
+        """Predicted bytes of each GPU's memory; 0 if no GPU takes part."""
         return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
 
     def to_dict(self) -> dict[str, Any]:
-        """All figures, as `convolume convolve --dry-run --json` gives them."""
+        """Returns all figures of the plan, as `convolume convolve --dry-run --json` prints them."""
         return self._facts
 
     def __str__(self) -> str:
@@ -74,7 +74,9 @@ Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
 Operation = Literal["convolve", "correlate", "adjoint"]
 
 
-class _Form(Resources, total=False):
+class _CommonKeywords(Resources, total=False):
+    """Keywords of both :class:`Convolver` and :func:`convolve`."""
+
     mode: Mode
     boundary: Boundary
     cval: float
@@ -85,7 +87,7 @@ class _Form(Resources, total=False):
     precision: Precision | None
 
 
-class ConvolverKeywords(_Form, total=False):
+class ConvolverKeywords(_CommonKeywords, total=False):
     """Keywords of :class:`Convolver`."""
 
     dtype: Any
@@ -93,7 +95,7 @@ class ConvolverKeywords(_Form, total=False):
     executions: int | None
 
 
-class ConvolveKeywords(_Form, total=False):
+class ConvolveKeywords(_CommonKeywords, total=False):
     """Keywords of :func:`convolve`."""
 
     axes: Sequence[int] | int | None
@@ -108,7 +110,7 @@ def _defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
 
 
 class _Problem:
-    """What is to be convolved with what, before anything is planned."""
+    """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
 
     def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
         taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
@@ -163,23 +165,23 @@ def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: 
 
 
 class Convolver:
-    """Convolves images of one shape with one kernel: plan once, call often.
+    """Convolves images of one shape with one kernel. It is planned once and may be called often.
 
     Parameters
     ----------
     image_shape : sequence of 1 to 3 ints
         Extents of an image, slowest axis first: (z, y, x), (y, x) or (x,).
     kernel : array
-        As many dimensions. It is copied.
+        The kernel, with as many dimensions as the image. It is copied.
     dtype : type, optional
-        Of the images that will come. It sets the precision and enters the memory estimate.
+        Type of the images that will come. It sets the precision and enters the memory estimate.
     mode : {"same", "full", "valid"}
-        Size of the result, as in scipy.signal: with extents n of the image and k of the kernel n, n + k - 1, or
-        n - k + 1.
+        Size of the result, as in scipy.signal. With extents n of the image and k of the kernel, its extents are n,
+        n + k - 1, or n - k + 1.
     boundary : {"zero", "constant", "nearest", "reflect", "mirror", "wrap"}
-        What lies outside the image, in the words of scipy.ndimage. Every mode uses it.
+        Continuation of the image beyond its border, in the words of scipy.ndimage. Every mode uses it.
     cval : float
-        The value outside, for "constant".
+        Value of samples outside the image, for "constant".
     origin : {"middle", "scipy", "peak", "centroid", "corner"} or sequence of ints
         The kernel's sample that stands for no shift, for mode "same". "middle" is k // 2, as in scipy.ndimage and ITK,
         "scipy" is (k - 1) // 2, as in scipy.signal. "corner" is sample 0 of a kernel in FFT order, which is unwrapped
@@ -187,16 +189,17 @@ class Convolver:
     normalize : {None, "sum", "peak"}
         Divide the kernel by its sum, or by its largest magnitude.
     operation : {"convolve", "correlate", "adjoint"}
+        "correlate" flips and conjugates the kernel; "adjoint" is the adjoint of the convolution with these options.
     method : {"auto", "in-core", "dif", "tiled", "direct"}
-        How it is computed. "auto" takes what is predicted to be fastest within the memory limits.
+        Method of computation. "auto" takes the one that is predicted to be fastest within the memory limits.
     nan : {"error", "zero", "propagate"}
-        What to do with NaN and infinities in images.
+        Handling of NaN and infinities in images: an error, read as 0, or computed with.
     precision : {None, "float32", "float64"}
-        None: float64 where `dtype` or the kernel holds more than float32 does.
+        None is float64 if `dtype` or the kernel holds numbers that float32 would round, else float32.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
     executions : int, optional
-        How many images will come; by default so many that preparing the kernel does not count.
+        Number of images that will come. By default the preparation of the kernel does not count in predictions.
 
     Raises
     ------
@@ -205,9 +208,9 @@ class Convolver:
     BadData
         A kernel of zeros, or with NaN (a ValueError).
     OutOfMemory
-        No plan fits the limits (a MemoryError).
+        No plan fits the memory limits (a MemoryError).
     Unavailable
-        A GPU is asked for and there is none (a RuntimeError).
+        A GPU is requested and there is none (a RuntimeError).
 
     Examples
     --------
@@ -239,18 +242,18 @@ class Convolver:
         return self._natural
 
     def __call__(self, image: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
-        """The convolution of one image of `input_shape`, any type and strides.
+        """Convolves one image of `input_shape`, with any type and strides.
 
         Parameters
         ----------
         image : array
         out : array of `output_shape`, optional
-            Takes the result, in its type: integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how
-            many were clamped. Apart from the image in memory. For an image in a GPU's memory, a contiguous array there
-            of :attr:`Convolver.dtype`.
+            Receives the result in its own type, and must not overlap the image. Integers are rounded and clamped, and a
+            :class:`ConvolumeWarning` tells how many were clamped. For an image in a GPU's memory, a contiguous array
+            there with the type :attr:`Convolver.dtype`.
         stream : stream of CuPy or PyTorch, or int, optional
-            For an image in a GPU's memory: a stream of CuPy or PyTorch, or the address of one. The work is enqueued
-            there, or on the library's current stream, and nothing waits for it.
+            For an image in a GPU's memory: the CUDA stream on which the work is enqueued, or its address. None takes
+            the library's current one. The call returns before the work is done.
         progress
             See :class:`convolume.Run`.
 
@@ -287,7 +290,15 @@ class Convolver:
         return _convolve_on_gpu(self._on_gpus[key], image, out, stream)
 
     def adjoint(self) -> "Convolver":
-        """The exact adjoint: takes an image of `output_shape` and gives one of `input_shape`."""
+        """Returns the exact adjoint, which maps images of `output_shape` to images of `input_shape`.
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> blur = convolume.Convolver((5,), [1., 2.], mode="valid", device="cpu")
+        >>> blur.adjoint()(np.ones(4))
+        array([2., 3., 3., 3., 1.])
+        """
         turned = {"convolve": "adjoint", "adjoint": "convolve"}.get(
             self._problem.arguments.get("operation", "convolve"))
         if turned is None:
@@ -297,7 +308,7 @@ class Convolver:
         return Convolver(self._problem.shape, self._problem.kernel, dtype=self._problem.dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
-        """As a scipy.sparse.linalg.LinearOperator on flattened images."""
+        """Returns the convolution as a scipy.sparse.linalg.LinearOperator on flattened images."""
         linalg: Any = importlib.import_module("scipy.sparse.linalg")
         adjoint = self.adjoint()
         return linalg.LinearOperator(
@@ -306,7 +317,7 @@ class Convolver:
             rmatvec=lambda y: adjoint(np.asarray(y, self._natural).reshape(self.output_shape)).ravel(),
             dtype=self._natural)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # a copy plans anew
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem
         return _planned, (problem.shape, problem.kernel, problem.dtype.name, problem.arguments)
 
@@ -319,7 +330,7 @@ def _planned(shape: tuple[int, ...], kernel: np.ndarray, dtype: str, arguments: 
 
 
 def _axes(axes: Sequence[int] | int | None, dimensions: int, kernel_dimensions: int) -> list[int]:
-    """Of the image that are convolved, ascending in the kernel's order."""
+    """Checks the axes of the image that are convolved, and returns them in the order of the kernel's axes."""
     if axes is None:
         if kernel_dimensions > dimensions:
             raise InvalidArgument(f"the kernel has {kernel_dimensions} dimensions and the image only {dimensions}")
@@ -338,12 +349,12 @@ def _axes(axes: Sequence[int] | int | None, dimensions: int, kernel_dimensions: 
 
 
 def _share(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
-    """Progress of one image among others."""
+    """Returns a callback for the progress of one image that reports the progress of all images."""
     return lambda fraction: report((number + fraction) / of)
 
 
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
-    form: Any = {name: value for name, value in options.items() if name in _Form.__annotations__}
+    form: Any = {name: value for name, value in options.items() if name in _CommonKeywords.__annotations__}
     form["operation"] = operation
     if is_on_gpu(image):
         with on_stream(image, options.get("stream")):
@@ -386,31 +397,37 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
 
 @with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
 def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
-    """The linear convolution of an image, or of a batch of images, with a kernel.
+    """Computes the linear convolution of an image, or of each image of a batch, with a kernel.
 
     Parameters
     ----------
     image : array
-        Any shape; strides do not matter.
+        Any shape and strides.
     kernel : array
         1 to 3 dimensions.
     axes : sequence of ints, optional
-        The image's axes that are convolved, one for each of the kernel's. All others are a batch. None: the last ones.
+        The image's axes that are convolved, one for each of the kernel's. All others are a batch. None takes the last
+        ones.
     out : array, optional
-        Takes the result.
+        Receives the result.
     dtype : type, optional
-        Of the result: float32, float64 or their complex types by default, by the precision. Integers are rounded and
-        clamped, and a :class:`ConvolumeWarning` tells how many were clamped.
+        Type of the result: by default float32, float64 or their complex types, by the precision. Integers are rounded
+        and clamped, and a :class:`ConvolumeWarning` tells how many were clamped.
     stream : stream of CuPy or PyTorch, or int, optional
-        For arrays in a GPU's memory: as of :meth:`Convolver.__call__`.
+        For arrays in a GPU's memory: see :meth:`Convolver.__call__`.
     mode, boundary, cval, origin, normalize, method, nan, precision
-        As of :class:`Convolver`.
+        See :class:`Convolver`.
     device, workers, max_host_mem, max_gpu_mem, progress
-        As of :class:`Run`.
+        See :class:`Run`.
 
     Returns
     -------
     array, of the library that `image` comes from
+
+    Raises
+    ------
+    InvalidArgument, BadData, OutOfMemory, Unavailable
+        See :class:`Convolver`.
 
     Examples
     --------
@@ -423,9 +440,10 @@ def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> An
 
 @with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
 def correlate(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
-    """The correlation: convolution with the kernel flipped and conjugated. Parameters as of :func:`convolve`.
+    """Computes the correlation: the convolution with the flipped and conjugated kernel.
 
-    In mode "same" sample i is the sum of conj(kernel[j]) image[i + j - c], c the kernel's origin.
+    In mode "same" sample i is the sum of ``conj(kernel[j]) * image[i + j - c]`` over j, where c is the kernel's origin.
+    Parameters and errors are those of :func:`convolve`.
 
     Examples
     --------

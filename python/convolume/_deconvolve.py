@@ -22,29 +22,29 @@ Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 @dataclass(frozen=True)
 class Iteration:
-    """What is known after an iteration."""
+    """State of a deconvolution after an iteration, which callbacks get."""
 
     number: int
-    """From 1."""
+    """Number of the iteration, from 1."""
     of: int
+    """Number of iterations that are planned."""
     likelihood: float
     """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
-    at most 0. Not of methods "nnls" and "wiener"."""
+    at most 0. Methods "nnls" and "wiener" do not compute it."""
     residual: float
-    """What is left, relative: of method "wiener" of the right-hand side, of "nnls" of the image less its background."""
+    """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
     searching: bool
-    """With ``stop="auto"``: this is one of the iterations that find the number of them."""
+    """With ``stop="auto"``: this iteration is one of those that find the number of iterations."""
     held_out: float
-    """Then: root mean square of the photons set apart minus their prediction."""
+    """While `searching`: root mean square difference between the held-out photons and their prediction."""
     consenting: float
-    """Of method "rlgc": the share of voxels that took the step."""
+    """For method "rlgc": share of the voxels that took the step."""
     _read: Callable[[np.ndarray], object] = field(repr=False)
     _shape: tuple[int, ...] = field(repr=False)
 
     @property
     def estimate(self) -> np.ndarray:
-        """The estimate as it is now, float32, of the image's shape: fetched when it is asked for. Only in the
-        callback."""
+        """The current estimate, float32, with the image's shape. It is copied at access, within the callback only."""
         values = np.empty(self._shape, np.float32)
         self._read(values)
         return values
@@ -53,8 +53,8 @@ class Iteration:
 Callback = Callable[[Iteration], object]
 
 
-class _Enough(Exception):
-    """The callback wants no further iterations."""
+class _Accepted(Exception):
+    """The callback accepts the current estimate and ends the iterations."""
 
     def __init__(self, iteration: Iteration) -> None:
         super().__init__()
@@ -62,13 +62,17 @@ class _Enough(Exception):
         self.estimate = iteration.estimate
 
 
-class _Model(Resources, total=False):
+class _ModelKeywords(Resources, total=False):
+    """Keywords of all methods."""
+
     edges: Edges
     origin: Origin
     background: float | Literal["auto"]
 
 
-class _Likelihood(_Model, total=False):
+class _LikelihoodKeywords(_ModelKeywords, total=False):
+    """Keywords of methods that have a likelihood."""
+
     acceleration: Acceleration
     tv_weight: float
     spacing: Sequence[float] | None
@@ -77,7 +81,7 @@ class _Likelihood(_Model, total=False):
     coarse_start: int
 
 
-class DeconvolverKeywords(_Likelihood, total=False):
+class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
     method: Method
@@ -99,7 +103,7 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_Likelihood, total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, total=False):
     """Keywords of :func:`richardson_lucy`."""
 
     out: Any
@@ -108,7 +112,7 @@ class RichardsonLucyKeywords(_Likelihood, total=False):
     progress: Progress
 
 
-class WienerKeywords(_Model, total=False):
+class WienerKeywords(_ModelKeywords, total=False):
     """Keywords of :func:`wiener`."""
 
     num_iter: int
@@ -122,17 +126,18 @@ def _defaults(keywords: Any, **others: Any) -> dict[str, Any]:
     return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
 
 
-def _teller(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
-    def tell(facts: dict[str, Any], read: Any) -> None:
+def _core_callback(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
+    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True."""
+    def call(facts: dict[str, Any], read: Any) -> None:
         iteration = Iteration(**facts, _read=read, _shape=shape)
         if callback(iteration) is True:
-            raise _Enough(iteration)
+            raise _Accepted(iteration)
 
-    return tell
+    return call
 
 
 def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
-    """Returns keywords of the library's DeconvolveOptions: only those that the caller gives."""
+    """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
     own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [float(s) for s in spacing]
@@ -149,57 +154,69 @@ def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any
 
 
 class Deconvolver:
-    """Deconvolves images of one shape with one point spread function (PSF): prepared once, called often.
+    """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called
+    often.
 
     Parameters
     ----------
     image_shape : sequence of 1 to 3 ints
-        (z, y, x), (y, x) or (x,).
+        Extents of an image: (z, y, x), (y, x) or (x,).
     psf : array
-        As many dimensions. Negative samples are read as 0, and its sum is made 1.
+        The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1.
     method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
-        Richardson–Lucy; the same with total variation (Dey 2006); with the scaled heavy ball (Wang and Miller 2014);
-        with a Wiener–Butterworth back projector (Guo 2020); with gradient consensus, which ends itself (Manton and York
-        2023); non-negative least squares (Beck and Teboulle 2009); least squares with a penalty.
+        "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey
+        2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
+        (Guo 2020), and "rlgc" with gradient consensus, which ends itself (Manton and York 2023). "nnls" is non-negative
+        least squares (Beck and Teboulle 2009), "wiener" least squares with a penalty.
     iterations : int
+        Number of iterations.
     acceleration : {"biggs-andrews", "none"}
+        "biggs-andrews" starts each step from an extrapolation of the last two estimates (Biggs and Andrews 1997).
     edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
-        "extend" estimates the object as far outside the image as the PSF carries light into it, so that what lies
-        outside does not ring (Bertero and Boccacci 2005). Otherwise the object has the image's extents.
+        "extend" estimates the object as far outside the image as the PSF carries light into it, so that light from
+        outside causes no ringing (Bertero and Boccacci 2005). Otherwise the object has the image's extents.
     origin
-        The PSF's sample that stands for no shift, as of :class:`convolume.Convolver`.
+        The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
-        Added light of every pixel. "auto" estimates it from each image.
+        Light that is added to every pixel, in units of the image. "auto" estimates it from each image.
     tv_weight : float
-        Of method "rl-tv".
+        For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
-        Edge lengths of a voxel, for the gradient of "rl-tv".
+        For method "rl-tv": edge lengths of a voxel, in any unit, for its gradient.
     balance : float
-        Of method "wiener": noise to signal, where the PSF sums to 1.
+        For method "wiener": ratio of noise to signal, for a PSF of sum 1.
     unmatched : int
-        Of method "wb": so many steps with its back projector.
+        For method "wb": number of first iterations that use its back projector.
     consensus : float
-        Of method "rlgc": ends when hardly more than this share of the voxels agrees.
+        For method "rlgc": share of agreeing voxels at which the iterations end.
     stop : float or "auto", optional
-        Ends when an iteration lowers the misfit by less than this fraction. "auto": photons that are set apart find the
-        number of iterations; `iterations` is the most that are tried.
+        A number ends the iterations when one of them lowers the misfit by less than this fraction. With "auto",
+        held-out photons find the number of iterations, and at most `iterations` are tried.
     photons : (gain, offset), optional
-        A pixel's value stands for gain * (value - offset) photons, for "auto" and "rlgc". None: seen from the noise.
+        A pixel's value stands for gain * (value - offset) photons, for ``stop="auto"`` and method "rlgc". None
+        estimates both from the noise.
     saturation : float, optional
-        Pixels of at least this value are saturated and are left out. Not of methods "nnls" and "wiener".
+        Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
     coarse_start : int
-        Above 0: begins with so many iterations on each of one or two coarser images, and so reaches the same quality
-        sooner; 20 are usual. `iterations` are those that follow. Of methods "rl", "rl-tv" and "shb", and of arrays in
-        host memory. Where ``start`` is given, it does nothing.
+        Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
+        reach the same quality sooner; 20 are usual. For methods "rl", "rl-tv" and "shb", and arrays in host memory. A
+        call with ``start`` ignores it.
     image_dtype : type, optional
-        Of all images, if it is known: uint8 and uint16 then take 2 bytes a pixel of a GPU's memory instead of 4, and
-        images of types that do not fit are refused.
+        Type of all images, if it is known. Images of uint8 and uint16 then take 2 bytes a pixel of a GPU's memory
+        instead of 4, and images of types that do not fit are refused.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Raises
     ------
-    InvalidArgument, BadData, OutOfMemory, Unavailable
+    InvalidArgument
+        Options that contradict themselves or the shapes (a ValueError).
+    BadData
+        A PSF of zeros, or with NaN (a ValueError).
+    OutOfMemory
+        No plan fits the memory limits (a MemoryError).
+    Unavailable
+        A GPU is requested and there is none (a RuntimeError).
 
     Examples
     --------
@@ -230,38 +247,45 @@ class Deconvolver:
 
     @property
     def plan(self) -> str:
-        """Where arrays lie and how much memory they take, as text."""
+        """The plan as text: the memory in which arrays are, and their bytes."""
         return str(self._core.plan_text)
 
     @property
     def report(self) -> Mapping[str, Any]:
-        """Facts about the last call: iterations done, likelihood, background, seconds, …; clamped_low and clamped_high:
-        the numbers of values below and above the range of an integer result."""
+        """Facts about the last call: iterations, likelihood, background, seconds, and others. clamped_low and
+        clamped_high are the numbers of values below and above the range of an integer result."""
         return self._report
 
     @with_keywords(CallKeywords, _defaults(CallKeywords))
     def __call__(self, image: Any, out: Any = None, **run: Unpack[CallKeywords]) -> Any:
-        """The deconvolved image, of the same shape, float32 by default.
+        """Deconvolves an image; returns the estimate, with the image's shape, as float32 by default.
 
         Parameters
         ----------
         image : array of `image_shape`, real and finite
-            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so does the result; a plan for that GPU is made
-            with the first of them.
+            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so does the result. The first of them makes a
+            plan for that GPU.
         out : array, optional
-            Takes the result, where `image` lies. It may be `image`.
+            Receives the result, in the same memory as `image`. It may be `image` itself.
         dtype : type, optional
-            Of the result; integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how many were
+            Type of the result. Integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how many were
             clamped.
         start : array of `image_shape`, optional
-            The estimate to begin with: an earlier result, or that of the time point before.
+            First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional
-            Called with an :class:`Iteration` after each; ``iteration.estimate`` is the estimate. Where it returns True,
-            that is the result. What it raises ends the work.
+            Called with an :class:`Iteration` after each iteration; ``iteration.estimate`` is the estimate. If it
+            returns True, this estimate is the result. An exception that it raises ends the work.
         stream : optional
-            For arrays in a GPU's memory: the CUDA stream whose work comes first; None: the library's current one.
+            For arrays in a GPU's memory: the CUDA stream whose work comes first. None takes the library's current one.
         progress
             See :class:`convolume.Run`.
+
+        Raises
+        ------
+        InvalidArgument
+            An image or an array for the result that does not fit (a ValueError).
+        BadData
+            An image with NaN or infinities (a ValueError).
         """
         if type(image) is not np.ndarray and is_on_gpu(image):
             with on_stream(image, run.get("stream")):
@@ -271,25 +295,25 @@ class Deconvolver:
             raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
         dtype = result_type(run.get("dtype"), "float32")
         result = np.empty(pixels.shape, dtype) if out is None else writable(out, pixels.shape)
-        enough = self._execute(lambda *calls: self._core.execute(pixels, result, *calls), run)
-        if enough is not None:
-            low, high = _core.convert(enough, result)
+        accepted = self._execute(lambda *calls: self._core.execute(pixels, result, *calls), run)
+        if accepted is not None:
+            low, high = _core.convert(accepted, result)
             self._report = MappingProxyType({**self._report, "clamped_low": low, "clamped_high": high})
         self._warn_of_clamped(result.dtype)
         return result if out is not None or pixels is image else give_back(result, image)
 
     def _execute(self, execute: Callable[..., dict[str, Any]], run: CallKeywords) -> np.ndarray | None:
-        """The estimate that the callback found good enough, if it did."""
+        """Calls `execute`; returns the estimate that the callback accepted, or None if all iterations were done."""
         callback, start = run.get("callback"), run.get("start")
-        tell = None if callback is None else _teller(callback, self.image_shape)
+        core_callback = None if callback is None else _core_callback(callback, self.image_shape)
         first = None if start is None else readable(start, "start")
         with progress_bar(run.get("progress")) as report:
             try:
-                self._report = MappingProxyType(execute(first, tell, report))
-            except _Enough as enough:
-                self._report = MappingProxyType({"iterations": enough.iteration.number,
-                                                 "likelihood": enough.iteration.likelihood})
-                return enough.estimate
+                self._report = MappingProxyType(execute(first, core_callback, report))
+            except _Accepted as accepted:
+                self._report = MappingProxyType({"iterations": accepted.iteration.number,
+                                                 "likelihood": accepted.iteration.likelihood})
+                return accepted.estimate
         return None
 
     def _warn_of_clamped(self, dtype: np.dtype[Any]) -> None:
@@ -307,9 +331,9 @@ class Deconvolver:
                 image.dtype, result.dtype, self._max_gpu_bytes)
         deconvolver = self._on_gpus[key]
         where = image.address, result.address, image.stream(run.get("stream"))
-        enough = self._execute(lambda *calls: deconvolver.execute(*where, *calls), run)
-        if enough is not None:
-            self._report = MappingProxyType({**self._report, **result.fill_from(enough)})
+        accepted = self._execute(lambda *calls: deconvolver.execute(*where, *calls), run)
+        if accepted is not None:
+            self._report = MappingProxyType({**self._report, **result.fill_from(accepted)})
         self._warn_of_clamped(result.dtype)
         return result.array if out is None else out
 
@@ -328,26 +352,35 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
 
 @with_keywords(RichardsonLucyKeywords, _defaults(RichardsonLucyKeywords, tv_weight=0.0))
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[RichardsonLucyKeywords]) -> Any:
-    """Richardson–Lucy deconvolution, accelerated, of an object that goes on beyond the image.
+    """Deconvolves an image by Richardson–Lucy, accelerated, for an object that continues beyond the image.
 
     For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.
+    Sources: Richardson (1972), Lucy (1974), and for the acceleration Biggs and Andrews (1997).
 
     Parameters
     ----------
     image : array of 1 to 3 dimensions, real and finite
+        An image (z, y, x), (y, x) or (x,).
     psf : array of as many dimensions
+        The point spread function. Its sum is made 1.
     num_iter : int
+        Number of iterations.
     tv_weight : float
-        Above 0: with total variation.
+        Weight of the total variation (Dey 2006); 0 is without.
     callback, out, dtype, progress
-        As of :meth:`Deconvolver.__call__`.
+        See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,
     max_gpu_mem
-        As of :class:`Deconvolver`.
+        See :class:`Deconvolver`.
 
     Returns
     -------
     array of the image's shape, float32 by default
+
+    Raises
+    ------
+    InvalidArgument, BadData, OutOfMemory, Unavailable
+        See :class:`Deconvolver`.
 
     Examples
     --------
@@ -363,9 +396,37 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[
 
 @with_keywords(WienerKeywords, _defaults(WienerKeywords, num_iter=30))
 def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[WienerKeywords]) -> Any:
-    """Least squares with a penalty: (AᵀA + balance) x = Aᵀ(image - background), by conjugate gradients.
+    """Deconvolves an image by least squares with a penalty.
+
+    Conjugate gradients solve the following equation for x, where A is the convolution with the PSF:
+
+        (AᵀA + balance) x = Aᵀ (image - background)
 
     With ``edges="wrap"`` this is Wiener's filter for white noise. Results may be negative.
+
+    Parameters
+    ----------
+    image : array of 1 to 3 dimensions, real and finite
+        An image (z, y, x), (y, x) or (x,).
+    psf : array of as many dimensions
+        The point spread function. Its sum is made 1.
+    balance : float
+        Ratio of noise to signal.
+    num_iter : int
+        Number of steps of conjugate gradients.
+    out, dtype, progress
+        See :meth:`Deconvolver.__call__`.
+    background, edges, origin, stop, device, workers, max_host_mem, max_gpu_mem
+        See :class:`Deconvolver`.
+
+    Returns
+    -------
+    array of the image's shape, float32 by default
+
+    Raises
+    ------
+    InvalidArgument, BadData, OutOfMemory, Unavailable
+        See :class:`Deconvolver`.
 
     Examples
     --------

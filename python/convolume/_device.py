@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in a GPU's memory, of CuPy and PyTorch: results are in the same memory, and nothing waits for the GPU.
+"""Arrays of CuPy and PyTorch in a GPU's memory. Results are in the same memory, and no call waits for the GPU.
 
-Work is enqueued on the library's current stream, or the one that is passed, so that it follows what made the array and
-comes before what uses the result.
+Work is enqueued on the library's current CUDA stream, or on the caller's. It therefore runs after the work that makes
+the array, and before the work that uses the result.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ _DLPACK_CUDA = 2
 
 
 def is_on_gpu(array: Any) -> bool:
-    """Whether an array lies in a CUDA device's memory."""
+    """Tells whether an array lies in a CUDA device's memory."""
     if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
         return False
     return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
@@ -44,8 +44,11 @@ def _stream_address(stream: Any) -> int:
 
 
 def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]:
-    """Where the caller names a stream, the array's library copies, converts and allocates there meanwhile: else a copy
-    would not be ordered with the work that reads it, and memory could be given to others too early."""
+    """Makes the caller's CUDA stream, if there is one, the current one of the array's library within a context.
+
+    Copies, conversions and allocations of the library are then ordered with the work on that stream. Otherwise a copy
+    might come after the work that reads it, or memory might be reused too early.
+    """
     library = _library(array)
     if stream is None or library not in ("cupy", "torch"):
         return contextlib.nullcontext()
@@ -56,7 +59,7 @@ def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """What the library needs to know of an array, and the module that it comes from."""
+    """An array in a GPU's memory with its address, shape, type and device, and the name of its library."""
 
     array: Any
     address: int
@@ -82,9 +85,9 @@ class DeviceArray:
 
     @classmethod
     def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
-        """An array that takes a result, as it is: of that type (None: any) and contiguous."""
+        """Checks a contiguous array for a result, and returns it. Its type must be `dtype`, if that is not None."""
         found = cls.of(out, "out") if is_on_gpu(out) else None
-        # What is not contiguous has been copied.
+        # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
             kind = "" if dtype is None else f" of {dtype}"
@@ -92,11 +95,12 @@ class DeviceArray:
         return found
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
-        """A new array beside this one."""
+        """Returns a new array on the same GPU."""
         return DeviceArray.of(self.empty_of_any(shape, dtype), "the result")
 
     def empty_of_any(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-        """The same as the library's own array, of types that are not computed with as well."""
+        """Returns a new array of the same library on the same GPU, also with a type that convolume cannot compute
+        with."""
         module: Any = importlib.import_module(self.library)
         if self.library == "torch":
             return module.empty(shape, dtype=getattr(module, dtype.name), device=self.array.device)
@@ -104,7 +108,7 @@ class DeviceArray:
             return module.empty(shape, dtype)
 
     def of_type(self, dtype: np.dtype[Any]) -> "DeviceArray":
-        """This array, or a copy that is converted on the device."""
+        """Returns this array if it has that type, else a copy that is converted on the device."""
         if dtype == self.dtype:
             return self
         module: Any = importlib.import_module(self.library)
@@ -113,7 +117,8 @@ class DeviceArray:
         return DeviceArray.of(converted, "the converted array")
 
     def fill_from(self, values: np.ndarray) -> dict[str, int]:
-        """Copies an array of the host, converted: integers are rounded and clamped. Returns how many were clamped."""
+        """Copies an array of the host into this one. Integers are rounded and clamped; returns how many were
+        clamped."""
         module: Any = importlib.import_module(self.library)
         converted = np.empty(values.shape, self.dtype)
         low, high = _core.convert(values, converted)
@@ -125,7 +130,7 @@ class DeviceArray:
         return {"clamped_low": low, "clamped_high": high}
 
     def stream(self, given: Any) -> int:
-        """A CUDA stream's address: the caller's, or the library's current one."""
+        """Returns the address of the caller's CUDA stream, or of the library's current one if `given` is None."""
         module: Any = importlib.import_module(self.library)
         if given is None:
             given = (module.cuda.current_stream(self.array.device) if self.library == "torch"
@@ -134,7 +139,7 @@ class DeviceArray:
 
 
 def to_host(array: Any, what: str) -> np.ndarray:
-    """A kernel may lie on a GPU as well; it is prepared from host memory."""
+    """Copies an array in a GPU's memory to host memory, where kernels are prepared."""
     source = DeviceArray.of(array, what)
     if source.library == "torch":
         return np.asarray(source.array.cpu().numpy())

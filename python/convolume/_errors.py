@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The errors that convolume raises, each one of Python's own as well, and its warnings: one sentence each."""
+"""Errors and warnings of convolume, one sentence each. Every error is also a usual error of Python."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class Unavailable(Error, RuntimeError):
-    """The device, format or package that was asked for is not here."""
+    """A requested device, format or package that this machine or this build lacks."""
 
 
 class DeviceFailure(Unavailable):
@@ -44,16 +44,15 @@ _SYSTEM_CODES = (errno.ENOENT, errno.EACCES, errno.EPERM, errno.EEXIST, errno.EI
 
 
 def system_code(sentence: str) -> int | None:
-    """Returns the system's number of the reason that a sentence quotes in the system's words."""
+    """Returns the `errno` whose description by the system is part of a sentence, or None."""
     return next((code for code in _SYSTEM_CODES if os.strerror(code) in sentence), None)
 
 
 class _FileError(Error, OSError):
-    """An OSError whose text is its sentence. `strerror` is the sentence as well; `errno` and `filename` are as of other
-    OSErrors."""
+    """An OSError whose text and `strerror` are its sentence. `errno` and `filename` are those of every OSError."""
 
     _usual_code = errno.EIO
-    """The system's number where the sentence quotes no other reason."""
+    """The `errno` of a sentence that quotes no reason of the system."""
 
     def __init__(self, sentence: str = "", filename: str | None = None, code: int | None = None) -> None:
         if code is None:
@@ -69,7 +68,7 @@ class _FileError(Error, OSError):
 
 
 class InputNotFound(_FileError, FileNotFoundError):
-    """A file that does not exist or cannot be opened. `errno` says which: ENOENT, EACCES, …"""
+    """A file that does not exist or cannot be opened. `errno` has the reason: ENOENT, EACCES, …"""
 
     _usual_code = errno.ENOENT
 
@@ -81,18 +80,18 @@ class OutputExists(_FileError, FileExistsError):
 
 
 class CannotCreate(_FileError):
-    """A file that cannot be created. `errno` says why: ENOENT (no such folder), EACCES, …"""
+    """A file that cannot be created. `errno` has the reason: ENOENT (no such folder), EACCES, …"""
 
     _usual_code = errno.EACCES
 
 
 class FileFailure(_FileError):
-    """Reading or writing failed half-way: a full disk (`errno` is ENOSPC), a lost file system (EIO), …"""
+    """A read or write that failed midway: a full disk (`errno` is ENOSPC), a lost file system (EIO), …"""
 
 
 @contextmanager
 def errors_name(filename: str) -> Generator[None]:
-    """Gives file errors that name no file the name by which the caller knows it."""
+    """Gives file errors without a `filename` the caller's name of the file."""
     try:
         yield
     except OSError as error:
@@ -102,8 +101,8 @@ def errors_name(filename: str) -> Generator[None]:
 
 
 class ConvolumeWarning(UserWarning):
-    """What the caller should know of a result that is not an error: values that were clamped to an integer type, and
-    what reading a file assumed or left out.
+    """A fact about a result that is no error: values that were clamped to an integer type, or a note of a file's reader
+    on what it assumed or left out.
 
     Examples
     --------
@@ -119,7 +118,7 @@ class ConvolumeWarning(UserWarning):
 
 
 def warn(sentence: str) -> None:
-    """Issues a ConvolumeWarning that points at the line that called this package."""
+    """Issues a ConvolumeWarning with the line of the caller that called this package."""
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back

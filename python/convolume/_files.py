@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in files (TIFF, HDF5, NPY, OME-Zarr), read when their samples are asked for."""
+"""Images in files (TIFF, HDF5, NPY, OME-Zarr). Their samples are read when they are indexed."""
 
 import builtins
 import os
@@ -23,33 +23,33 @@ Path = str | PathLike[str]
 
 
 def _axes_of(metadata: Any) -> str:
-    """Those that the image has: x and y always, others where the file names them or they are longer than 1."""
+    """Returns the axes of an image: always y and x, z if the file names it, and all that are longer than 1."""
     extents = dict(zip(AXES, (metadata.frames, metadata.channels, *metadata.shape)))
     return "".join(axis for axis in AXES if axis in "YX" or extents[axis] > 1 or axis in metadata.axes and axis == "Z")
 
 
-def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa: A001 (the name that people look for)
+def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa: A001 (the usual name)
          level: int | None = None, missing: Literal["fill", "error"] = "fill") -> Image:
     """Opens an image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, or OME-Zarr.
 
     Parameters
     ----------
     path : str or path
-        Of OME-Zarr also a URL (https://, s3://, gs://). ``"image.zarr/1"`` is its level 1.
+        Name of the file. OME-Zarr may also be a URL (https://, s3://, gs://), and ``"image.zarr/1"`` is its level 1.
     axes : str, optional
-        What the dimensions of the file mean, such as "TYX", instead of what it says.
+        Meaning of the file's dimensions, such as "TYX", in place of the file's own description.
     image : int or str, optional
-        Which image of a file that holds several, by its number from 0 or its name; by default the first.
+        Number from 0 or name of the image, in a file that holds several. The first one by default.
     level : int, optional
-        Of OME-Zarr: 0 is the finest.
+        For OME-Zarr: level of the pyramid. 0 is the finest.
     missing : {"fill", "error"}
-        Of OME-Zarr: chunks that are not stored are read as the fill value, as the format defines, or are an error.
+        For OME-Zarr: chunks that are not stored are read as the fill value, as the format defines, or are an error.
 
     Returns
     -------
     Image
-        Its ``spacing`` is in µm. What the file leaves open and reading assumed is in ``notes``; a
-        :class:`ConvolumeWarning` tells each of them.
+        Axes are a selection of T, C, Z, Y, X in this order, ``spacing`` is in µm. ``notes`` has the assumptions of the
+        reader, each of which is also a :class:`ConvolumeWarning`.
 
     Raises
     ------
@@ -58,7 +58,7 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
     InputNotFound
         There is no such file (a FileNotFoundError).
     BadData
-        The file is damaged, or holds what is not read (a ValueError).
+        The file is damaged, or holds data that convolume does not read (a ValueError).
     Unavailable
         This build does not read the format (a RuntimeError).
 
@@ -86,7 +86,7 @@ def warn_of_notes(image: Image, name: str) -> None:
 
 def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, level: int | None = None,
                  missing: Literal["fill", "error"] = "fill") -> Image:
-    """As :func:`open`, without warnings."""
+    """Opens an image as :func:`open` does, but without warnings."""
     name = os.fspath(path)
     with errors_name(name):
         if is_zarr(name):
@@ -116,41 +116,44 @@ class SaveKeywords(TypedDict, total=False):
 
 @with_keywords(SaveKeywords, defaults_of(SaveKeywords, overwrite=False, zarr_format=3))
 def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
-    """Writes an image. The extension decides: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy, .zarr.
+    """Writes an image to a file. The extension selects the format: .tif, .ome.tif, .h5 (``"file.h5:/dataset"``), .npy,
+    .zarr.
 
-    The file is written beside and gets its name when it is complete. In object stores (s3://) the metadata come last.
+    The file has a temporary name until it is complete. In object stores (s3://) the metadata are written last.
 
     Parameters
     ----------
     path : str or path
+        Name of the file. OME-Zarr may also be a URL (s3://, gs://).
     image : Image or array
+        Array of 1 to 5 dimensions, the last ones of T, C, Z, Y, X unless `axes` names others.
     like : Image, optional
-        Whose metadata go on: channel names and colors, frame interval, OME-XML, and spacing where none is given.
+        Source of metadata: channel names and colors, frame interval, OME-XML, and spacing if none is given.
     axes, spacing
-        Of an array, as of :meth:`Image.of_array`.
+        For an array, see :meth:`Image.of_array`.
     channel_names : sequence of str, optional
-        One for each channel, instead of those of `image` or `like`.
+        A name for each channel, in place of those of `image` or `like`.
     compression : {"none", "deflate", "lzw", "zstd", "packbits"}, optional
-        None by default; of OME-Zarr one of "zstd" (the default), "none", "gzip", "blosc".
+        "none" by default. OME-Zarr takes one of "zstd" (its default), "none", "gzip", "blosc".
     overwrite : bool
-        Of OME-Zarr only the image is replaced: labels and other arrays beside it stay.
+        Replace a file that exists. In OME-Zarr only the image is replaced: labels and other arrays beside it stay.
     zarr_format : {3, 2}
-        OME-Zarr 0.5, with shards, or 0.4, without.
+        3 is OME-Zarr 0.5, with shards; 2 is OME-Zarr 0.4, without.
     chunks, shards : (z, y, x), optional
-        Of OME-Zarr: what is compressed at once (16 to 64 planes of 256 × 256 by default), and what one file holds
-        (whole chunks, up to 1 GiB).
+        For OME-Zarr: extents of the chunks that are compressed together (by default 16 to 64 planes of 256 × 256), and
+        of the shard in one file (whole chunks, up to 1 GiB).
     levels : int, optional
-        Of OME-Zarr: how many, each with half the samples along an axis, by mean. By default until the largest extent
-        is 256.
+        For OME-Zarr: number of levels, each with half the samples along some axes, by mean. By default levels are added
+        until the largest extent is 256.
 
     Raises
     ------
     InvalidArgument
-        Axes, spacing or names that do not fit, and names of files that no format has (a ValueError).
+        Axes, spacing or names that do not fit, or an unknown extension (a ValueError).
     OutputExists
         The file exists and `overwrite` is not set (a FileExistsError).
     CannotCreate, FileFailure
-        It cannot be created, or written to its end (OSErrors).
+        The file cannot be created, or cannot be written to its end (OSErrors).
 
     Examples
     --------
@@ -194,11 +197,11 @@ def _metadata_for(source: Image, options: SaveKeywords) -> _core.ImageMetadata:
         set_spacing(metadata, source.axes, spacing)
     if channel_names is not None:
         set_channel_names(metadata, channel_names)
-        metadata.drop_imagej_labels()  # they would be written instead
+        metadata.drop_imagej_labels()  # the writer would prefer them to channel_names
     return metadata
 
 
-_PLANES_BYTES = 256 << 20  # that are read from a source at a time
+_PLANES_BYTES = 256 << 20  # bytes of planes that are read from a source at once
 
 
 def _write(writer: Any, source: Image) -> None:

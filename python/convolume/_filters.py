@@ -20,7 +20,9 @@ Post = Literal["power", "derivative"] | None
 Window = tuple[Literal["decimate", "peak"], int] | None
 
 
-class _Form(Devices, total=False):
+class _CommonKeywords(Devices, total=False):
+    """Keywords of both :class:`FilterBank` and :func:`filter_bank`."""
+
     axis: int
     mode: Mode
     span: tuple[int, int] | None
@@ -33,13 +35,13 @@ class _Form(Devices, total=False):
     precision: Precision | None
 
 
-class BankKeywords(_Form, total=False):
+class BankKeywords(_CommonKeywords, total=False):
     """Keywords of :class:`FilterBank`."""
 
     dtype: Any
 
 
-class FilterKeywords(_Form, total=False):
+class FilterKeywords(_CommonKeywords, total=False):
     """Keywords of :func:`filter_bank`."""
 
     out: Any
@@ -54,18 +56,18 @@ def _defaults(keywords: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FilterPlan:
-    """How signals are filtered. ``print(plan)`` is a text for people.
+    """The plan of a filter bank. ``print(plan)`` shows it in words.
 
     Attributes
     ----------
     method : str
         "direct", "overlap-save", "overlap-add" or "partitioned".
     segment : int
-        Samples of a transform; 0 where there are none.
+        Number of samples of one transform; 0 for method "direct".
     engine : str
-        Who computes: "cpu:0", "gpu:1".
+        Name of the engine that computes, such as "cpu:0" or "gpu:1".
     seconds : float
-        Predicted time of one call.
+        Predicted seconds for one call.
     """
 
     method: str
@@ -79,7 +81,7 @@ class FilterPlan:
 
 
 def _bank(filters: Any) -> list[np.ndarray]:
-    """One row each."""
+    """Returns the taps of each filter, as 1D arrays."""
     if isinstance(filters, (list, tuple)) and filters and not np.isscalar(filters[0]):
         rows = [_taps(one, "a filter") for one in filters]
     else:
@@ -95,7 +97,7 @@ def _taps(array: Any, what: str) -> np.ndarray:
 
 
 class _Problem:
-    """Which signals are to be filtered with what, before anything is planned."""
+    """A filter problem before it is planned: shape and type of the signals, filters and options."""
 
     def __init__(self, shape: Sequence[int], filters: Any, dtype: Any, arguments: dict[str, Any]) -> None:
         self.shape = tuple(int(n) for n in shape)
@@ -129,7 +131,7 @@ class _Problem:
         return (*self.shape[:self.axis], *filters, samples, *self.shape[self.axis + 1:])
 
     def shaped(self, array: np.ndarray) -> np.ndarray:
-        """Results (signals, filters, samples) as callers see them."""
+        """Returns results (signals, filters, samples) with the axes of the caller's signals."""
         whole = array.reshape(*self.batch, *array.shape[1:])
         if self.single:
             return np.moveaxis(whole[..., 0, :], -1, self.axis)
@@ -176,7 +178,7 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
         given = target
     if where is None:
         return given
-    where -= bank.origin  # indices in the full result: sample i of the signal is at i + origin
+    where -= bank.origin  # from indices in the full result, in which sample i of the signal is at i + origin
     return given, problem.shaped(where)
 
 
@@ -195,24 +197,24 @@ def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: Dev
 
 
 class FilterBank:
-    """Filters signals of one shape with a bank of filters: plan once, call often.
+    """Filters signals of one shape with a bank of filters. It is planned once and may be called often.
 
     Parameters
     ----------
     shape : sequence of ints
-        Of the signals. All axes but `axis` are a batch.
+        Shape of the signals. All axes but `axis` are a batch.
     filters : array of taps, array of filters × taps, or a list of arrays of any lengths
-        They are copied.
+        The filters, which are copied.
     axis : int
-        Along which samples lie.
+        Axis of the samples.
     dtype : type, optional
-        Of the signals that will come. It sets the precision, and whether they are complex.
+        Type of the signals that will come. It sets the precision, and whether they are complex.
     mode, span, origin, post, window, positions, method
-        As of :func:`filter_bank`.
+        See :func:`filter_bank`.
     nan, precision
-        As of :class:`Convolver`.
+        See :class:`Convolver`.
     device, workers, max_gpu_mem
-        As of :class:`convolume.Run`; for signals in host memory.
+        See :class:`convolume.Run`; for signals in host memory.
 
     Raises
     ------
@@ -221,9 +223,9 @@ class FilterBank:
     BadData
         A filter with NaN (a ValueError).
     OutOfMemory
-        No plan fits the limits (a MemoryError).
+        No plan fits the memory limits (a MemoryError).
     Unavailable
-        No device has the method, or there is no GPU where one is asked for (a RuntimeError).
+        No device has the method, or a GPU is requested and there is none (a RuntimeError).
 
     Examples
     --------
@@ -251,28 +253,30 @@ class FilterBank:
 
     @property
     def dtype(self) -> np.dtype:
-        """The type that results have."""
+        """The type of results."""
         return self._core.result_type
 
     def __call__(self, signals: Any, out: Any = None, *, stream: Any = None, progress: Progress = None) -> Any:
-        """The results of signals of `shape`, any type and strides.
+        """Filters signals of `shape`, with any type and strides.
 
         Parameters
         ----------
         signals : array
-            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so do the results; a plan for that GPU is made
-            with the first of them. Their samples lie along the last axis, and they are not searched for NaN.
+            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so do the results. The first of them makes a
+            plan for that GPU. Their samples lie along the last axis, and they are not searched for NaN.
         out : array of `result_shape` and :attr:`FilterBank.dtype`, optional
-            Takes the results, where `signals` lie. In a GPU's memory, contiguous and apart from the signals.
+            Receives the results, in the same memory as `signals`. In a GPU's memory it must be contiguous and must not
+            overlap the signals.
         stream : stream of CuPy or PyTorch, or int, optional
-            For signals in a GPU's memory: the work is enqueued there, or on the library's current stream, and nothing
-            waits for it.
+            For signals in a GPU's memory: the CUDA stream on which the work is enqueued, or its address. None takes the
+            library's current one. The call returns before the work is done.
         progress
             See :class:`convolume.Run`.
 
         Returns
         -------
-        results, or (results, positions), as of :func:`filter_bank`
+        results, or (results, positions)
+            See :func:`filter_bank`.
         """
         problem = self._problem
         if type(signals) is not np.ndarray and is_on_gpu(signals):
@@ -288,7 +292,7 @@ class FilterBank:
         problem.check_shape(samples.shape)
         return _filter_on_host(self._core, problem, signals, samples, out, progress)
 
-    def __reduce__(self) -> tuple[Any, ...]:  # a copy plans anew
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem
         filters = problem.rows[0] if problem.single else problem.rows
         return _planned, (problem.shape, filters, problem.dtype.name, problem.arguments)
@@ -313,32 +317,38 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
         their samples lie along the last axis.
     filters : array of taps, array of filters × taps, or a list of arrays of any lengths
     axis : int
+        Axis of the samples.
     mode : {"same", "full", "valid"}
-        With N samples and M taps N, N + M - 1 or N - M + 1 results.
+        Number of results. With N samples and M taps it is N, N + M - 1 or N - M + 1.
     span : (begin, end), optional
-        Samples of the full result, instead of a mode.
+        Range of the full result that is computed, in place of a mode.
     origin : {"center", "causal", "anticausal"} or int
         The tap that meets sample i in result i of mode "same". "causal" is tap 0.
     post : {None, "power", "derivative"}
-        What takes the place of each result y: its power abs(y)**2, or (y[n+1] - y[n-1]) / 2.
+        Function of the results y: "power" is abs(y)**2, "derivative" is (y[n+1] - y[n-1]) / 2.
     window : ("decimate", n) or ("peak", n), optional
-        Of each n results only the first, or only the largest.
+        Keep one of n consecutive results: the first, or the largest.
     positions : bool
-        With peaks: also return where they are.
+        With peaks: also return their positions.
     out : array, optional
-        Takes the results, in their shape and type.
+        Receives the results, in their shape and type.
     stream : stream of CuPy or PyTorch, or int, optional
-        For arrays in a GPU's memory: as of :meth:`FilterBank.__call__`.
+        For arrays in a GPU's memory: see :meth:`FilterBank.__call__`.
     method, nan, precision, device, workers, max_gpu_mem, progress
-        As of :class:`convolume.Run` and :func:`convolume.convolve`.
+        See :class:`convolume.Run` and :func:`convolume.convolve`.
 
     Returns
     -------
     results : array
-        Where `filters` is one array of taps, of the signals' shape with results along `axis`; else with an axis of
-        filters before `axis`.
-    positions : int64 array of the same shape, where asked for
+        Results along `axis`, with the signals' other axes. If `filters` is not one array of taps, an axis of filters
+        comes before `axis`.
+    positions : int64 array of the same shape, if requested
         Indices in the signal: result i of mode "same" is at i.
+
+    Raises
+    ------
+    InvalidArgument, BadData, OutOfMemory, Unavailable
+        See :class:`FilterBank`.
 
     Examples
     --------
@@ -346,7 +356,8 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
     >>> convolume.filter_bank([1., 2., 3., 4.], [1., 1.], origin="causal", device="cpu")
     array([1., 3., 5., 7.])
     """
-    arguments: dict[str, Any] = {name: value for name, value in options.items() if name in _Form.__annotations__}
+    arguments: dict[str, Any] = {name: value for name, value in options.items()
+                                 if name in _CommonKeywords.__annotations__}
     out, stream = options.get("out"), options.get("stream")
     if type(signals) is not np.ndarray and is_on_gpu(signals):
         with on_stream(signals, stream):

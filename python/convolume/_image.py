@@ -16,10 +16,10 @@ _AXES = "TCZYX"
 
 
 class Image:
-    """An image with its axes and voxel size. Samples are read from the file when they are asked for.
+    """An image with its axes and voxel size. Samples of a file are read when they are indexed.
 
-    ``np.asarray(image)`` is all of it, ``image[…]`` a part, as of a NumPy array. Its axes are those of T, C, Z, Y, X
-    that the file has, in that order.
+    ``np.asarray(image)`` reads all samples, ``image[…]`` a part, with the indices of a NumPy array. The axes are a
+    selection of T, C, Z, Y, X in this order.
     """
 
     def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "") -> None:
@@ -38,16 +38,23 @@ class Image:
         ----------
         array : array of 1 to 5 dimensions
         axes : str, optional
-            One letter of T, C, Z, Y, X for each dimension, in that order; the last ones where not given.
+            One letter of T, C, Z, Y, X for each dimension, in this order. The last letters by default.
         spacing : sequence, optional
-            Edge lengths of a voxel in µm, for z, y and x of those that there are.
+            Edge lengths of a voxel in µm, along the existing ones of z, y and x.
         channel_names : sequence of str, optional
-            One for each channel.
+            A name for each channel.
 
         Raises
         ------
         InvalidArgument
             Axes, spacing or names that do not fit the array (a ValueError).
+
+        Examples
+        --------
+        >>> import numpy as np, convolume
+        >>> image = convolume.Image.of_array(np.zeros((2, 4, 5)), axes="CYX", spacing=(0.1, 0.1))
+        >>> image.axes, image.spacing
+        ('CYX', (0.1, 0.1))
         """
         values = readable(array, "the image")
         axes = axes or _AXES[len(_AXES) - values.ndim:]
@@ -66,18 +73,18 @@ class Image:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Extents of the axes."""
+        """Extents of the axes, in their order."""
         extents = dict(zip(_AXES, (self._metadata.frames, self._metadata.channels, *self._metadata.shape)))
         return tuple(extents[axis] for axis in self._axes)
 
     @property
     def ndim(self) -> int:
-        """How many axes there are."""
+        """Number of axes."""
         return len(self._axes)
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of the samples as they are stored."""
+        """Type of the stored samples."""
         dtype: np.dtype[Any] = self._metadata.type
         return dtype
 
@@ -88,34 +95,35 @@ class Image:
 
     @property
     def spacing(self) -> Spacing:
-        """Edge lengths of a voxel in µm, for those of z, y, x that there are; None where the file does not say."""
+        """Edge lengths of a voxel in µm, along the existing ones of z, y, x; None if the file does not say."""
         return tuple(length for axis, length in zip("ZYX", self._metadata.spacing) if axis in self._axes)
 
     @property
     def translation(self) -> tuple[float, ...]:
-        """Of the first sample in µm, for those of z, y, x that there are: of OME-Zarr, 0 of other files."""
+        """Position of the first sample in µm, along the existing ones of z, y, x. Only OME-Zarr has one; it is 0
+        else."""
         shifts = getattr(self._reader, "translation", {})
         return tuple(float(shifts.get(axis, 0.0)) for axis in "ZYX" if axis in self._axes)
 
     @property
     def channel_names(self) -> list[str]:
-        """One for each channel; empty where the file has none."""
+        """A name for each channel; empty if the file has none."""
         return list(self._metadata.channel_names)
 
     @property
     def notes(self) -> list[str]:
-        """What reading assumed or left out, one sentence each: axes that the file does not name, a unit that is not
-        known. :func:`open` warns of each."""
+        """Assumptions and omissions of the reader, one sentence each, such as axes that the file does not name.
+        :func:`open` warns of each."""
         return list(self._metadata.notes)
 
     @property
     def images(self) -> int:
-        """The number of images in the file."""
+        """Number of images in the file."""
         return int(self._metadata.images)
 
     @property
     def image(self) -> int:
-        """The number of this image among those of the file, from 0."""
+        """Number of this image among those of the file, from 0."""
         return int(self._metadata.image)
 
     @property
@@ -125,7 +133,8 @@ class Image:
 
     @property
     def scaling(self) -> tuple[float, float] | None:
-        """(scale, offset) where samples stand for sample * scale + offset. Samples are given as they are stored."""
+        """(scale, offset) if the file says that samples stand for sample * scale + offset, else None. Indexing gives
+        samples as they are stored."""
         scaling: tuple[float, float] | None = self._metadata.scaling
         return scaling
 
@@ -133,14 +142,15 @@ class Image:
         return self.shape[0]
 
     def __getitem__(self, key: Any) -> np.ndarray:
-        """The samples that numbers and slices choose. Of a file, only the box around them is read."""
+        """Returns the samples that numbers and slices select. In a file, only the box around them is read."""
         if self._array is not None:
             return np.asarray(self._array[key])
         ranges, then = self._ranges(key)
         return np.asarray(self._read(ranges)[then])
 
     def _ranges(self, key: Any) -> tuple[list[range], tuple[Any, ...]]:
-        """What to read of each axis, and how to index that: NumPy's basic indexing, which a reader can do in part."""
+        """Divides a basic index of NumPy into the range that is read along each axis, and the index into what is
+        read."""
         keys = list(key) if isinstance(key, tuple) else [key]
         if sum(one is Ellipsis for one in keys) > 1:
             raise IndexError("an index can only have a single ellipsis ('...')")
@@ -195,7 +205,7 @@ class Image:
         return values.copy() if copy and self._array is not None else values
 
     def to_dask(self, chunks: Any = "auto") -> Any:
-        """As a dask array, which reads its blocks when they are computed."""
+        """Returns the image as a dask array, which reads its blocks when they are computed."""
         try:
             dask: Any = importlib.import_module("dask.array")
         except ImportError:
@@ -207,6 +217,7 @@ class Image:
 
 
 def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> None:
+    """Sets the voxel size of an image's metadata, in µm along the existing ones of z, y, x."""
     spatial = [axis for axis in "ZYX" if axis in axes]
     if len(spacing) != len(spatial):
         raise InvalidArgument(f"spacing has {len(spacing)} numbers for the axes {''.join(spatial)}")
@@ -216,7 +227,7 @@ def set_spacing(metadata: Any, axes: str, spacing: Sequence[float | None]) -> No
 
 
 def set_channel_names(metadata: Any, names: Sequence[str]) -> None:
-    """One for each channel, or none."""
+    """Sets the channel names of an image's metadata: one for each channel, or none."""
     if len(names) not in (0, metadata.channels):
         raise InvalidArgument(f"{len(names)} channel names for {metadata.channels} channels: give one for each, and "
                               "name the axis of channels by C in axes")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine of one process: lanes of a device each, which read, compute and write blocks side by side."""
+"""The engine of one process. It has a lane for each device, which reads, computes and writes blocks concurrently."""
 
 import copy
 import dataclasses
@@ -18,34 +18,37 @@ from ._errors import DeviceFailure
 from ._write_process import WriteProcess, can_start
 
 ALONE_SECONDS = 3.0
-"""A run that lasts longer gets a process that writes."""
+"""Seconds after which a run starts a process that writes."""
 _MOST_WRITERS = 100
-"""Those that end at once are not started for ever."""
+"""Number of writing processes that a lane starts at most, in case that each ends at once."""
 
 
 def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
               started: Callable[[int], object] = lambda pid: None) -> Iterator[BlockReport]:
-    """Computes blocks in this process: for each lane, a device or all of them, one block is read, one computed and one
-    written at a time. `started` is told the number of each process that writes for it."""
+    """Computes blocks in this process.
+
+    `lanes` has the options of each lane, which computes on one device or on all. A lane reads one block, computes one
+    and writes one at a time. `started` is called with the id of each process that writes for this one.
+    """
     if len(lanes) == 1:
         yield from _Lane(job, lanes[0], started).run(iter(numbers))
         return
-    source = _Shared(iter(numbers))
+    queue = _BlockQueue(iter(numbers))
     with ThreadPoolExecutor(len(lanes)) as pool:
         reports: list[BlockReport] = []
         lost: list[DeviceFailure] = []
         lock = threading.Lock()
 
         def work(lane: Mapping[str, Any]) -> None:
-            mine = source.taker()
+            lane_numbers = _LaneNumbers(queue)
             try:
-                for report in _Lane(job, lane, started).run(mine):
+                for report in _Lane(job, lane, started).run(lane_numbers):
                     with lock:
                         reports.append(report)
-                        mine.taken.discard(report.number)
-            except DeviceFailure as error:  # the other devices take its blocks
+                        lane_numbers.unreported.discard(report.number)
+            except DeviceFailure as error:  # the other devices compute its blocks
                 lost.append(error)
-                source.put_back(mine.taken)
+                queue.put_back(lane_numbers.unreported)
 
         running: set[Future[None]] = {pool.submit(work, lane) for lane in lanes}
         try:
@@ -56,18 +59,18 @@ def run_local(job: Job, numbers: Iterable[int], lanes: list[Mapping[str, Any]],
                 yield from ready
                 for one in ended:
                     one.result()
-            if lost and source.has_more():
+            if lost and queue.has_more():
                 raise lost[0]
         finally:
-            source.end()
+            queue.end()
 
 
-class _Shared:
-    """Numbers of blocks that several lanes take."""
+class _BlockQueue:
+    """Numbers of the blocks that no lane has begun, for several lanes."""
 
     def __init__(self, numbers: Iterator[int]) -> None:
         self._numbers = numbers
-        self._back: list[int] = []
+        self._returned: list[int] = []
         self._lock = threading.Lock()
         self._ended = False
 
@@ -76,52 +79,49 @@ class _Shared:
 
     def put_back(self, numbers: Iterable[int]) -> None:
         with self._lock:
-            self._back += numbers
+            self._returned += numbers
 
     def has_more(self) -> bool:
         with self._lock:
-            if not self._back:
-                self._back += itertools.islice(self._numbers, 1)
-            return bool(self._back)
+            if not self._returned:
+                self._returned += itertools.islice(self._numbers, 1)
+            return bool(self._returned)
 
     def next(self) -> int | None:
         with self._lock:
             if self._ended:
                 return None
-            return self._back.pop() if self._back else next(self._numbers, None)
-
-    def taker(self) -> "_Taker":
-        return _Taker(self)
+            return self._returned.pop() if self._returned else next(self._numbers, None)
 
 
-class _Taker:
-    """The numbers of one lane, which remembers those that it has not reported."""
+class _LaneNumbers:
+    """Iterator over the block numbers of one lane. It keeps the numbers whose blocks are not reported yet."""
 
-    def __init__(self, shared: _Shared) -> None:
-        self._shared = shared
-        self.taken: set[int] = set()
+    def __init__(self, queue: _BlockQueue) -> None:
+        self._queue = queue
+        self.unreported: set[int] = set()
 
     def __iter__(self) -> Iterator[int]:
         return self
 
     def __next__(self) -> int:
-        number = self._shared.next()
+        number = self._queue.next()
         if number is None:
             raise StopIteration
-        self.taken.add(number)
+        self.unreported.add(number)
         return number
 
 
 class _Lane:
-    """One engine, with a thread that reads ahead, and a process that writes.
+    """One engine with a thread that reads ahead and a process that writes.
 
-    A kill loses the block that is computed, and no other: the block before is written by another process, which ends
-    when it has done so. Until there is that process (it takes a second to start, and runs of a few seconds have none),
-    a block is computed when the one before is written.
+    If this process is killed, only the block that it computes is lost: the other process still writes the previous
+    block, then ends. That process takes a second to start, and short runs have none. Without it, a block is computed
+    after the previous one is written.
     """
 
     def __init__(self, job: Job, run: Mapping[str, Any], started: Callable[[int], object]) -> None:
-        if not job.dry:  # each lane has its own device and plans
+        if not job.dry:  # a lane needs a copy of the operation for plans on its own device
             job = dataclasses.replace(job, operation=copy.copy(job.operation))
             job.operation.run_on(run)
         self._worker = Worker(job)
@@ -194,7 +194,7 @@ class _Lane:
             return False
         try:
             self._worker.record(block, report)
-        except Exception:  # this process meets it again when it stores the block, and reports it
+        except Exception:  # the same error occurs, and is reported, when this process stores the block
             return False
         return self._writer.hand_over(block, result)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The manifest of a run, and the records of the processes that write: JSON documents in the target.
+"""The manifest of a run, and the records of its writers: JSON documents in the target.
 
-A target is the work of one manifest. Whoever goes on with it must ask for the same. Several processes may work on it at
-once where each has a block range of its own.
+A target has one manifest. A run that continues the target must have the same options. Several processes may work on a
+target at once if each has a block range of its own.
 """
 
 import hashlib
@@ -26,9 +26,10 @@ EMPTY = ".convolume/empty"
 COUNTS = ".convolume/counts"
 _BEAT_SECONDS = 3.0
 _LOST_SECONDS = 180.0
-"""A writer of another machine that has said nothing for so long is gone."""
+"""Age of its record after which a writer of another machine counts as gone."""
 
 _LAST_BLOCK_SECONDS = 300.0
+"""Time that a killed writer's helper process gets to store its last block."""
 
 
 def hash_of_request(request: Mapping[str, Any]) -> str:
@@ -36,7 +37,7 @@ def hash_of_request(request: Mapping[str, Any]) -> str:
 
 
 def refuse_difference(before: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
-    """One sentence that names the first option which is not what it was."""
+    """Raises an error that names the first option with another value than before, if there is one."""
     difference = _difference(before, now)
     if difference is not None:
         name, old, new = difference
@@ -71,7 +72,7 @@ def read_manifest(documents: Documents) -> dict[str, Any] | None:
 
 def write_manifest(documents: Documents, request: dict[str, Any], found: dict[str, Any],
                    versions: dict[str, str]) -> dict[str, Any]:
-    """The manifest of this run; that of another process if it was faster."""
+    """Writes the manifest of a run and returns it, or the manifest that another process wrote first."""
     manifest = {"format": 1, "hash": hash_of_request(request), "request": request, "found": found,
                 "versions": versions, "begun": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     documents.write_json(MANIFEST, manifest, only_new=True)
@@ -83,7 +84,7 @@ def write_manifest(documents: Documents, request: dict[str, Any], found: dict[st
 
 
 def _this_machine() -> str:
-    """Processes of one machine and one namespace see each other's numbers."""
+    """Returns a name of this machine and its namespace of processes, within which process ids are comparable."""
     try:
         with open("/proc/sys/kernel/random/boot_id") as file:
             boot = file.read().strip()
@@ -93,7 +94,7 @@ def _this_machine() -> str:
 
 
 def _start_of(pid: int) -> str | None:
-    """When a process of this machine began, in ticks since the system did; None if there is none."""
+    """Returns when a process of this machine started, in ticks since the system's start; None if there is none."""
     try:
         with open(f"/proc/{pid}/stat") as file:
             return file.read().rpartition(")")[2].split()[19]
@@ -105,8 +106,8 @@ def _runs(process: Mapping[str, Any]) -> bool:
     return _start_of(int(process.get("pid", 0))) == process.get("process_start")
 
 
-def is_being_left(record: Mapping[str, Any]) -> bool:
-    """Whether the process was killed while one that writes for it still stores its last block."""
+def is_storing_last_block(record: Mapping[str, Any]) -> bool:
+    """Tells whether a writer was killed, and its helper process still stores the last block."""
     return (record.get("machine") == _this_machine() and not _runs(record)
             and any(_runs(helper) for helper in record.get("helpers", [])))
 
@@ -115,7 +116,7 @@ def is_alive(record: Mapping[str, Any], now: float) -> bool:
     if record.get("ended"):
         return False
     if record.get("machine") == _this_machine():
-        return _runs(record) or is_being_left(record)
+        return _runs(record) or is_storing_last_block(record)
     return now - float(record.get("updated", 0)) < _LOST_SECONDS
 
 
@@ -139,14 +140,14 @@ def writer_records(documents: Documents) -> dict[str, dict[str, Any]]:
 
 
 class Writer:
-    """This process as a writer of the target: its record is renewed every few seconds, and says how far it is.
+    """This process as a writer of the target. Its record, renewed every few seconds, has its progress.
 
-    A context. Where another writer is at work on the same blocks, it refuses.
+    It is a context. Entering it raises an error if another writer works on the same blocks.
     """
 
     def __init__(self, documents: Documents, share: str | None) -> None:
         self._documents = documents
-        # Containers may have the same host name and number of process.
+        # Containers may have equal host names and process ids.
         self._name = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}.json"
         self.record: dict[str, Any] = {
             "host": socket.gethostname(), "pid": os.getpid(), "machine": _this_machine(),
@@ -161,12 +162,12 @@ class Writer:
         patience = time.monotonic() + _LAST_BLOCK_SECONDS
         other = self._claim()
         for _ in range(3):
-            while other is not None and is_being_left(other) and time.monotonic() < patience:
+            while other is not None and is_storing_last_block(other) and time.monotonic() < patience:
                 time.sleep(0.02)
                 other = self._claim()
             if other is None or time.time() - float(other["began"]) > 2:
                 break
-            time.sleep(random.uniform(0.05, 0.4))  # both have just come: who asks again first?
+            time.sleep(random.uniform(0.05, 0.4))  # both started just now, so the first to try again wins
             other = self._claim()
         if other is None:
             self._thread.start()
@@ -176,14 +177,17 @@ class Writer:
                            f"({part}): wait for it, or give each process a block range of its own; if that process "
                            f"is gone, delete {WRITERS} in the target")
 
-    def helped_by(self, pid: int) -> None:
-        """A process writes for this one. It may live a little longer."""
+    def add_helper(self, pid: int) -> None:
+        """Adds a process that writes for this one, and may live a little longer, to the record."""
         self.record["helpers"].append({"pid": pid, "process_start": _start_of(pid)})
         self._write()
 
     def _claim(self) -> dict[str, Any] | None:
-        """Writes the record and looks for others: of two, the later sees the other in any case, and takes its record
-        back."""
+        """Writes the record, then looks for another writer of the same blocks. If there is one, removes the record and
+        returns the other's.
+
+        Of two writers, the later one always sees the record of the other.
+        """
         self._write()
         other = self._other()
         if other is not None:
@@ -206,7 +210,7 @@ class Writer:
         while not self._stop.wait(_BEAT_SECONDS):
             try:
                 self._write()
-            except Error:  # a store that fails for a moment: blocks meet it as well, and say so
+            except Error:  # blocks report it if the store fails for longer than a moment
                 continue
 
     def __exit__(self, *_: object) -> None:
@@ -221,7 +225,7 @@ class Writer:
 
 @dataclass
 class BlockCounts:
-    """Numbers of samples."""
+    """Numbers of clamped samples, and of NaN and infinities that were read as 0."""
 
     clamped_low: int = 0
     clamped_high: int = 0
@@ -237,17 +241,17 @@ class BlockCounts:
 
 
 def record_counts(documents: Documents, block: int, counts: BlockCounts) -> None:
-    """Writes the document of a block; blocks of which there is nothing to say have none."""
+    """Writes the counts of a block to a document. Blocks whose counts are all 0 have none."""
     name = f"{COUNTS}/{block}"
     if counts:
         documents.write_json(name, {"clamped_low": counts.clamped_low, "clamped_high": counts.clamped_high,
                                     "nonfinite": counts.nonfinite})
     else:
-        documents.delete(name)  # that of a computation before, which differed
+        documents.delete(name)  # an earlier computation of the block may have had counts
 
 
 def recorded_counts(documents: Documents, blocks: Iterable[int]) -> BlockCounts:
-    """Sums the documents of these blocks."""
+    """Returns the sums of the counts of these blocks."""
     wanted = set(blocks)
     total = BlockCounts()
     names = [name for name in documents.names(COUNTS) if name.isdigit() and int(name) in wanted]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What filters of scipy.ndimage have in common: boundaries, types of results, passes along single axes."""
+"""Common parts of the drop-ins for scipy.ndimage: boundaries, types of results, filters along single axes."""
 
 import math
 import warnings
@@ -14,29 +14,32 @@ from ._options import Boundary, Precision
 from ._sums import Array, Resources, convolved
 
 Samples = Callable[[Sequence[int]], Array]
-Order = Literal["line", "box"]  # of a sum's terms: as SciPy's filters of one axis, and of several
+Order = Literal["line", "box"]  # order of a sum's terms in SciPy: in its filters of one axis, and of several
 
-_NEAR = 1e-13  # of the largest sum that is possible: what two orders of summation can differ by
-_LARGEST_WHOLE = 2.0**45  # whose sums are surely near enough to an integer
-_SAMPLES = 1 << 15  # that are looked at together, in the cache
-_MANY = 1 << 10  # of them: sums that are near an integer
+_NEAR = 1e-13  # largest difference of two orders of summation, as a share of the largest possible sum
+_LARGEST_WHOLE = 2.0**45  # sums of whole numbers up to this one surely round to the right integer
+_SAMPLES = 1 << 15  # samples that are processed together, so that they stay in the cache
+_MANY = 1 << 10  # number of sums near an integer above which equal neighborhoods are searched
 _PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
                                   "constant": "constant"}
 
 
-class Pass(NamedTuple):
-    """A filter: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
+class Filter(NamedTuple):
+    """A filter of any number of axes. Sample i of its result is the sum over j of:
+
+        weights[j] * image[i - j + center] / divisor
+    """
 
     weights: Array
     center: Sequence[int]
     mode: Boundary
-    cval: complex  # of truncated sums only the real part
+    cval: complex  # truncated sums use only its real part
     divisor: int = 1
 
 
-def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Order, resources: Resources,
+def truncated_sums(image: Array, filter_: Filter, dtype: np.dtype[Any], order: Order, resources: Resources,
                    buffer: Array | None = None) -> Array:
-    """The filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
+    """Returns the filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
     whole = _is_whole(image) and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
     largest = _largest(image, filter_)
     sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval.real,
@@ -56,7 +59,7 @@ def truncated_sums(image: Array, filter_: Pass, dtype: np.dtype[Any], order: Ord
 
 
 def buffer_for(image: Array) -> Array:
-    """Memory that several calls of :func:`truncated_sums` can share."""
+    """Returns memory that several calls of :func:`truncated_sums` can share."""
     return np.empty(image.shape)
 
 
@@ -64,15 +67,15 @@ def _any_near(sums: Array, near: float) -> bool:
     distance = np.rint(sums)
     np.subtract(sums, distance, out=distance)
     np.abs(distance, out=distance)
-    return not distance.min() > near  # NaN counts
+    return not distance.min() > near  # true also if a sum is NaN
 
 
 def _is_whole(array: Array) -> bool:
     return array.dtype.kind in "biu" or bool(np.equal(np.rint(array), array).all())
 
 
-def _largest(image: Array, filter_: Pass) -> float:
-    """What no sum exceeds."""
+def _largest(image: Array, filter_: Filter) -> float:
+    """Returns an upper bound of the magnitude of all sums."""
     sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
     return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
 
@@ -86,14 +89,14 @@ def _wrapped(sums: Array, dtype: np.dtype[Any]) -> Array:
 
 
 class _SumsInOrder:
-    """A filter's sums, their terms added in SciPy's order."""
+    """Computes sums of a filter at single samples, with the terms added in SciPy's order."""
 
-    def __init__(self, image: Array, filter_: Pass, order: Order) -> None:
+    def __init__(self, image: Array, filter_: Filter, order: Order) -> None:
         self._image = image
         self._filter = filter_
         self._terms = _line_terms if order == "line" else _box_terms
         self._constant: Array | None = None
-        self._sources: list[Array] = []  # along each axis, of what the filter reaches: indices, -1 outside
+        self._sources: list[Array] = []  # along each axis: indices of reached samples; -1 is outside
         options: dict[str, Any] = {"constant_values": -1} if filter_.mode == "constant" else {}
         for n, k, c in zip(image.shape, filter_.weights.shape, filter_.center):
             self._sources.append(np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[filter_.mode], **options))
@@ -102,7 +105,7 @@ class _SumsInOrder:
         """Replaces sums that are near an integer other than 0; `part` begins at sample `first` in C order."""
         with np.errstate(invalid="ignore"):
             where = np.flatnonzero((np.abs(part - np.rint(part)) <= near) & (np.abs(part) > 0.5))
-        if len(where) > _MANY:  # as in images with areas of one value, whose sums are all the same
+        if len(where) > _MANY:  # images with areas of one value have many equal sums, which are computed once
             if self._constant is None:
                 self._constant = _constant_around(self._image, self._filter, self._sources).reshape(-1)
             constant = self._constant[first + where]
@@ -122,21 +125,21 @@ class _SumsInOrder:
         return np.asarray(total)
 
     def _samples(self, index: tuple[Array, ...], offset: Sequence[int]) -> Array:
-        """The samples at `offset` from the first one that the filter reaches."""
+        """Returns the samples at `offset` from the first sample that the filter reaches."""
         places = tuple(source[i + o] for source, i, o in zip(self._sources, index, offset))
         values = self._image[places].astype(np.float64)
         outside = np.logical_or.reduce([place < 0 for place in places])
         return np.where(outside, self._filter.cval.real, values) if outside.any() else values
 
 
-def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> Array:
-    """Where all samples that the filter reaches are in the image and equal."""
+def _constant_around(image: Array, filter_: Filter, sources: Sequence[Array]) -> Array:
+    """Tells for each sample whether all samples that the filter reaches are inside the image and equal."""
     constant = np.ones(image.shape, bool)
     for axis, (k, source) in enumerate(zip(filter_.weights.shape, sources)):
         if k == 1:
             continue
         lines, known = (np.moveaxis(np.take(array, source, axis), axis, 0) for array in (image, constant))
-        breaks = np.zeros(lines.shape, np.int32)  # up to each sample: those unlike the one before
+        breaks = np.zeros(lines.shape, np.int32)  # number of samples up to here that differ from the previous one
         np.not_equal(lines[1:], lines[:-1], out=breaks[1:], casting="unsafe")
         breaks[1:] |= ~known[1:]
         breaks[source < 0] = 1
@@ -150,14 +153,18 @@ def _constant_around(image: Array, filter_: Pass, sources: Sequence[Array]) -> A
     return constant
 
 
-def _box_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
+def _box_terms(samples: Samples, filter_: Filter) -> Iterator[Array]:
     flipped = np.flip(filter_.weights).astype(np.float64)
     for offset in zip(*np.nonzero(np.abs(flipped) > np.finfo(np.float64).eps)):
         yield flipped[offset] * samples([int(o) for o in offset])
 
 
-def _line_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
-    """Of symmetric and antisymmetric filters the middle, then pairs from outside in; of others the last one first."""
+def _line_terms(samples: Samples, filter_: Filter) -> Iterator[Array]:
+    """Yields the terms of a sum along one axis in SciPy's order.
+
+    Symmetric and antisymmetric filters begin with the middle, then take pairs from outside in. Others begin with the
+    last weight.
+    """
     axis = int(np.argmax(filter_.weights.shape))
     flipped = np.flip(filter_.weights).astype(np.float64).ravel()
     length, half = len(flipped), len(flipped) // 2
@@ -180,21 +187,21 @@ def _line_terms(samples: Samples, filter_: Pass) -> Iterator[Array]:
 _BOUNDARIES: dict[str, Boundary] = {
     "reflect": "reflect", "grid-mirror": "reflect", "constant": "constant", "grid-constant": "constant",
     "nearest": "nearest", "mirror": "mirror", "wrap": "wrap", "grid-wrap": "wrap"}
-# Filters along 3 axes are one convolution with their product, but for these lengths and types: there the first axis
-# by itself and then both others are faster.
+# Filters along 3 axes are usually one convolution with the product of their weights. For these lengths and types, the
+# first axis alone and then the two others are faster.
 _FIRST_AXIS_APART = {"float32": range(10, 32), "float64": range(32)}
-_MOVED_BYTES = 64 << 20  # of the planes that the second of two passes computes at once
+_MOVED_BYTES = 64 << 20  # bytes of the planes that the second of two filters computes at once
 
 
 def boundary(mode: Any) -> Boundary:
-    """The library's word for a mode of scipy.ndimage."""
+    """Returns the library's word for a mode of scipy.ndimage."""
     if not isinstance(mode, str) or mode not in _BOUNDARIES:
         raise InvalidArgument(f"there is no mode {mode!r}: write one of " + ", ".join(_BOUNDARIES))
     return _BOUNDARIES[mode]
 
 
 def each(value: Any, count: int, what: str) -> list[Any]:
-    """One of a parameter for each axis."""
+    """Returns a parameter as a list with one value for each of `count` axes."""
     if isinstance(value, str) or not np.iterable(value):
         return [value] * count
     values = list(value)
@@ -204,7 +211,7 @@ def each(value: Any, count: int, what: str) -> list[Any]:
 
 
 def filtered_axes(axes: Any, dimensions: int) -> list[int]:
-    """Of 0 to `dimensions` - 1."""
+    """Checks the axes that are filtered, all for None, and returns them as numbers from 0 to `dimensions` - 1."""
     if axes is None:
         return list(range(dimensions))
     given = list(axes) if isinstance(axes, Iterable) else [axes]
@@ -216,14 +223,14 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     return found
 
 
-class Target(NamedTuple):
-    """Where a filter's result goes."""
+class FilterOutput(NamedTuple):
+    """Destination of a filter's result: its type, and the caller's array if there is one."""
 
     dtype: np.dtype[Any]
     array: Array | None
 
     def buffer(self, *inputs: Array) -> Array | None:
-        """The caller's array, where results can be written straight into it."""
+        """Returns the caller's array if sums can be written into it directly, else None."""
         found = self.array
         if found is None or found.dtype.kind not in "fc" or not found.flags.c_contiguous or not found.flags.writeable \
                 or found.dtype.char not in "fdFD" or not found.dtype.isnative:
@@ -231,7 +238,7 @@ class Target(NamedTuple):
         return None if any(np.may_share_memory(found, one) for one in inputs) else found
 
     def deliver(self, result: Array) -> Array:
-        """`result` in the target's type and place."""
+        """Returns `result` in this type, copied into the caller's array if there is one."""
         if self.array is None:
             return result.astype(self.dtype, copy=False)
         if result is not self.array:
@@ -239,10 +246,10 @@ class Target(NamedTuple):
         return self.array
 
 
-def target(output: Any, image: Array, complex_result: bool) -> Target:
-    """What `output` asks for: None, a type, or an array of the image's shape."""
+def filter_output(output: Any, image: Array, complex_result: bool) -> FilterOutput:
+    """Returns the destination that the argument `output` names: None, a type, or an array of the image's shape."""
     if output is None:
-        return Target(np.promote_types(image.dtype, np.complex64) if complex_result else image.dtype, None)
+        return FilterOutput(np.promote_types(image.dtype, np.complex64) if complex_result else image.dtype, None)
     if isinstance(output, (type, np.dtype, str)):
         dtype = np.dtype(output)
         if complex_result and dtype.kind != "c":
@@ -252,23 +259,23 @@ def target(output: Any, image: Array, complex_result: bool) -> Target:
             dtype = np.promote_types(dtype, np.complex64)
         if dtype.kind not in "buifc":
             raise InvalidArgument(f"results cannot be of type {dtype}: name a type of numbers")
-        return Target(dtype, None)
+        return FilterOutput(dtype, None)
     array = np.asarray(output)
     if array.shape != image.shape:
         raise InvalidArgument(f"output has the shape {array.shape} and the input {image.shape}: both must be equal")
     if complex_result and array.dtype.kind != "c":
         raise InvalidArgument(f"results are complex, and output is of type {array.dtype}")
-    return Target(array.dtype, array)
+    return FilterOutput(array.dtype, array)
 
 
 def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
-    """That of sums which are stored as `dtype`."""
+    """Returns the precision of sums that are stored as `dtype`."""
     return "float32" if dtype.char in "efF" else "float64"
 
 
-def filtered(image: Array, one: Pass, result: Target, order: Order, resources: Resources,
+def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, resources: Resources,
              buffer: Array | None = None) -> Array:
-    """The sums of a filter, in the type of `result`.
+    """Returns the sums of a filter, in the type of `result`.
 
     `buffer` is memory for :func:`truncated_sums`.
     """
@@ -292,8 +299,8 @@ def filtered(image: Array, one: Pass, result: Target, order: Order, resources: R
                      local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 
-def _beside_infinite(image: Array, one: Pass, precision: Precision, resources: Resources) -> Array:
-    """With NaN or an infinity outside the image."""
+def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
+    """Returns the sums of a filter whose `cval`, outside the image, is NaN or an infinity."""
     weights, center, cval = one.weights, one.center, complex(one.cval)
     sums = convolved(image, weights, precision, resources, center=center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
@@ -305,8 +312,11 @@ def _beside_infinite(image: Array, one: Pass, precision: Precision, resources: R
     return sums
 
 
-class AxisPass(NamedTuple):
-    """A filter along one axis: sample i is the sum of weights[j] image[i - j + center], over `divisor`."""
+class AxisFilter(NamedTuple):
+    """A filter along one axis. Sample i of its result is the sum over j of:
+
+        weights[j] * image[i - j + center] / divisor
+    """
 
     axis: int
     weights: Array
@@ -315,36 +325,39 @@ class AxisPass(NamedTuple):
     divisor: int = 1
 
 
-def separable(image: Array, passes: Sequence[AxisPass], cval: complex, result: Target, resources: Resources) -> Array:
-    """One pass after the other, each stored in the result's type: as scipy.ndimage."""
-    if not passes:
+def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result: FilterOutput,
+              resources: Resources) -> Array:
+    """Applies filters along single axes one after another. Each result is stored in the type of the last, as in
+    scipy.ndimage."""
+    if not filters:
         return result.deliver(image.copy())
     current = image
-    buffer = buffer_for(image) if result.dtype.kind in "biu" and len(passes) > 1 else None
-    groups = _groups(passes, image.size, cval, result.dtype)
+    buffer = buffer_for(image) if result.dtype.kind in "biu" and len(filters) > 1 else None
+    groups = _groups(filters, image.size, cval, result.dtype)
     if result.array is None and _is_for_one_array(groups, image, result.dtype, resources):
         planes = max(1, _MOVED_BYTES // image[0].nbytes)
         return _in_one_array(image, groups, planes, result.dtype, resources)
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
-        goal = result if number == len(groups) - 1 else Target(result.dtype, None)
-        one = Pass(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
+        goal = result if number == len(groups) - 1 else FilterOutput(result.dtype, None)
+        one = Filter(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
         current = filtered(current, one, goal, "line", resources, buffer)
     return result.deliver(current)
 
 
-def _is_for_one_array(groups: Sequence[Sequence[AxisPass]], image: Array, dtype: np.dtype[Any],
+def _is_for_one_array(groups: Sequence[Sequence[AxisFilter]], image: Array, dtype: np.dtype[Any],
                       resources: Resources) -> bool:
     on_cpu = resources.device == "cpu" or bool(_core.gpu_unavailable())
     return (len(groups) == 2 and image.ndim == 3 and groups[0][0].axis == 0 and dtype.char in "fdFD" and on_cpu
             and image.nbytes >= 2 * _MOVED_BYTES)
 
 
-def _in_one_array(image: Array, groups: Sequence[Sequence[AxisPass]], planes: int, dtype: np.dtype[Any],
+def _in_one_array(image: Array, groups: Sequence[Sequence[AxisFilter]], planes: int, dtype: np.dtype[Any],
                   resources: Resources) -> Array:
-    """Both groups, the second of which leaves planes alone, in one array: fresh memory costs as much time as a pass.
+    """Applies two groups of filters in one array, as fresh memory would cost as much time as a filter.
 
-    What the first group gives lies `planes` behind its place. The second one moves it there, so many planes at a time.
+    The second group does not filter along planes. The first group's result is stored `planes` planes behind its final
+    position. The second group moves it there, `planes` planes at a time.
     """
     (weights, center), (flat, flat_center) = (_product(group, image.ndim) for group in groups)
     weights = weights / math.prod(one.divisor for group in groups for one in group)
@@ -358,22 +371,22 @@ def _in_one_array(image: Array, groups: Sequence[Sequence[AxisPass]], planes: in
     return memory[:len(image)]
 
 
-def _groups(passes: Sequence[AxisPass], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisPass]]:
-    """Passes that are computed as one convolution with their product."""
-    alike = len({one.mode for one in passes}) == 1 and (passes[0].mode != "constant" or cval == 0)
-    taps = math.prod(len(one.weights) for one in passes)
+def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisFilter]]:
+    """Divides filters into groups, each of which is computed as one convolution with the product of the weights."""
+    alike = len({one.mode for one in filters}) == 1 and (filters[0].mode != "constant" or cval == 0)
+    taps = math.prod(len(one.weights) for one in filters)
     if dtype.kind in "biu" or not alike or taps > max(4096, samples // 8):
-        return [[one] for one in passes]
-    longest = max(len(one.weights) for one in passes)
-    if len(passes) < 3 or len(passes) == 3 and longest not in _FIRST_AXIS_APART[_precision(dtype)]:
-        return [list(passes)]
-    return [[passes[0]], list(passes[1:3]), *([one] for one in passes[3:])]
+        return [[one] for one in filters]
+    longest = max(len(one.weights) for one in filters)
+    if len(filters) < 3 or len(filters) == 3 and longest not in _FIRST_AXIS_APART[_precision(dtype)]:
+        return [list(filters)]
+    return [[filters[0]], list(filters[1:3]), *([one] for one in filters[3:])]
 
 
-def _product(passes: Sequence[AxisPass], dimensions: int) -> tuple[Array, list[int]]:
+def _product(filters: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:
     weights: Array = np.ones([1] * dimensions)
     center = [0] * dimensions
-    for one in passes:
+    for one in filters:
         weights = weights * one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)])
         center[one.axis] = one.center
     return weights, center

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OME-NGFF metadata, versions 0.4 and 0.5: what a group says of its images. No file is touched here."""
+"""OME-NGFF metadata, versions 0.4 and 0.5: the description of images in the attributes of a group. No function here
+reads or writes files."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,10 +23,11 @@ class Level:
 
     path: str
     scale: list[float]
-    """For each axis, in the axis's unit."""
+    """Distance of samples along each axis, in the axis's unit."""
     translation: list[float]
+    """Position of the first sample along each axis, in the axis's unit."""
     has_scale: bool = True
-    """Whether the file gives the scale; where it does not, it is 1."""
+    """Whether the file has a scale. Without one, `scale` is 1."""
 
 
 @dataclass
@@ -37,29 +39,29 @@ class Multiscale:
     levels: list[Level]
     name: str = ""
     channels: list[dict[str, Any]] = field(default_factory=list)
-    """As omero has them: label, color, window."""
+    """Entries of the metadata "omero", one for each channel: label, color, window."""
 
     notes: list[str] = field(default_factory=list)
-    """What reading assumed, one sentence each."""
+    """Assumptions of the reader, one sentence each."""
     images: int = 1
-    """How many images the group holds."""
+    """Number of images in the group."""
     number: int = 0
-    """Of this one among them."""
+    """Number of this image among them, from 0."""
 
     def spacing(self, level: Level) -> dict[str, float]:
-        """Edge lengths in µm of those of Z, Y, X whose unit is a length."""
+        """Returns the edge lengths of a voxel in µm along those of Z, Y, X whose unit is a length."""
         if not level.has_scale:
             return {}
         return {axis: scale * length for axis, scale, length in zip(self.axes, level.scale, self._lengths())
                 if length is not None and scale > 0}
 
     def translation(self, level: Level) -> dict[str, float]:
-        """Of the first sample, in µm."""
+        """Returns the position of the first sample in µm along axes whose unit is a length."""
         return {axis: shift * length for axis, shift, length in zip(self.axes, level.translation, self._lengths())
                 if length is not None}
 
     def frame_interval(self, level: Level) -> float | None:
-        """In seconds."""
+        """Returns the time between frames in seconds, or None if the file does not say it."""
         for axis, scale, unit in zip(self.axes, level.scale, self.units):
             if axis == "T" and level.has_scale and scale > 0:
                 seconds = _seconds_per(unit)
@@ -67,12 +69,12 @@ class Multiscale:
         return None
 
     def _lengths(self) -> list[float | None]:
-        """µm in the unit of each axis; None for axes that are not in space, and for units that are not known."""
+        """Returns the µm in the unit of each axis; None for axes of time or channels, and for unknown units."""
         return [_core.micrometers_per(unit) if axis in "ZYX" and unit else None
                 for axis, unit in zip(self.axes, self.units)]
 
     def notes_on_units(self) -> list[str]:
-        """Tells which voxel sizes are unknown although the file has numbers for them."""
+        """Returns a sentence for each voxel size that is unknown although the file has a number for it."""
         notes: list[str] = []
         finest = self.levels[0]
         for axis, scale, unit, length in zip(self.axes, finest.scale, self.units, self._lengths()):
@@ -97,7 +99,7 @@ class Multiscale:
         return names if any(names) else []
 
     def channel_colors(self) -> list[int | None]:
-        """0xRRGGBB, None where a channel has none; empty if no channel has one."""
+        """Returns colors as 0xRRGGBB, None for a channel without color; an empty list if no channel has a color."""
         colors = [_rgb(channel.get("color")) for channel in self.channels]
         return colors if any(color is not None for color in colors) else []
 
@@ -113,16 +115,16 @@ def _rgb(color: object) -> int | None:
 
 
 def ome_of(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The OME part of a group's attributes: of 0.5 under "ome", of 0.4 the attributes themselves."""
+    """Returns the OME part of a group's attributes: in 0.5 the one under "ome", in 0.4 the attributes themselves."""
     inner = attributes.get("ome")
     return inner if isinstance(inner, Mapping) else attributes
 
 
 def multiscale_of(attributes: Mapping[str, Any], where: str, image: int | str | None = None,
                   axes: str = "") -> Multiscale | None:
-    """An image that a group describes, or None if it describes none.
+    """Returns an image that a group describes, or None if it describes none.
 
-    `image` is its number or name, by default the first; `axes` takes the place of the names of its axes.
+    `image` is the image's number or name, by default the first. `axes` replaces the names of its axes.
     """
     ome = ome_of(attributes)
     images = ome.get("multiscales")
@@ -176,7 +178,7 @@ _AXES_OF_VERSION = {"0.1": "TCZYX", "0.2": "TCZYX"}
 
 def _axes(image: Mapping[str, Any], ome: Mapping[str, Any], given: str, where: str,
           notes: list[str]) -> tuple[str, list[str | None]]:
-    """Letters and units of an image's axes."""
+    """Returns the letters and units of an image's axes. Assumptions are added to `notes`."""
     entries = image.get("axes")
     if entries is None:
         version = str(image.get("version") or ome.get("version") or "")
@@ -211,7 +213,7 @@ def _axes(image: Mapping[str, Any], ome: Mapping[str, Any], given: str, where: s
 
 
 def _transforms(transforms: Sequence[Mapping[str, Any]], dimensions: int) -> tuple[list[float], list[float], bool]:
-    """Scale and translation for each axis, and whether there is a scale."""
+    """Returns the scale and translation along each axis, and whether the file has a scale."""
     scale, shift, has_scale = [1.0] * dimensions, [0.0] * dimensions, False
     for transform in transforms:
         kind = transform["type"]
@@ -228,7 +230,7 @@ def _transforms(transforms: Sequence[Mapping[str, Any]], dimensions: int) -> tup
 
 
 def attributes_for(image: Multiscale, zarr_format: int) -> dict[str, Any]:
-    """What the group of an image has: OME 0.5 in Zarr 3, OME 0.4 in Zarr 2."""
+    """Returns the attributes of an image's group: OME 0.5 in Zarr 3, OME 0.4 in Zarr 2."""
     axes = []
     for axis, unit in zip(image.axes, image.units):
         entry: dict[str, Any] = {"name": axis.lower(), "type": _TYPES[axis]}
@@ -254,7 +256,7 @@ def attributes_for(image: Multiscale, zarr_format: int) -> dict[str, Any]:
 
 
 def no_image_sentence(attributes: Mapping[str, Any], where: str) -> str | None:
-    """What a group is that is no image but leads to some, with the path of one that can be opened."""
+    """Returns a sentence on a group that is no image but contains images, with the path of one of them; else None."""
     ome = ome_of(attributes)
     plate, well = ome.get("plate"), ome.get("well")
     if plate is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is computed of each block: its halo, how the image continues, and the computation."""
+"""Operations on blocks: convolution, deconvolution, or a function. Each has a halo and a continuation of the image."""
 
 import hashlib
 import inspect
@@ -20,22 +20,23 @@ from ._errors import BadData, InvalidArgument
 from ._options import boundary_name, defaults_of, with_keywords
 
 NOT_IN_BLOCKS = ("rlgc",)
-"""Methods of deconvolution that end by themselves."""
+"""Methods of deconvolution that end by themselves, at different iterations in each block."""
 
 _READ_AS_ZERO = "repair it, or read such samples as zero by nan='zero' (--nan zero)"
 
 
 @dataclass
-class Computed:
-    """The results of a block, and what was noticed."""
+class BlockResult:
+    """The results of a block, with counts of unusual samples."""
 
     values: np.ndarray
-    """(z, y, x) without the halo."""
+    """Results (z, y, x) without the halo."""
     clamped_low: int = 0
-    """Values below the range of an integer type; NaN counts here."""
+    """Number of values below the range of an integer type. NaN counts here."""
     clamped_high: int = 0
+    """Number of values above the range of an integer type."""
     nonfinite: int = 0
-    """NaN and infinities of the block without its halo that were read as 0."""
+    """Number of NaN and infinities in the block without its halo that were read as 0."""
 
 
 class Operation(Protocol):
@@ -44,29 +45,30 @@ class Operation(Protocol):
     name: str
     halo: Halo
     boundary: str | None
-    """How a block is continued outside the image; None: it is not, and blocks at the border are read as they are."""
+    """Continuation of the image outside its border. None: blocks at the border have less halo."""
     cval: float
+    """Value outside the image, for the boundary "constant"."""
     nan: str
-    """What is done with NaN and infinities of the image, one of NAN_POLICIES."""
+    """Handling of NaN and infinities in the image, one of NAN_POLICIES."""
     dtype: np.dtype[Any]
-    """Of the results."""
+    """Type of the results."""
     voxel_bytes: float
-    """Memory that the computation takes for each voxel, without the block and its result."""
+    """Bytes of memory that the computation takes for each voxel, without the block and its result."""
 
     def facts(self) -> dict[str, Any]:
-        """What results depend on, for the manifest."""
+        """Returns everything that results depend on, for the manifest."""
         ...
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        """Chooses devices, threads and memory limits. A copy that is run elsewhere has plans of its own."""
+        """Sets devices, threads and memory limits. Copies of the operation in other processes make their own plans."""
         ...
 
     def device_bytes(self, shape: Triple) -> int:
-        """What the plan for a block of this shape, halo included, takes of a GPU's memory; 0 where that does not depend
-        on the block, or no GPU computes."""
+        """Returns the bytes of a GPU's memory that a block of this shape takes, halo included. It is 0 if no GPU
+        computes, or if these bytes do not depend on the block."""
         ...
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         """Returns the results of a block that was read with its halo."""
         ...
 
@@ -85,8 +87,8 @@ def _three_dimensional(kernel: Any, what: str) -> np.ndarray:
     return taps.reshape((1,) * (3 - taps.ndim) + taps.shape)
 
 
-class _Planned:
-    """The plans of the last two shapes of blocks: those inside, and those at a border."""
+class _PlanCache:
+    """Cache of the plans for the last two shapes of blocks, as blocks at a border have another shape than others."""
 
     def __init__(self, run: Mapping[str, Any] | None = None) -> None:
         self.run: dict[str, Any] = dict(run or {})
@@ -105,24 +107,24 @@ class _Planned:
         return {"run": self.run, "_plans": {}}
 
 
-class _Continuation(TypedDict, total=False):
+class _ContinuationKeywords(TypedDict, total=False):
     boundary: str
     cval: float
     nan: str
     dtype: Any
 
 
-class _ConvolutionKeywords(_Continuation, total=False):
+class _ConvolutionKeywords(_ContinuationKeywords, total=False):
     origin: str | Sequence[int]
     normalize: str | None
 
 
-class _FunctionKeywords(_Continuation, total=False):
+class _FunctionKeywords(_ContinuationKeywords, total=False):
     halo: Sequence[int] | None
 
 
 class Convolution:
-    """Exact: of the image's samples and those beyond its border, all that a result depends on are read."""
+    """Convolution of blocks. It is exact, as the halo holds all samples that a result depends on."""
 
     name = "convolve"
     voxel_bytes = 16.0
@@ -149,27 +151,27 @@ class Convolution:
         center = _center(self.kernel, origin)
         low = [k - 1 - c for k, c in zip(self.kernel.shape, center)]
         self.halo: Halo = ((low[0], center[0]), (low[1], center[1]), (low[2], center[2]))
-        self._planned = _Planned()
+        self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
         return {"name": self.name, "kernel": hash_of(self.kernel), "kernel_shape": list(self.kernel.shape),
                 "boundary": self.boundary, "cval": self.cval, "origin": self.origin, **self.options}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned = _Planned(run)
+        self._plans = _PlanCache(run)
 
     def device_bytes(self, shape: Triple) -> int:
         plan = self.convolver(shape).plan
         return plan.device_bytes if plan.method == "in-core" else 0
 
     def convolver(self, shape: Sequence[int]) -> Convolver:
-        """For blocks of this shape, halo included."""
-        made: Convolver = self._planned.plan(tuple(shape), lambda: Convolver(
+        """Returns the convolver for blocks of this shape, halo included."""
+        made: Convolver = self._plans.plan(tuple(shape), lambda: Convolver(
             shape, self.kernel, dtype=self.image_type, mode="valid", executions=100, **self.options,
-            **self._planned.run))
+            **self._plans.run))
         return made
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         convolver = self.convolver(samples.values.shape)
         result = np.empty(convolver.output_shape, self.dtype)
         try:
@@ -179,9 +181,9 @@ class Convolution:
             if refusal is None:
                 raise
             raise refusal from None
-        # The library counts those of the halo, too.
+        # The library's own count includes the halo.
         nonfinite = samples.count_nonfinite_inside() if done.nonfinite_inputs else 0
-        return Computed(result, done.clamped_low, done.clamped_high, nonfinite)
+        return BlockResult(result, done.clamped_low, done.clamped_high, nonfinite)
 
 
 def _checked_cval(cval: float) -> float:
@@ -214,11 +216,14 @@ def _center(kernel: np.ndarray, origin: str | Sequence[int]) -> Triple:
 
 
 class Deconvolution:
-    """Of each block with a halo that is thrown away. What would be found from the pixels of a block is given: the
-    background, the number of iterations, the meaning of a photon."""
+    """Deconvolution of each block with a halo that is thrown away.
+
+    The background, the number of iterations and the scale of photons are the same in all blocks. No block estimates
+    them from its own pixels.
+    """
 
     name = "deconvolve"
-    boundary: str | None = None  # "extend" and its kin are the method's own
+    boundary: str | None = None  # a deconvolution continues the image itself (option `edges`)
     cval = 0.0
 
     def __init__(self, psf: Any, *, halo: Sequence[int] | None = None, nan: str = "error", dtype: Any = None,
@@ -238,7 +243,7 @@ class Deconvolution:
         if halo is None:
             extents = [0 if k == 1 else k for k in extents]
         self.halo: Halo = ((extents[0], extents[0]), (extents[1], extents[1]), (extents[2], extents[2]))
-        self._planned = _Planned()
+        self._plans = _PlanCache()
 
     def facts(self) -> dict[str, Any]:
         plain = {name: list(value) if isinstance(value, tuple) else value for name, value in self.options.items()}
@@ -246,15 +251,15 @@ class Deconvolution:
                 "halo": [low for low, _ in self.halo], "nan": self.nan, **plain}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        self._planned = _Planned(run)
+        self._plans = _PlanCache(run)
 
-    def to_be_found(self) -> bool:
-        """Whether something is to be estimated from the image before the first block."""
+    def needs_estimates(self) -> bool:
+        """Tells whether the background or the number of iterations must be estimated before the first block."""
         return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
 
     def find(self, sample: BlockSamples) -> dict[str, Any]:
-        """What one part of the image says of all of it."""
-        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._planned.run)
+        """Estimates the background and the number of iterations for all blocks from one part of the image."""
+        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
@@ -265,7 +270,7 @@ class Deconvolution:
         return found
 
     def fix(self, found: Mapping[str, Any]) -> None:
-        """Gives every block what was found."""
+        """Sets the results of :meth:`find` for all blocks."""
         self.options.update(found)
         if "iterations" in found:
             self.options.pop("stop", None)
@@ -275,17 +280,17 @@ class Deconvolution:
         return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
 
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
-        made: Deconvolver = self._planned.plan(
-            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._planned.run))
+        made: Deconvolver = self._plans.plan(
+            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
         return made
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         estimate, had_nonfinite = self._deconvolved(self.deconvolver(samples.values.shape), samples)
         nonfinite = samples.count_nonfinite_inside() if had_nonfinite else 0
         if not self._is_converted:
-            return Computed(estimate[samples.inside], nonfinite=nonfinite)
-        # Values of the halo are thrown away, and are not counted.
-        return Computed(*clamped_to(estimate[samples.inside], self.dtype), nonfinite)
+            return BlockResult(estimate[samples.inside], nonfinite=nonfinite)
+        # Clamped values in the halo do not count, as the halo is thrown away.
+        return BlockResult(*clamped_to(estimate[samples.inside], self.dtype), nonfinite)
 
     def _deconvolved(self, deconvolver: Deconvolver, samples: BlockSamples) -> tuple[np.ndarray, bool]:
         """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
@@ -302,7 +307,7 @@ class Deconvolution:
 
 
 class Function:
-    """Any function of an array, whose results depend on so many samples around."""
+    """A function of the caller, whose results depend on the samples within a halo."""
 
     voxel_bytes = 16.0
 
@@ -329,20 +334,20 @@ class Function:
     def facts(self) -> dict[str, Any]:
         try:
             source = hashlib.sha256(inspect.getsource(self.function).encode()).hexdigest()[:16]
-        except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # not every function is in a file of Python
+        except (OSError, TypeError, SyntaxError, tokenize.TokenError):  # the function is not in a Python file
             source = "unknown"
         return {"name": f"{getattr(self.function, '__module__', '')}.{self.name}", "source": source,
                 "halo": [low for low, _ in self.halo], "boundary": self.boundary, "cval": self.cval,
                 "nan": self.nan}
 
     def run_on(self, run: Mapping[str, Any]) -> None:
-        del run  # it computes as it likes
+        del run  # the function chooses devices and memory itself
 
     def device_bytes(self, shape: Triple) -> int:
         del shape
         return 0
 
-    def __call__(self, samples: BlockSamples) -> Computed:
+    def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0
         if self.nan != "propagate" and samples.may_hold_nonfinite():
             refusal = samples.refusal(_READ_AS_ZERO)
@@ -353,7 +358,7 @@ class Function:
                 samples = samples.with_zeros()
         try:
             result = np.asarray(self.function(samples.values))
-        except BadData:  # of this package's functions, which know the block alone
+        except BadData:  # raised by a function of this package, which cannot name the place in the image
             refusal = samples.refusal(_READ_AS_ZERO)
             if refusal is None:
                 raise
@@ -365,5 +370,5 @@ class Function:
             raise InvalidArgument(f"the function gave an array of {result.shape} for one of {samples.values.shape}: it "
                                   f"must have that shape, or {extents} without the halo")
         if self.dtype.kind in "iu" and not np.can_cast(result.dtype, self.dtype):
-            return Computed(*clamped_to(result, self.dtype), nonfinite)
-        return Computed(result.astype(self.dtype, copy=False), nonfinite=nonfinite)
+            return BlockResult(*clamped_to(result, self.dtype), nonfinite)
+        return BlockResult(result.astype(self.dtype, copy=False), nonfinite=nonfinite)

@@ -16,7 +16,7 @@ from ._run import Progress, progress_bar
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
 Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
-_SHARE = 0.95  # of the light that shape="auto" holds
+_SHARE = 0.95  # share of the light that a PSF with shape="auto" holds
 
 
 class MicroscopeKeywords(TypedDict, total=False):
@@ -89,8 +89,8 @@ def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
 
 def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"],
                 options: Mapping[str, Any], keywords: Any) -> _core.PsfOptions:
-    """Makes the library's options. `options` are some of `keywords`, a TypedDict; those that do not describe a
-    microscope are ignored."""
+    """Returns the library's options for a PSF. `options` has some keywords of the TypedDict `keywords`; those that do
+    not describe a microscope are ignored."""
     unknown = set(options).difference(keywords.__annotations__)
     if unknown:
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
@@ -110,47 +110,54 @@ def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: S
 
 @with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, shape="auto"), takes_others=True)
 def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **options: Unpack[PsfKeywords]) -> Image:
-    """The point spread function of a microscope's objective, as means over voxels, with sum 1.
+    """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.
 
     Parameters
     ----------
     na : float
         Numerical aperture.
     wavelength : float
-        Of emission, in vacuum, µm.
+        Wavelength of emission in vacuum, µm.
     spacing : (z, y, x)
         Edge lengths of a voxel, µm.
     shape : (z, y, x) of odd numbers, or "auto"
-        "auto": the least that holds 95 % of the light on the axis, and of each such plane.
+        Extents in voxels. "auto" takes the smallest ones that hold 95 % of the light on the axis, and of the light in
+        each plane.
     model : {"vectorial", "gibson-lanni", "born-wolf", "gaussian"}
+        Model of the light. The page of the command `convolume psf` has the formulas and their sources.
     modality : {"widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"}
-        How light gets to the source and on to the camera: the formulas are with the command `convolume psf`.
+        Kind of illumination and detection; the same page has its formulas.
     ni, ns : float
         Refractive indices of the immersion medium and of the sample.
     depth : float
-        Of the source below the cover glass, µm.
+        Depth of the source below the cover glass, µm.
     excitation : float, optional
-        Wavelength of excitation, µm. Confocal, two-photon and spinning-disc demand it.
+        Wavelength of excitation, µm. Confocal, two-photon and spinning-disc require it.
     pinhole : float, optional
-        Diameter in Airy units, for confocal; 1 where not given.
+        Diameter of the pinhole in Airy units, for confocal; 1 by default.
     sheet_fwhm : float, optional
         Thickness of the light sheet, full width at half maximum, µm.
     disc_pinhole, disc_spacing : float, optional
         Diameter of a spinning disc's pinholes and distance of their centers, on the disc, µm.
     disc_magnification : float, optional
-        Between sample and disc; 1 where not given.
+        Magnification between sample and disc; 1 by default.
     ni0, ng, ng0 : float
-        Refractive indices: of the immersion medium that the objective is designed for (None: `ni`), of the cover glass,
-        and of the one that it is designed for, as in the model of Gibson and Lanni.
+        Refractive indices in the model of Gibson and Lanni: of the immersion medium by design (None takes `ni`), of the
+        cover glass, and of the cover glass by design.
     ti0, tg, tg0 : float
-        Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the one by design.
+        Thicknesses, µm: of the immersion layer by design, of the cover glass, and of the cover glass by design.
     workers, progress
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
     Image
-        float32; ``np.asarray(psf)`` is the array. Its `spacing` is the one asked for.
+        float32 (z, y, x) with the given `spacing`; ``np.asarray(psf)`` is the array.
+
+    Raises
+    ------
+    InvalidArgument
+        Options that contradict themselves (a ValueError).
 
     Examples
     --------
@@ -167,15 +174,21 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **option
 
 @with_keywords(MicroscopeKeywords, _MICROSCOPE, takes_others=True)
 def psf_facts(*, na: float, wavelength: float, **options: Unpack[MicroscopeKeywords]) -> dict[str, Any]:
-    """What is known of a point spread function without computing it: resolution, sampling, focus. Lengths in µm.
+    """Returns resolution, sampling and focus of a point spread function, without computing its voxels.
 
-    Parameters as of :func:`make_psf`.
+    The parameters are those of :func:`make_psf`, without `shape` and `spacing`.
 
     Returns
     -------
     dict
-        rayleigh_lateral, rayleigh_axial, fwhm_lateral, fwhm_axial, nyquist_lateral, nyquist_axial (largest voxels that
-        lose nothing), paraxial_focus, brightest_focus, effective_na, total_reflection, pinhole.
+        Lengths in µm: rayleigh_lateral, rayleigh_axial, fwhm_lateral, fwhm_axial, nyquist_lateral and nyquist_axial
+        (the largest voxels that lose no detail), paraxial_focus, brightest_focus, pinhole. Further effective_na and
+        total_reflection.
+
+    Raises
+    ------
+    InvalidArgument
+        Options that contradict themselves (a ValueError).
 
     Examples
     --------
@@ -188,21 +201,27 @@ def psf_facts(*, na: float, wavelength: float, **options: Unpack[MicroscopeKeywo
 
 def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[float], *,
                     center: Sequence[int] | None = None) -> tuple[np.ndarray, tuple[int, ...]]:
-    """A real kernel on voxels of another size, of the same sum.
+    """Resamples a real kernel to voxels of another size, with the same sum.
 
     Parameters
     ----------
-    kernel : array of 3 dimensions
+    kernel : array (z, y, x)
     spacing, to_spacing : (z, y, x)
         Voxel sizes of the kernel and of the result, in one unit.
-    center : index, optional
-        The kernel's sample for no shift; the middle (k // 2) where not given.
+    center : index (z, y, x), optional
+        The kernel's sample that stands for no shift; the middle (k // 2) by default.
 
     Returns
     -------
-    values : array
+    values : array (z, y, x)
+        The resampled kernel.
     center : tuple of ints
-        The sample of `values` for no shift.
+        The sample of `values` that stands for no shift.
+
+    Raises
+    ------
+    InvalidArgument
+        Shapes or voxel sizes that do not fit (a ValueError).
 
     Examples
     --------
@@ -220,23 +239,26 @@ def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[
 
 
 class Phantom:
-    """A synthetic specimen with known objects. Any part can be drawn, so that it may be larger than memory.
+    """A synthetic specimen of known objects. Any planes can be drawn alone, so that it may be larger than memory.
 
     Parameters
     ----------
     shape : (z, y, x)
+        Extents in voxels.
     spacing : (z, y, x)
         Edge lengths of a voxel, µm.
     kind : {"mixed", "beads", "filaments", "shells", "cells"}
+        Kind of the objects.
     seed : int
-        Equal seeds give equal specimens on every machine.
+        Seed of the random positions. Equal seeds give equal specimens on every machine.
     count : int, optional
-        Of objects.
+        Number of objects.
     radius : float, optional
-        The middle of all radii, µm.
+        Middle of all radii, µm.
     brightness, brightness_spread, background : float
+        Brightness of voxels inside objects, its largest relative deviation, and the background of every voxel.
     workers : int, optional
-        CPU threads, as of :class:`convolume.Run`.
+        Number of CPU threads, see :class:`convolume.Run`.
 
     Examples
     --------
@@ -256,11 +278,11 @@ class Phantom:
 
     @property
     def objects(self) -> list[dict[str, Any]]:
-        """kind, center (z, y, x in µm), radius, length and brightness of each, by their lowest plane."""
+        """The objects in the order of their lowest planes: kind, center (z, y, x in µm), radius, length, brightness."""
         return self._core.objects
 
     def __getitem__(self, planes: slice) -> np.ndarray:
-        """Planes as a float32 array (z, y, x)."""
+        """Draws planes; returns a float32 array (z, y, x)."""
         if not isinstance(planes, slice):
             raise InvalidArgument("a phantom is drawn in planes: write phantom[z0:z1]")
         begin, end, step = planes.indices(self.shape[0])
@@ -278,34 +300,36 @@ class Phantom:
 
 
 class Camera:
-    """What a camera records of expected photons: charge, noise and rounding of its pixels.
+    """A camera, which records expected photons with the charge, noise and rounding of its pixels.
 
-    A pixel that S photons are expected to hit records, with mean charge
-    λ = quantum_efficiency (S + background_photons) + dark_e_per_s exposure_s electrons,
-    electrons = min(Poisson(λ), full_well_e) + read_noise_e Normal(0, 1), and
-    ADU = electrons / gain_e_per_adu + offset_adu, rounded and clipped to 0 … 2**bits - 1.
+    A pixel with S expected photons records, rounded and clipped to 0 … 2**bits - 1:
+
+        λ = quantum_efficiency * (S + background_photons) + dark_e_per_s * exposure_s
+        electrons = min(Poisson(λ), full_well_e) + read_noise_e * Normal(0, 1)
+        ADU = electrons / gain_e_per_adu + offset_adu
+
     The defaults are those of a scientific CMOS camera.
 
     Parameters
     ----------
     quantum_efficiency : float
-        Electrons a photon, 0 to 1.
+        Electrons for each photon, 0 to 1.
     background_photons : float
-        Of each pixel, on top of the specimen's.
+        Photons of each pixel in addition to the specimen's.
     dark_e_per_s, exposure_s : float
-        Dark current, in electrons a second, and seconds.
+        Dark current in electrons a second, and exposure time in seconds.
     read_noise_e : float
-        Standard deviation, in electrons.
+        Standard deviation of the read noise, in electrons.
     full_well_e : float
-        The most electrons that a pixel holds.
+        Largest number of electrons that a pixel holds.
     gain_e_per_adu, offset_adu : float
-        Electrons for each unit of the converter, and its value for no charge.
+        Electrons for each unit (ADU) of the converter, and the converter's value without charge.
     bits : int
-        Of the converter, 1 to 16.
+        Bits of the converter, 1 to 16.
     noise : bool
-        False records the mean charge.
+        False records the mean charge λ.
     seed : int
-        Equal seeds give equal noise on every machine.
+        Seed of the noise. Equal seeds give equal noise on every machine.
 
     Examples
     --------
@@ -323,10 +347,11 @@ class Camera:
 
     def expose(self, photons: Any, out: np.ndarray | None = None, *, first_plane: int = 0,
                workers: int | None = None) -> np.ndarray:
-        """The recording of expected photons (1 to 3 dimensions), as uint16; uint8 up to 8 bits.
+        """Records expected photons, an array of 1 to 3 dimensions; returns uint8 up to 8 bits, else uint16.
 
-        Noise depends on the seed, the plane's number and the pixel alone: planes can be recorded in any groups.
-        `report` then has facts: saturated pixels, signal to noise.
+        `first_plane` is the number of the first plane in the whole recording. Noise depends only on the seed, the
+        plane's number and the pixel, so that planes can be recorded in any groups. Afterwards `report` has the numbers
+        of saturated pixels and the signal-to-noise ratio.
         """
         light = readable(photons, "the photons")
         if light.dtype.kind != "f":

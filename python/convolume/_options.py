@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options as keywords: a TypedDict has the names and types of a function's keywords, and the library's tables of
-options have their defaults."""
+"""Options as keywords. A TypedDict has the names and types of a function's keywords. Their defaults come from the
+library's tables of options."""
 
 import functools
 import inspect
@@ -16,18 +16,20 @@ Origin = Literal["middle", "scipy", "peak", "centroid", "corner"] | Sequence[int
 Nan = Literal["error", "zero", "propagate"]
 Precision = Literal["float32", "float64"]
 
-# Other libraries' words for the same boundaries.
+# Words of other libraries for boundaries, with those of this library.
 _BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
                "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
 
-_LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "progress")  # of the keywords that a signature shows
+_LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "progress")  # keywords at the end of signatures
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def defaults_of(keywords: Any, *tables: str, **others: Any) -> dict[str, Any]:
-    """Returns the default of each keyword of a TypedDict: that in `others`, else that in the tables of these structs of
-    options, else None."""
+    """Returns the default of each keyword of a TypedDict.
+
+    It is the value in `others`, else the one in the tables of the structs of options that `tables` names, else None.
+    """
     described = {one["keyword"]: one["default"] for table in (*tables, "Engines")
                  for one in _core.describe_options(table)} | {"workers": None} | others
     return {name: described.get(name) for name in keywords.__annotations__}
@@ -35,8 +37,10 @@ def defaults_of(keywords: Any, *tables: str, **others: Any) -> dict[str, Any]:
 
 def with_keywords(keywords: Any, defaults: Mapping[str, Any],
                   takes_others: bool = False) -> Callable[[_Function], _Function]:
-    """Gives a function with ``**options: Unpack[keywords]`` the signature that its callers see: a parameter for each
-    keyword, with its default. Unless it takes others, these are a TypeError, as of every function of Python."""
+    """Decorates a function with ``**options: Unpack[keywords]``: its signature shows each keyword with its default.
+
+    Unless `takes_others` is set, other keywords raise a TypeError, as in every function of Python.
+    """
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
@@ -68,13 +72,13 @@ def boundary_name(boundary: str) -> str:
 
 
 def triple_of(shape: Sequence[int]) -> tuple[int, int, int]:
-    """Returns 1 to 3 extents as those along z, y and x."""
+    """Returns 1 to 3 extents as three along z, y and x, with 1 for missing ones."""
     padded = (1,) * (3 - len(shape)) + tuple(int(n) for n in shape)
     return padded[0], padded[1], padded[2]
 
 
 def center_of(origin: Origin, dimensions: int) -> str | list[int]:
-    """Returns an origin as the library takes it: a name, or an index along z, y and x."""
+    """Returns an origin in the library's form: a name, or an index along z, y and x."""
     if isinstance(origin, str):
         return origin
     index = [int(i) for i in origin]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images larger than one machine: an operation over blocks, from any image to OME-Zarr."""
+"""Images larger than one machine: an operation block by block, from any image to OME-Zarr."""
 
 import dataclasses
 import importlib.metadata
@@ -25,7 +25,7 @@ from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, re
 from ._options import Boundary, Nan, defaults_of, with_keywords
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
-from ._process_request import Asked, asked, fix
+from ._process_request import CheckedRequest, checked_request, fix
 from ._run import Resources
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
@@ -33,11 +33,11 @@ from ._zarr_store import Documents, Location
 from ._zarr_target import ZarrTarget
 
 MOST_FAILURES = 10
-"""A run ends when so many blocks have failed one after the other, but for blocks whose samples are damaged."""
+"""Number of failed blocks in a row after which a run ends. Blocks with damaged samples do not count."""
 
 
 class RunKeywords(TypedDict, total=False):
-    """Keywords of a run: its share, its cluster, whether it goes on."""
+    """Keywords of a run: its share of the blocks, its cluster, and whether it continues a target."""
 
     block_range: str | None
     client: Any
@@ -67,16 +67,16 @@ class SettingKeywords(TypedDict, total=False):
     levels: int | None
 
 
-class _AskedKeywords(Resources, SettingKeywords, total=False):
-    pass
+class _SettledKeywords(Resources, SettingKeywords, total=False):
+    """Settings of a run, with devices and memory."""
 
 
-class _ShownKeywords(_AskedKeywords, RunKeywords, total=False):
-    pass
+class _ShownKeywords(_SettledKeywords, RunKeywords, total=False):
+    """Keywords in the signature of :func:`process`, which lists no options of operations."""
 
 
 class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=False):
-    """Keywords of :func:`process`: also those of its operations."""
+    """Keywords of :func:`process`, with the options of all operations."""
 
     boundary: Boundary
     cval: float
@@ -85,8 +85,8 @@ class ProcessKeywords(DeconvolverKeywords, SettingKeywords, RunKeywords, total=F
 
 
 DEFAULTS: Mapping[str, Any] = MappingProxyType(defaults_of(
-    _AskedKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
-"""What a run is asked for where the caller does not say."""
+    _SettledKeywords, block="auto", axes="", missing="fill", zarr_format=3, compression="zstd"))
+"""Default values of the settings of a run."""
 
 _RUN_DEFAULTS = defaults_of(RunKeywords, resume=False, overwrite=False, log=False)
 
@@ -96,66 +96,73 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
             **options: Unpack[ProcessKeywords]) -> ProcessReport:
     """Applies an operation to an image of any size, block by block, and writes OME-Zarr.
 
-    A block is what one task computes: whole shards of the target, which no other task touches. Each shard appears
-    complete or not at all, the metadata of the image when all blocks are. ``resume=True`` goes on with a stopped run.
+    A block is computed by one task. It consists of whole shards of the target, which no other task writes. A shard
+    exists only when it is complete, and the image's metadata only when all blocks are. ``resume=True`` continues a run
+    that was stopped.
 
     Parameters
     ----------
     source : str, path or Image
-        All that :func:`open` takes, also URLs. An :class:`Image` or array in memory is not for `client` and `dask`.
+        A source of :func:`open`, also a URL; or an :class:`Image` or array in memory, unless `client` or `dask` is
+        given.
     target : str or path
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
     op : {"convolve", "deconvolve"} or callable
-        A function takes an array (z, y, x) with `halo` around, and gives the result with or without it.
+        Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it.
     kernel : array or path
-        Of "convolve" and "deconvolve". With two dimensions it is applied to every plane.
+        Kernel or PSF of "convolve" and "deconvolve". One of two dimensions is applied to every plane.
     halo : (z, y, x), optional
-        Samples around a block that are read and computed with it. Of "convolve" it follows from the kernel, exactly.
-        Of "deconvolve" it is the PSF's extents by default.
+        Numbers of samples around a block that are read and computed with it. "convolve" takes the exact halo of its
+        kernel. "deconvolve" takes the PSF's extents by default.
     block : (z, y, x) or "auto"
-        Whole shards. "auto": as large as the memory allows while that spares halo.
+        Extents of a block, in whole shards. "auto" takes larger blocks, within the memory limits, while they reduce the
+        share of the halo.
     block_range : str, optional
-        "i/n": only the i-th of n equal shares, from 0. Processes with different shares may run side by side. A run
-        without it afterwards makes the smaller levels.
+        "i/n" computes only the i-th of n equal shares, from 0. Processes with different shares may run at the same
+        time. A later run without it makes the smaller levels.
     client, dask : optional
-        Computes on a cluster of Dask: its distributed.Client, or the scheduler's address, or "local:N" for N processes
-        on this machine.
-    resume, overwrite : bool
-        Go on with a target that was begun with the same options; replace an image that exists.
+        Cluster of Dask that computes: a distributed.Client, or the scheduler's address, or "local:N" for N processes on
+        this machine.
+    resume : bool
+        Continue a target that was begun with the same options.
+    overwrite : bool
+        Replace an image that exists.
     axes, image, level, missing
-        As of :func:`open`.
+        See :func:`open`.
     threshold : float, optional
-        Blocks that hold no larger sample, their halo included, are skipped: they are 0.
+        Blocks without a larger sample, their halo included, are skipped: they are 0.
     mask : str or path, optional
-        An image of any resolution: blocks where it is 0 are skipped.
+        Name of an image of any resolution. Blocks in which it is 0 are skipped.
     dtype : type, optional
-        Of the result; float32 by default, float64 where image or kernel need it. Integers are rounded and clamped, and
-        a :class:`ConvolumeWarning` tells how many were clamped.
+        Type of the result: by default float32, or float64 if image or kernel need it. Integers are rounded and clamped,
+        and a :class:`ConvolumeWarning` tells how many were clamped.
     zarr_format, chunks, shards, compression, levels
-        As of :func:`save`.
+        See :func:`save`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`Run`. The limits are of each process.
+        See :class:`Run`. The limits hold for each process.
     log : callable or bool
-        Takes a line for each block; True writes it to standard error.
+        Function that is called with a line of text for each block. True writes these lines to standard error.
     **options
-        Of "convolve": boundary, cval, origin, normalize, nan, as of :class:`Convolver`. Of "deconvolve": those of
-        :class:`Deconvolver`; acceleration is "none" by default, as it would differ between blocks. Background and
-        number of iterations that are found from the image (``background="auto"``, ``stop=…``) are found once, for all
-        blocks. Of a function: boundary and cval. Of all: nan, which is "error", "zero" or, but for "deconvolve",
-        "propagate"; "error" by default, "propagate" of a function.
+        Options of the operation. For "convolve": boundary, cval, origin and normalize of :class:`Convolver`. For
+        "deconvolve": those of :class:`Deconvolver`, with acceleration "none" by default, as its steps would differ
+        between blocks. ``background="auto"`` and ``stop=…`` estimate their numbers once, for all blocks. For a
+        function:
+        boundary and cval. For all: nan, which is "error" (the default), "zero" or, except for "deconvolve", "propagate"
+        (the default of functions).
 
     Returns
     -------
     ProcessReport
-        Among others, how many values were clamped, and how many NaN and infinities were read as 0.
+        Numbers of blocks, bytes and seconds, of values that were clamped, and of NaN and infinities that were read as
+        0.
 
     Raises
     ------
     BlocksFailed
-        Some blocks could not be read, computed or written (a RuntimeError). All others are complete. Where NaN or
-        infinities are refused, it names the first of a block by t, c, z, y, x in the image.
+        Some blocks could not be read, computed or written (a RuntimeError). All others are complete. If NaN and
+        infinities are refused, it names the first one of a block by t, c, z, y, x in the image.
     InvalidArgument
-        Options that differ from those the target was begun with (a ValueError).
+        Options that contradict themselves, or differ from those the target was begun with (a ValueError).
     OutputExists
         The target exists, or another process is writing it (a FileExistsError).
 
@@ -175,15 +182,15 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
 
 
 def _settings_of(op: Any, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the settings, with the options of the operation apart."""
+    """Returns the settings of a run, with the options of the operation as the entry "options"."""
     own = {name: value for name, value in options.items() if name not in DEFAULTS and name not in _RUN_DEFAULTS}
     return {**DEFAULTS, **{name: options[name] for name in options if name in DEFAULTS}, "op": op, "options": own}
 
 
 def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
                 **run: Unpack[RunKeywords]) -> ProcessReport:
-    """As :func:`process`, with the options of :data:`DEFAULTS`, `op` and `options` in `settings`. Clamped values are in
-    the report alone."""
+    """Runs :func:`process` with `settings`, which have the options of :data:`DEFAULTS`, "op" and "options". It warns of
+    no clamped values, which the report has."""
     client, dask, block_range = run.get("client"), run.get("dask"), run.get("block_range")
     overwrite = run.get("overwrite", False)
     location = Location.of(target)
@@ -194,13 +201,13 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
         if client is None and dask is not None:
             client, sharing = stack.enter_context(cluster_of(dask, settings["device"] != "cpu"))
             patience = 20.0 if dask.startswith("local") else patience
-        say = _teller(run.get("log", False))
+        say = _log_function(run.get("log", False))
         if client is not None:
             say(f"Dask's dashboard: {client.dashboard_link}")
         documents = _documents_of(location)
         begun = None if documents is None or overwrite else read_manifest(documents)
-        request = asked(source, location, settings, None if begun is None else begun["request"], sharing,
-                       None if begun is None else begun["found"], client is not None)
+        request = checked_request(source, location, settings, None if begun is None else begun["request"], sharing,
+                                  None if begun is None else begun["found"], client is not None)
         if begun is not None:
             refuse_difference(begun["request"], request.request, str(location))
             if not run.get("resume") and block_range is None:
@@ -222,7 +229,7 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
 
 
 def _remove(image: Node, documents: Documents) -> None:
-    """An image's arrays, finished or not: first what makes it an image, last what says how it was made."""
+    """Removes an image's arrays, finished or not. The metadata that make it an image go first, its manifest last."""
     manifest = documents.read_json(MANIFEST) or {}
     begun = range(int(manifest.get("request", {}).get("target", {}).get("levels", 0)))
     names = [*levels_of(image), *map(str, begun)]
@@ -244,7 +251,8 @@ def _warn_of_spacing(kernel: Any, image: Image) -> None:
             return
 
 
-def _teller(log: Callable[[str], object] | bool) -> Callable[[str], object]:
+def _log_function(log: Callable[[str], object] | bool) -> Callable[[str], object]:
+    """Returns the function for the argument `log`: the caller's, one that prints, or one that does nothing."""
     if callable(log):
         return log
     return (lambda line: print(line, file=sys.stderr, flush=True)) if log else (lambda line: None)
@@ -275,7 +283,8 @@ def _versions() -> dict[str, str]:
 
 
 def _done(target: ZarrTarget, level: int, block: Triple, documents: Documents) -> np.ndarray:
-    """Which blocks of a level are complete, by one listing of its shards; and of level 0 one of the empty blocks."""
+    """Tells for each block of a level whether it is complete, by one listing of its shards. For level 0, by another one
+    of the blocks that were skipped as empty."""
     if level:
         return target.complete(level)
     done = target.complete(0, block)
@@ -284,28 +293,28 @@ def _done(target: ZarrTarget, level: int, block: Triple, documents: Documents) -
     return done
 
 
-def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
+def _run(request: CheckedRequest, documents: Documents, writer: Writer, client: Any, patience: float, share: str | None,
          say: Callable[[str], object]) -> ProcessReport:
     begin = time.perf_counter()
-    job = asked.job
+    job = request.job
     report, complete = ProcessReport(0), np.zeros(0, bool)
     target = ZarrTarget(job.location, job.facts, job.layout)
     if node_at(job.location) is None or not is_image(job.location):
         target.begin()
     target.open_arrays()
     for level in range(len(target.arrays)):
-        if level and not complete.all():  # by other shares, later
+        if level and not complete.all():  # a later run makes this level, when the other shares are complete
             break
-        part = dataclasses.replace(job, level=level, hash=f"{job.hash}-{level}" if level else job.hash)
-        blocks = part.blocks()
+        level_job = dataclasses.replace(job, level=level, hash=f"{job.hash}-{level}" if level else job.hash)
+        blocks = level_job.blocks()
         complete = _done(target, level, job.block, documents)
         numbers = range(len(blocks)) if share is None else block_range(share, len(blocks))
         to_do = (np.flatnonzero(~complete[numbers.start:numbers.stop]) + numbers.start).tolist()
         of_level = ProcessReport(len(numbers), complete_before=len(numbers) - len(to_do))
         if to_do:
             writer.record["to_do"] += len(to_do)
-            engine = (run_local(part, to_do, asked.lanes, writer.helped_by) if client is None
-                      else run_dask(part, to_do, client, _on_a_worker(asked), patience))
+            engine = (run_local(level_job, to_do, request.lanes, writer.add_helper) if client is None
+                      else run_dask(level_job, to_do, client, _worker_options(request), patience))
             _follow(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
             complete = _done(target, level, job.block, documents)
         if level == 0:
@@ -325,9 +334,9 @@ def _run(asked: Asked, documents: Documents, writer: Writer, client: Any, patien
     return report
 
 
-def _on_a_worker(asked: Asked) -> dict[str, Any]:
-    """A worker's process sees its own GPU only."""
-    run = dict(asked.lanes[0])
+def _worker_options(request: CheckedRequest) -> dict[str, Any]:
+    """Returns the options for workers of a cluster, whose processes see their own GPU only."""
+    run = dict(request.lanes[0])
     if not isinstance(run["device"], str):
         run["device"] = "gpu"
     return run
@@ -335,7 +344,7 @@ def _on_a_worker(asked: Asked) -> dict[str, Any]:
 
 def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport, writer: Writer,
             say: Callable[[str], object], prefix: str = "") -> None:
-    """Counts and tells what becomes of the blocks."""
+    """Adds the blocks' outcomes to the report and to the writer's record, and logs a line for each."""
     in_a_row = 0
     for one in engine:
         block = blocks[one.number]

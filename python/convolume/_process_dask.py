@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The engine of Dask: blocks as tasks of a cluster, a bounded number of them at a time."""
+"""The engine of Dask. Blocks are tasks of a cluster, with a bounded number of submitted tasks."""
 
 import asyncio
 import concurrent.futures
@@ -13,18 +13,19 @@ from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-from ._block_worker import BlockReport, Job, Worker, after_device_failure, sentence
+from ._block_worker import BlockReport, Job, Worker, exit_after_device_failure, sentence
 from ._errors import InvalidArgument, Unavailable
 from ._run import gpu_devices
 
 _WINDOW = 4
-"""Tasks that the scheduler holds for each thread of the workers: enough to keep them busy."""
+"""Number of submitted tasks for each thread of the workers, enough to keep them busy."""
 _SHORT_LOGS = {"distributed.admin.low-level-log-length": 2000,
                "distributed.scheduler.dashboard.tasks.task-stream-length": 2000}
-"""Of what a scheduler remembers of tasks that are done: by default up to 100,000 of each kind."""
+"""Settings that shorten the scheduler's logs of finished tasks, each of which has up to 100,000 entries by default."""
 _LEAST_WINDOW = 64
 _MOST_TASKS = 100_000
-"""Of a run: more blocks share tasks, as schedulers keep a little of every task."""
+"""Number of tasks of a run at most, as schedulers keep a little memory for each. If there are more blocks, a task has
+several."""
 _RETRIES = 2
 _GO_ON = "blocks that are done are complete, go on with resume=True (--resume)"
 _NO_WORKERS = f"all workers of Dask are gone: {_GO_ON} when there are some"
@@ -41,8 +42,10 @@ def distributed() -> Any:
 
 
 class JobPlugin:
-    """Gives the job to every worker once, also to those that start later. With Dask's class for plugins as another
-    base: `job_plugin`."""
+    """Gives the job to every worker once, also to those that start later.
+
+    It lacks Dask's base class for plugins, so that this module can be imported without Dask; `job_plugin` adds it.
+    """
 
     idempotent = False
 
@@ -70,7 +73,7 @@ def job_plugin(job: Job, run: Mapping[str, Any]) -> Any:
 
 
 def run_task(job_hash: str, numbers: list[int]) -> list[BlockReport]:
-    """On a worker: some blocks, one after the other."""
+    """Computes blocks, one after another. It runs on a worker."""
     worker = _workers.get(job_hash)
     if worker is None:
         job, run = _jobs[job_hash]
@@ -80,13 +83,13 @@ def run_task(job_hash: str, numbers: list[int]) -> list[BlockReport]:
     try:
         return [worker.run(number) for number in numbers]
     except Exception as error:
-        after_device_failure(error)
+        exit_after_device_failure(error)
         raise
 
 
 def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, Any],
              patience: float = 600.0) -> Iterator[BlockReport]:
-    """Computes blocks on a cluster; without any worker for `patience` seconds it ends."""
+    """Computes blocks on a cluster. Raises an error if there is no worker for `patience` seconds."""
     size = -(-len(numbers) // _MOST_TASKS)
     module = distributed()
     closed = importlib.import_module("distributed.comm").CommClosedError
@@ -95,32 +98,32 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
     on_gpus = any("GPU" in resources for resources in _resources(client))
     options: dict[str, Any] = {"resources": {"GPU": 1}} if on_gpus else {}
     rest = (list(map(int, numbers[first:first + size])) for first in range(0, len(numbers), max(1, size)))
-    flight: dict[str, Any] = {}
-    of: dict[str, list[int]] = {}
-    watch = _Watch(client, flight, patience)
+    futures_of: dict[str, Any] = {}
+    numbers_of: dict[str, list[int]] = {}
+    watch = _AbsenceWatch(client, futures_of, patience)
     try:
         client.register_plugin(plugin, name=plugin.name)
         pending = module.as_completed()
 
         def submit(count: int) -> None:
-            taken = list(itertools.islice(rest, count))
-            if taken:
-                keys = [f"convolume-{job.hash}-{group[0]}" for group in taken]
-                futures = client.map(run_task, [job.hash] * len(taken), taken, key=keys, pure=False, retries=_RETRIES,
+            groups = list(itertools.islice(rest, count))
+            if groups:
+                keys = [f"convolume-{job.hash}-{group[0]}" for group in groups]
+                futures = client.map(run_task, [job.hash] * len(groups), groups, key=keys, pure=False, retries=_RETRIES,
                                      **options)
-                flight.update(zip(keys, futures))
-                of.update(zip(keys, taken))
+                futures_of.update(zip(keys, futures))
+                numbers_of.update(zip(keys, groups))
                 pending.update(futures)
 
         watch.start()
         submit(max(_LEAST_WINDOW, _WINDOW * threads))
-        while of:
+        while numbers_of:
             batch = pending.next_batch()
             keys = [str(future.key) for future in batch]
-            reports = _reports_of(client, batch, [of[key] for key in keys])
+            reports = _reports_of(client, batch, [numbers_of[key] for key in keys])
             del batch
             for key in keys:
-                del of[key], flight[key]
+                del numbers_of[key], futures_of[key]
             submit(len(keys))
             yield from reports
         client.unregister_worker_plugin(plugin.name)
@@ -136,13 +139,13 @@ def run_dask(job: Job, numbers: Sequence[int], client: Any, run: Mapping[str, An
         watch.stop()
 
 
-class _Watch(threading.Thread):
-    """Gives up where all workers have been gone for a while: waiting for their results would have no end."""
+class _AbsenceWatch(threading.Thread):
+    """Thread that cancels all tasks if there is no worker for `patience` seconds, as their results would never come."""
 
-    def __init__(self, client: Any, flight: dict[str, Any], patience: float) -> None:
+    def __init__(self, client: Any, futures: dict[str, Any], patience: float) -> None:
         super().__init__(daemon=True)
         self.lost = False
-        self._client, self._flight, self._patience = client, flight, patience
+        self._client, self._futures, self._patience = client, futures, patience
         self._stopped = threading.Event()
 
     def run(self) -> None:
@@ -150,13 +153,13 @@ class _Watch(threading.Thread):
         while not self._stopped.wait(min(5.0, self._patience / 4)):
             try:
                 count = len(self._client.scheduler_info(n_workers=-1)["workers"])
-            except Exception:  # no scheduler: the futures say so
+            except Exception:  # the scheduler is gone, which the futures report
                 continue
             now = time.monotonic()
             absent_since = None if count else absent_since or now
             if absent_since is not None and now - absent_since >= self._patience:
                 self.lost = True
-                self._client.cancel(list(self._flight.values()))
+                self._client.cancel(list(self._futures.values()))
                 return
 
     def stop(self) -> None:
@@ -164,7 +167,7 @@ class _Watch(threading.Thread):
 
 
 def _reports_of(client: Any, futures: list[Any], groups: list[list[int]]) -> list[BlockReport]:
-    """Of tasks that have ended; fetched together."""
+    """Fetches the reports of tasks that have ended, all at once."""
     if client.status != "running" or any(future.status in ("cancelled", "lost") for future in futures):
         raise Unavailable(_NO_SCHEDULER)
     done = [future for future in futures if future.status == "finished"]
@@ -193,8 +196,10 @@ def _resources(client: Any) -> list[dict[str, Any]]:
 
 @contextmanager
 def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int]]:
-    """A client of the scheduler at an address, or of workers on this machine ("local:4"), each with a GPU of its own
-    if they use them, and how many workers share a machine."""
+    """Yields a client of the scheduler at an address, and the number of workers that share a machine.
+
+    The address "local:4" starts 4 workers on this machine, each with a GPU of its own if `uses_gpus` is set.
+    """
     module = distributed()
     kind, colon, rest = address.partition(":")
     with ExitStack() as stack:
@@ -220,7 +225,7 @@ def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int
 
 
 def _visible(gpu: int) -> str:
-    """A GPU as CUDA_VISIBLE_DEVICES names it: numbers count those that this process sees itself."""
+    """Returns the name of a GPU for CUDA_VISIBLE_DEVICES. `gpu` is its number among those that this process sees."""
     seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
     return seen[gpu] if gpu < len(seen) and seen[gpu] else str(gpu)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run would do, without doing it."""
+"""Prediction of a run over blocks: its blocks, bytes and time."""
 
 import os
 import shutil
@@ -15,33 +15,36 @@ from ._files import Path
 from ._image import Image
 from ._operations import Convolution
 from ._process import DEFAULTS
-from ._process_request import asked
+from ._process_request import checked_request
 from ._zarr_store import Location
 from ._zarr_target import ZarrTarget
 
 
 @dataclass
 class ProcessPlan:
-    """What a run would do. ``print(plan)`` is a table for people."""
+    """Blocks, bytes and predicted time of a run. ``print(plan)`` shows a table. Extents are (z, y, x)."""
 
     blocks: int
+    """Number of blocks."""
     block: Triple
     shards: Triple
     chunks: Triple
     halo: list[list[int]]
+    """Numbers of samples before and after a block, along z, y and x."""
     bytes_read: int
     bytes_written: int
     halo_overhead: float
-    """Samples read for each sample written."""
+    """Number of samples that are read for each sample that is written."""
     block_bytes: int
-    """Host memory of the blocks in flight, about."""
+    """Approximate bytes of host memory for the blocks in flight."""
     compute_seconds: float | None
-    """Of all blocks, by the plan of one; None where it is not known."""
+    """Seconds to compute all blocks, by the plan of one; None if they are unknown."""
     read_rate: float | None = None
-    """Bytes a second, measured."""
+    """Measured bytes a second that the source gives."""
     write_rate: float | None = None
+    """Measured bytes a second that the storage of the target takes."""
     seconds: float | None = None
-    """Predicted, of one process: reading, computing and writing overlap."""
+    """Predicted seconds of the run in one process, whose reading, computing and writing overlap."""
 
     def __str__(self) -> str:
         def text(numbers: Iterable[int]) -> str:
@@ -75,13 +78,28 @@ def _rate(rate: float | None) -> str:
 
 def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool = True,
                  **settings: Any) -> ProcessPlan:
-    """What :func:`process` would do with the same arguments: blocks, bytes, and the predicted time.
+    """Predicts blocks, bytes and time of :func:`process` with the same arguments.
 
-    Nothing is written but, with `measure`, a hidden file beside a local target, for the storage's rate.
+    With `measure`, the rates of the storage are measured: a part of the source is read, and a hidden folder beside a
+    local target is written and removed. Otherwise nothing is written.
+
+    Raises
+    ------
+    InvalidArgument
+        Options that contradict themselves (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume
+    >>> image = convolume.Image.of_array(np.ones((8, 40, 50), np.uint16))
+    >>> kernel = np.ones((3, 3, 3)) / 27
+    >>> plan = convolume.plan_process(image, "blurred.zarr", "convolve", kernel=kernel, device="cpu", measure=False)
+    >>> plan.blocks, plan.halo
+    (1, [[1, 1], [1, 1], [1, 1]])
     """
     location = Location.of(target)
     options = {name: value for name, value in settings.items() if name not in DEFAULTS}
-    request = asked(source, location, {**DEFAULTS, **settings, "op": op, "options": options}, None, 1, None)
+    request = checked_request(source, location, {**DEFAULTS, **settings, "op": op, "options": options}, None, 1, None)
     job = request.job
     blocks, operation = job.blocks(), job.operation
     shape = job.facts.shape
@@ -108,7 +126,8 @@ def plan_process(source: Path | Image, target: Path, op: Any, *, measure: bool =
 
 
 def _measure(plan: ProcessPlan, image: Image, job: Job) -> None:
-    """Reads one shard's box of the source, and writes a shard beside a local target."""
+    """Measures the rates of the storage: reads the box of one shard from the source, and writes a shard beside a local
+    target."""
     shape = [min(s, n) for s, n in zip(plan.shards, job.facts.shape)]
     begin = time.perf_counter()
     values = read_box(image, 0, 0, [slice(0, n) for n in shape])

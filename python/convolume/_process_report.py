@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run over blocks gives back, and how far the runs of a target are."""
+"""The report of a run over blocks, and the progress of the runs of a target."""
 
 import time
 from dataclasses import dataclass, field
@@ -16,40 +16,44 @@ from ._zarr_store import Documents, Location, ZarrArray
 
 
 class BlocksFailed(Error, RuntimeError):
-    """Some blocks failed; all others are complete."""
+    """Some blocks of a run failed. All others are complete."""
 
 
 @dataclass
 class ProcessReport:
-    """What a run did."""
+    """Numbers of blocks, samples and bytes of a run over blocks, and its seconds."""
 
     blocks: int
-    """Of this run: of its block range, or all."""
+    """Number of blocks in this run: in its block range, or in the image."""
     done: int = 0
-    """Computed by this run."""
+    """Number of blocks that this run computed."""
     complete_before: int = 0
+    """Number of blocks that were complete before this run."""
     empty: int = 0
+    """Number of blocks that this run skipped as empty."""
     failed: int = 0
+    """Number of blocks that failed in this run."""
     seconds: float = 0.0
     bytes_read: int = 0
     bytes_written: int = 0
     finished: bool = False
     """The whole image is complete, with its smaller levels."""
     failures: list[str] = field(default_factory=list)
+    """Sentences on the first failed blocks."""
     dtype: str = ""
     """Type of the result's samples."""
     clamped_low: int = 0
-    """Values below the range of an integer type, which were clamped; NaN, which becomes 0, counts here. Of all blocks
-    of this run, also of those that were complete before it."""
+    """Number of values below the range of an integer type, which were clamped. NaN, which becomes 0, counts here. All
+    blocks of this run count, also those that were complete before it."""
     clamped_high: int = 0
-    """Values above it."""
+    """Number of values above the range of an integer type, in the same blocks."""
     nonfinite_inputs: int = 0
-    """NaN and infinities of the image that were read as 0 (``nan="zero"``), each counted once; of the same blocks.
-    Those of blocks that a mask skips are not counted."""
+    """Number of NaN and infinities of the image that were read as 0 (``nan="zero"``), in the same blocks. Blocks that a
+    mask skips do not count."""
 
     def sentences(self, wider: str = "dtype") -> list[str]:
-        """What the caller should know of the result, in the words of the command `convolve`. `wider` names the option
-        that chooses the type."""
+        """Returns sentences on clamped values, and on NaN and infinities that were read as 0. `wider` is the name of
+        the option that chooses the type."""
         found = []
         if self.clamped_low or self.clamped_high:
             found.append(clamped_sentence(self.clamped_low, self.clamped_high, self.dtype, wider))
@@ -59,14 +63,28 @@ class ProcessReport:
 
 
 def process_status(target: Path) -> dict[str, Any]:
-    """How far the runs of a target are, from its files alone: also while they work, and from any machine.
+    """Returns the progress of the runs of a target, from its files. This works on any machine, also during the runs.
 
     Returns
     -------
     dict
-        blocks, done, empty, failed, blocks_per_second, seconds_left (None where nothing is at work), writers,
-        failures, finished, dtype; clamped_low, clamped_high, nonfinite_inputs: of the blocks that are done, as in
-        :class:`ProcessReport`
+        blocks, done, empty and failed are numbers of blocks, and writers and failures lists. blocks_per_second and
+        seconds_left (None if no process works) are predictions. finished, dtype, clamped_low, clamped_high and
+        nonfinite_inputs are those of a :class:`ProcessReport` for the blocks that are done.
+
+    Raises
+    ------
+    InvalidArgument
+        The target has no manifest, as no run has begun it (a ValueError).
+
+    Examples
+    --------
+    >>> import numpy as np, convolume, tempfile, os
+    >>> name = os.path.join(tempfile.mkdtemp(), "blurred.zarr")
+    >>> report = convolume.process(np.ones((8, 40, 50)), name, "convolve", kernel=np.ones((3, 3, 3)), device="cpu")
+    >>> status = convolume.process_status(name)
+    >>> status["done"], status["blocks"], status["finished"]
+    (1, 1, True)
     """
     location = Location.of(target)
     documents = Documents(location)

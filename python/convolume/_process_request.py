@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run is asked for: its arguments checked, and what they leave open settled."""
+"""The request of a run: its arguments, checked, with values for those that the caller leaves open."""
 
 import os
 from collections.abc import Mapping
@@ -21,18 +21,21 @@ from ._run import byte_size, free_host_bytes, gpu_devices, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
-_STATE_PLANES = 8
-_SHARE_OF_A_GPU = 0.9  # of what is free
+_STATE_PLANES = 8  # number of planes whose hash stands for the content of an image in memory
+_SHARE_OF_A_GPU = 0.9  # share of a GPU's free memory that a block may take
 
 
 @dataclass
-class Asked:
-    """The arguments of a run, checked."""
+class CheckedRequest:
+    """The checked arguments of a run."""
 
     job: Job
     request: dict[str, Any]
+    """The request as the manifest has it."""
     found: dict[str, Any]
+    """Values that were estimated from the image for all blocks."""
     lanes: list[Mapping[str, Any]]
+    """Devices, threads and memory limits of each lane."""
 
 
 def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
@@ -74,8 +77,11 @@ def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
 
 
 def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bool) -> list[Mapping[str, Any]]:
-    """Several GPUs take blocks of their own; otherwise one block is computed at a time. A worker of a cluster has one
-    lane."""
+    """Returns the options of each lane. Several GPUs have a lane each, and compute different blocks. Otherwise there is
+    one lane, also in a worker of a cluster.
+
+    `limit` is the host memory in bytes, `sharing` the number of workers that share this machine.
+    """
     device = settings["device"]
     threads = settings["workers"]
     if threads is None and sharing > 1:
@@ -93,9 +99,14 @@ def _lanes(settings: Mapping[str, Any], limit: int, sharing: int, on_cluster: bo
     return [{**run, "device": device}]
 
 
-def asked(source: Path | Image, location: Location, settings: Mapping[str, Any], before: Mapping[str, Any] | None,
-          sharing: int, found: dict[str, Any] | None, on_cluster: bool = False) -> Asked:
-    """Checks the arguments and settles what they leave open: as the run before did, or by rules."""
+def checked_request(source: Path | Image, location: Location, settings: Mapping[str, Any],
+                    before: Mapping[str, Any] | None, sharing: int, found: dict[str, Any] | None,
+                    on_cluster: bool = False) -> CheckedRequest:
+    """Checks the arguments of a run, and sets those that the caller leaves open.
+
+    `before` is the request of an earlier run of the target, whose values are taken, and `found` has its estimates. Both
+    are None for a new target.
+    """
     opened = _source_of(source, settings)
     image = opened.open()
     if opened.image is None:
@@ -141,16 +152,19 @@ def asked(source: Path | Image, location: Location, settings: Mapping[str, Any],
         "block": list(block),
         "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
     job.hash = hash_of_request(request)
-    asked = Asked(job, request, {}, lanes)
-    if isinstance(operation, Deconvolution) and operation.to_be_found():
-        fix(asked, operation.find(_sample(image)) if found is None else found)
-    return asked
+    checked = CheckedRequest(job, request, {}, lanes)
+    if isinstance(operation, Deconvolution) and operation.needs_estimates():
+        fix(checked, operation.find(_sample(image)) if found is None else found)
+    return checked
 
 
 def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: list[Mapping[str, Any]],
                  ) -> tuple[float, float] | None:
-    """Bytes of a voxel in a GPU's memory, by the plan of one shard, and those of the smallest GPU that computes. A
-    larger block would be divided again, or be computed on the CPU."""
+    """Returns the bytes that a voxel takes in a GPU's memory, by the plan of one shard, and the bytes that the smallest
+    computing GPU has; None if the block does not depend on a GPU.
+
+    A block that does not fit would be divided again, or be computed on the CPU.
+    """
     devices = [lane["device"] for lane in lanes]
     if devices == ["cpu"]:
         return None
@@ -159,15 +173,18 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
     if not free:
         return None
     block = [min(s, n) + low + high for s, n, (low, high) in zip(shards, shape, operation.halo)]
-    taken = operation.device_bytes(triple(block, "a block"))
-    if taken == 0:
+    plan_bytes = operation.device_bytes(triple(block, "a block"))
+    if plan_bytes == 0:
         return None
     most = byte_size(lanes[0]["max_gpu_mem"]) or min(free) * _SHARE_OF_A_GPU
-    return taken / product(block), most
+    return plan_bytes / product(block), most
 
 
 def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:
-    """A block of given extents: shards are chosen to divide it, and an axis that it covers is covered whole."""
+    """Returns the block for extents that the caller gives, and sets shards in `layout` that divide it.
+
+    Along an axis that the given extents cover, the block has whole shards too.
+    """
     shards = []
     for b, c, s, n in zip(given, target.chunks, target.shards, facts.shape):
         if b % c and b < n:
@@ -179,15 +196,16 @@ def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> T
     return triple(block, "a block")
 
 
-def fix(asked: Asked, found: Mapping[str, Any]) -> None:
-    asked.found = dict(found)
-    if found and isinstance(asked.job.operation, Deconvolution):
-        asked.job.operation.fix(found)
+def fix(request: CheckedRequest, found: Mapping[str, Any]) -> None:
+    """Sets values that were estimated from the image for all blocks."""
+    request.found = dict(found)
+    if found and isinstance(request.job.operation, Deconvolution):
+        request.job.operation.fix(found)
 
 
 def _state_of(source: Source) -> str | None:
-    """What tells one content from another: of files their size and time, of Zarr the metadata, of images in memory some
-    planes."""
+    """Returns a text that changes with the content of a source: size and time of a file, a hash of the metadata of
+    Zarr, or a hash of some planes of an image in memory."""
     if source.image is not None and not hasattr(source.image._reader, "document"):
         image = source.image
         depth, height, width = image._metadata.shape
@@ -203,7 +221,7 @@ def _state_of(source: Source) -> str | None:
 
 
 def _sample(image: Image) -> BlockSamples:
-    """The brightest of some boxes, from which what holds for all blocks is found."""
+    """Returns the brightest of eight boxes of the image, from which values for all blocks are estimated."""
     shape = image._metadata.shape
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
     best, light = None, -np.inf

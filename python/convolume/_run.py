@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How work is run: devices, threads, memory limits, progress, which every function of the package takes; and what this
-machine has."""
+"""Keywords that every computing function takes: devices, threads, memory limits, progress. And the GPUs and the memory
+of this machine."""
 
 import importlib
 import os
@@ -16,7 +16,7 @@ Device = str | int | Sequence[int]
 
 
 class Devices(TypedDict, total=False):
-    """Where a function computes."""
+    """Keywords for the devices and threads that compute."""
 
     device: Device
     workers: int | None
@@ -24,7 +24,7 @@ class Devices(TypedDict, total=False):
 
 
 class Resources(Devices, total=False):
-    """Where and with what memory a function computes."""
+    """Keywords for devices, threads and memory limits."""
 
     max_host_mem: int | str | None
 
@@ -35,24 +35,24 @@ class Run(Resources, total=False):
     Attributes
     ----------
     device : str, int or sequence of ints
-        "auto" (the default: whichever is predicted to be faster), "cpu", "gpu" (all GPUs), the number of a GPU, or
-        several numbers. "gpu:1", "gpu:0,1" and "gpu:0+1" work as well.
+        "auto" (the default) takes the devices that are predicted to be fastest, "cpu" the CPU, "gpu" all GPUs. Further
+        the number of a GPU, or several numbers; "gpu:1", "gpu:0,1" and "gpu:0+1" work as well.
     workers : int, optional
-        CPU threads; None takes all processors that this process may run on.
+        Number of CPU threads. None takes all processors that this process may run on.
     max_host_mem, max_gpu_mem : int or str, optional
-        Limits in bytes, or as text such as "8GiB"; of all host memory, and of each GPU.
+        Limits of all host memory, and of each GPU's memory, in bytes or as text such as "8GiB".
     progress : callable or bool, optional
-        A function that is called with the fraction done, or True for a bar by tqdm.
+        A function that is called with the fraction done, or True for a bar drawn by tqdm.
     """
 
     progress: Progress
 
 
-_gpu_process: int | None = None  # that has used a GPU
+_gpu_process: int | None = None  # id of the process that has used a GPU
 
 
 def engines(options: Mapping[str, Any]) -> _core.Engines:
-    """Returns the devices, threads and memory of GPUs that `options` name; other options are ignored."""
+    """Returns the devices, threads and memory limit of GPUs in `options`. Other options are ignored."""
     kind, gpus = parse_device(options.get("device", "auto"))
     _check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),
@@ -72,7 +72,8 @@ def parse_device(device: Device) -> tuple[str, list[int]]:
 
 
 def _check_fork(kind: str) -> None:
-    """CUDA does not survive fork(): after one, a later call would fail with an unclear error."""
+    """Refuses GPUs in a process that was forked after CUDA was used, as calls of CUDA would fail with unclear
+    errors."""
     global _gpu_process
     if kind == "cpu":
         return
@@ -90,7 +91,7 @@ def _check_fork(kind: str) -> None:
 def thread_count(workers: int | None) -> int:
     if workers is None:
         return 0
-    if workers < 0:  # as scipy.fft: from the last processor backwards
+    if workers < 0:  # -1 is all processors, -2 all but one, as in scipy.fft
         workers += len(os.sched_getaffinity(0)) + 1
     if workers < 1:
         raise InvalidArgument("workers is 1 at least, or None for all processors")
@@ -102,7 +103,7 @@ def byte_size(size: int | str | None) -> int | None:
 
 
 class progress_bar:
-    """A function for the library's progress reports, or None; a context."""
+    """Context that turns the argument `progress` into a function for the library's progress reports, or None."""
 
     def __init__(self, progress: Progress) -> None:
         self.progress = progress
@@ -133,17 +134,17 @@ class GpuDevice:
     """A GPU of this machine."""
 
     number: int
-    """As `device=` takes it."""
+    """Number of the GPU, for the argument `device`."""
     name: str
     usable: bool
-    """Whether its compute capability is 7.5 at least."""
+    """Its compute capability is at least 7.5, so that convolume can use it."""
     memory_bytes: int
     free_bytes: int
-    """When it was looked for."""
+    """Bytes that were free when :func:`gpu_devices` was called."""
 
 
 def gpu_devices() -> list[GpuDevice]:
-    """GPUs of this machine; empty where there is none, or where the package was built without CUDA.
+    """Returns the GPUs of this machine. The list is empty without GPUs, and if the package was built without CUDA.
 
     Examples
     --------
@@ -155,7 +156,7 @@ def gpu_devices() -> list[GpuDevice]:
 
 
 def free_host_bytes() -> int:
-    """Three quarters of what is free, also of a control group's limit."""
+    """Returns three quarters of the free host memory in bytes, within the limit of the control group."""
     free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
     try:
         with open("/proc/meminfo") as file:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution of arrays with any number of axes, for the drop-ins of other libraries' functions."""
+"""Convolution of arrays with any number of axes, for the drop-ins for other libraries' functions."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ _MOST_AXES = 3
 
 
 class Resources(NamedTuple):
-    """Where and with what memory a function computes."""
+    """Devices, threads and memory limits of a function, see :class:`convolume.Run`."""
 
     device: Device = "auto"
     workers: int | None = None
@@ -29,7 +29,7 @@ class Resources(NamedTuple):
 
 
 def numbers(array: Any, what: str) -> Array:
-    """`array` as a NumPy array of booleans or numbers, of its own type in the machine's byte order."""
+    """Returns `array` as a NumPy array of booleans or numbers, with its own type in the machine's byte order."""
     if isinstance(array, np.ma.MaskedArray):
         readable(array, what)  # refuses masked samples
         found: Array = array.data
@@ -41,14 +41,14 @@ def numbers(array: Any, what: str) -> Array:
 
 
 def _computable(array: Array) -> Array:
-    """Of a type that the library reads; what exceeds it is rounded to float64."""
+    """Returns the array in a type that the library reads. Larger types are rounded to float64 or complex128."""
     if array.dtype in TYPES or array.dtype.kind == "b" or array.dtype.char == "e":
         return readable(array, "the array")
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
 
 
 class _Axes(NamedTuple):
-    """The same problem with fewer axes: neighboring axes of a batch are one."""
+    """Extents of a convolution in which neighboring axes of a batch are merged into one."""
 
     image: tuple[int, ...]
     kernel: tuple[int, ...]
@@ -67,12 +67,12 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
 
 
 def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
-    """The shape of a convolution."""
+    """Returns the shape of a convolution's result."""
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
 
 
 class SumKeywords(TypedDict, total=False):
-    """Keywords of :func:`convolved`; by default as of :class:`convolume.Convolver`."""
+    """Keywords of :func:`convolved`, with the defaults of :class:`convolume.Convolver`."""
 
     mode: Mode
     boundary: Boundary
@@ -85,17 +85,18 @@ class SumKeywords(TypedDict, total=False):
 
 def convolved(image: Array, kernel: Array, precision: Precision, resources: Resources,
               **options: Unpack[SumKeywords]) -> Array:
-    """The convolution or correlation along all axes where the kernel is longer than 1; the others are a batch.
+    """Computes the convolution along all axes where the kernel is longer than 1. The other axes are a batch.
 
     Parameters
     ----------
-    image, kernel : arrays of numbers with as many axes, no extent 0
+    image, kernel : arrays of numbers
+        They have equal numbers of axes, and no extent of 0.
     center : sequence of ints, optional
-        The kernel's index that stands for no shift, for mode "same"; by default (k - 1) // 2.
+        The kernel's index that stands for no shift, for mode "same". By default (k - 1) // 2.
     local_nan : bool
-        Keep NaN and infinities where direct sums have them, at the time of direct sums.
+        Compute an image with NaN or infinities by direct sums, so that they do not spread beyond the kernel.
     out : array, optional
-        C-contiguous, of the result's shape and of a type that the library writes.
+        Receives the result. C-contiguous, with the result's shape and a type that the library writes.
 
     Returns
     -------
@@ -141,6 +142,6 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     convolver = planned(method, "error")
     try:
         execute(convolver)
-    except BadData:  # NaN or infinities in the image
+    except BadData:  # the image holds NaN or infinities
         execute(planned("direct" if options.get("local_nan") else method, "propagate"))
     return out

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A process that writes blocks while another computes. If that one is killed, this one still writes what it was handed,
-and ends."""
+"""A process that writes blocks while another process computes. If the computing process is killed, this one still
+writes the block that it was handed, and ends."""
 
 import json
 import mmap
@@ -27,23 +27,27 @@ _START = "import sys; sys.path[:] = {path!r}; from convolume._write_process impo
 
 
 def can_start() -> bool:
-    """Not in programs that have Python inside, and would start themselves."""
+    """Tells whether a writing process can be started. In a program that embeds Python it cannot, as the program would
+    start itself."""
     return os.path.basename(sys.executable or "").startswith("python") and hasattr(os, "memfd_create")
 
 
-class _Gone(Exception):
-    """The process ended."""
+class _ProcessEnded(Exception):
+    """The writing process ended."""
 
 
 class WriteProcess:
-    """Started at once; ready a second later, when it has imported what it needs. It is handed one block at a time."""
+    """The writing process, as the computing process sees it. It is handed one block at a time.
+
+    It starts at once and is ready a second later, when its modules are imported.
+    """
 
     def __init__(self, location: Location, facts: TargetFacts, layout: Layout) -> None:
-        # A channel of whole messages. When this process dies, the other reads its end.
+        # The channel keeps messages whole. When this process dies, the other one reads the end of the channel.
         self._channel, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with other:
             start = _START.format(path=[os.path.abspath(one) for one in sys.path], channel=other.fileno())
-            # A session of its own: Ctrl-C is for the process that computes.
+            # In a session of its own the writing process gets no Ctrl-C, which is for the computing process.
             self._process = subprocess.Popen([sys.executable, "-c", start], pass_fds=[other.fileno()],
                                              stdin=subprocess.DEVNULL, start_new_session=True)
         self.pid = self._process.pid
@@ -60,15 +64,15 @@ class WriteProcess:
         if not self._is_ready and select.select([self._channel], [], [], 0)[0]:
             try:
                 self._is_ready = self._receive() == b"ready"
-            except _Gone:
+            except _ProcessEnded:
                 self.is_gone = True
         return self._is_ready
 
     def hand_over(self, block: Block, result: np.ndarray) -> bool:
-        """From here on a block is written even if this process is killed. False where that cannot be done."""
+        """Hands a block over, which is then written even if this process is killed. Returns False if that fails."""
         memory = os.memfd_create("convolume")
         try:
-            os.posix_fallocate(memory, 0, result.nbytes)  # a lack of memory is known here
+            os.posix_fallocate(memory, 0, result.nbytes)  # fails here, not at the first write, if memory is short
             mapped = mmap.mmap(memory, result.nbytes)
             values = np.frombuffer(mapped, result.dtype).reshape(result.shape)
             values[...] = result
@@ -83,13 +87,14 @@ class WriteProcess:
         return True
 
     def wait(self, report: BlockReport, instead: Callable[[Block, np.ndarray, BlockReport], None]) -> BlockReport:
-        """Until the block is written; by `instead`, in this process, if the other one was killed."""
+        """Waits until the block is written, and completes its report. If the writing process was killed, `instead`
+        writes the block in this process."""
         assert self._block is not None
         block, _, values = self._block
         self._block = None
         try:
             answer = json.loads(self._receive())
-        except _Gone:
+        except _ProcessEnded:
             self._is_ready, self.is_gone = False, True
             instead(block, values, report)
             return report
@@ -102,13 +107,13 @@ class WriteProcess:
         try:
             message = self._channel.recv(_MESSAGE_BYTES)
         except OSError:
-            raise _Gone from None
+            raise _ProcessEnded from None
         if not message:
-            raise _Gone
+            raise _ProcessEnded
         return message
 
     def end(self) -> None:
-        """Waits for what it writes."""
+        """Ends the writing process, after it has written its block."""
         if not self._is_ready:
             self._process.kill()
         self._channel.close()
@@ -116,7 +121,7 @@ class WriteProcess:
 
 
 def main(channel_number: int) -> None:
-    """Of the process: writes what arrives, until the other side is gone."""
+    """Runs in the writing process: writes the blocks that arrive, until the computing process is gone."""
     channel = socket.socket(fileno=channel_number)
     location, facts, layout = pickle.loads(channel.recv(1 << 20))
     target = ZarrTarget(location, facts, layout)
@@ -142,6 +147,6 @@ def _written(target: ZarrTarget, message: dict[str, Any], memory: int) -> dict[s
         os.close(memory)
         values = np.frombuffer(mapped, message["dtype"]).reshape(message["shape"])
         target.write(0, Block(number, t, c, tuple(first), tuple(last)), values)
-    except Exception as error:  # the run decides what it means
+    except Exception as error:  # the computing process reports it
         answer = {"error": sentence(error), "damaged": isinstance(error, BadData)}
     return {**answer, "seconds": time.perf_counter() - begin}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Groups and arrays of Zarr stores: what their metadata say, and the group of an image."""
+"""Groups and arrays of Zarr stores, with their metadata, and the group of an image."""
 
 import os
 import re
@@ -14,7 +14,7 @@ MANIFEST = ".convolume/manifest.json"
 
 
 def is_zarr(name: str) -> bool:
-    """Whether a path or URL is one of a Zarr store."""
+    """Tells whether a path or URL names a Zarr store."""
     if name.partition("://")[0] in SCHEMES and "://" in name:
         return True
     if re.search(r"\.zarr(/|$)", name):
@@ -35,6 +35,7 @@ class Node:
 
 
 def node_at(location: Location) -> Node | None:
+    """Reads the metadata of the group or array at a location; returns None if there is none."""
     documents = Documents(location)
     found = documents.read_json("zarr.json")
     if found is not None:
@@ -52,7 +53,7 @@ def node_at(location: Location) -> Node | None:
 
 
 def levels_of(node: Node) -> list[str]:
-    """The folders of an image's arrays."""
+    """Returns the folders of an image's arrays, the finest level first; an empty list for a node that is no image."""
     image = multiscale_of(node.attributes, str(node.location))
     return [] if image is None else [level.path for level in image.levels]
 
@@ -63,7 +64,7 @@ def is_image(location: Location) -> bool:
 
 
 def write_group(location: Location, zarr_format: int, attributes: dict[str, Any] | None) -> None:
-    """The group of an image; its other attributes stay, its old image goes."""
+    """Writes the attributes of an image's group. Those of an old image are removed, all others stay."""
     documents = Documents(location)
     node = node_at(location)
     kept = dict(node.attributes) if node is not None else {}
@@ -83,5 +84,5 @@ def write_group(location: Location, zarr_format: int, attributes: dict[str, Any]
 
 
 def remove_description(image: Node) -> None:
-    """Then it is a group, and no image."""
+    """Removes the metadata that make a group an image."""
     write_group(image.location, image.zarr_format, None)

@@ -13,11 +13,11 @@ from ._ome_metadata import AXES, Level, Multiscale, multiscale_of, no_image_sent
 from ._zarr_nodes import MANIFEST, Node, node_at
 from ._zarr_store import Documents, Location, ZarrArray
 
-_FOLDERS_ABOVE = 3  # an array's image is looked for in so many
+_FOLDERS_ABOVE = 3  # number of parent folders in which an array's image is searched
 
 
 def _image_of_array(location: Location) -> tuple[Multiscale, Level] | None:
-    """The image that an array is a level of: looked for in the folders above."""
+    """Returns the image, from a folder above, that has an array as a level, and the level; None if there is none."""
     above, path = location, ""
     for _ in range(_FOLDERS_ABOVE):
         name, parent = above.name, above.parent
@@ -34,13 +34,13 @@ def _image_of_array(location: Location) -> tuple[Multiscale, Level] | None:
 
 
 class ZarrReader:
-    """Reads boxes of one array, as the readers of other files do."""
+    """Reads boxes of one array, with the interface of `_core.Reader`."""
 
     def __init__(self, array: ZarrArray, image: Multiscale, level: Level, document: dict[str, Any]) -> None:
         self.array = array
         self.image = image
         self.document = document
-        """The array's metadata."""
+        """The JSON document with the array's metadata."""
         self.axes = "".join(axis for axis in AXES if axis in image.axes)
         self._stored_axes = image.axes
         extents = dict(zip(image.axes, array.shape))
@@ -80,7 +80,7 @@ class ZarrReader:
 
 def open_zarr(path: str, axes: str = "", image: int | str | None = None, level: int | None = None,
               missing: str = "fill") -> ZarrReader:
-    """Opens an image or an array of a store. `image` chooses among the images of a group."""
+    """Opens an image or an array of a store. `image` is the name or number of one of a group's images."""
     location = Location.of(path)
     node = node_at(location)
     if node is None:
@@ -133,7 +133,7 @@ def _checked_axes(axes: str, dimensions: int, location: Location) -> str:
 
 
 def _without_metadata(array: ZarrArray, node: Node, axes: str) -> tuple[Multiscale, Level]:
-    """An array alone: its axes by their names, or the last ones of TCZYX."""
+    """Describes an array that belongs to no image. Its axes are those of its names, or the last ones of TCZYX."""
     dimensions = len(array.shape)
     notes: list[str] = []
     names = [str(name).upper() for name in node.document.get("dimension_names") or []]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole images to OME-Zarr, and what they replace."""
+"""Saves whole images as OME-Zarr, and replaces existing ones."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from ._zarr_target import Layout, ZarrTarget, facts_of
 
 
 def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> Node | None:
-    """The image that will be replaced, None where there is nothing."""
+    """Returns the image that will be replaced, or None if there is none. Raises an error if that is not allowed."""
     if location.read_only:
         raise InvalidArgument(f"{location}: http(s):// is read only; write to a path or to s3://")
     node = node_at(location)
@@ -77,7 +77,8 @@ def _box_of(image: Any, block: Block) -> np.ndarray:
 
 
 def _keep_others(old: str, new: str, node: Node) -> None:
-    """Labels and whatever else is beside the old image's arrays, and the group's other attributes."""
+    """Links labels and all else beside the old image's arrays into the new folder, and copies the group's
+    attributes."""
     ours = {level.partition("/")[0] for level in levels_of(node)} | set(os.listdir(new)) | {".convolume"}
     for name in os.listdir(old):
         if name not in ours:

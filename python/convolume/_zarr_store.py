@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Zarr stores through TensorStore: where they are, their JSON documents, and their arrays."""
+"""Zarr stores, read and written by TensorStore: their locations, their JSON documents, and their arrays."""
 
 import errno
 import importlib
@@ -25,16 +25,16 @@ from ._errors import (
 
 SCHEMES = ("s3", "gs", "http", "https", "file")
 _DAMAGE = ("DATA_LOSS", "INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE")
-_ABSENT = b"\x02"  # the generation of a key that does not exist
-# Patience with a store that does not answer: about 10 seconds, then an error.
+_ABSENT = b"\x02"  # TensorStore's generation of a key that does not exist
+# A store that does not answer is an error after about 10 seconds.
 _RETRIES = {"max_retries": 5, "initial_delay": "500ms", "max_delay": "4s"}
 _SILENCE_SECONDS = "30"
 _READS_AT_ONCE = 256
 
 
 def tensorstore() -> Any:
-    """The module; imported when the first Zarr store is used."""
-    # A transfer that stalls is an error, not a wait without end.
+    """Returns the module tensorstore, which is imported when the first Zarr store is used."""
+    # With these variables a stalled transfer is an error. Otherwise it would wait forever.
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", _SILENCE_SECONDS)
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1")
     try:
@@ -55,7 +55,7 @@ def _shared_context() -> Any:
 
 @contextmanager
 def store_errors(where: str, creating: bool = False) -> Generator[None]:
-    """Gives TensorStore's errors the types and the one sentence of this package's."""
+    """Turns TensorStore's errors into errors of this package, with one sentence."""
     try:
         yield
     except (OSError, RuntimeError, ValueError, IndexError, NotImplementedError) as error:
@@ -111,7 +111,7 @@ class Location:
         return Location(f"{self.url}/{name}") if name else self
 
     def spec(self) -> dict[str, Any]:
-        """As TensorStore names it."""
+        """Returns the location as TensorStore's JSON specification."""
         if self.local_path is not None:
             return {"driver": "file", "path": self.url + "/"}
         scheme, _, rest = self.url.partition("://")
@@ -133,7 +133,7 @@ class Location:
 
 
 class Documents:
-    """The small files of a store: JSON documents, records."""
+    """Access to the small files of a store: JSON documents and records."""
 
     def __init__(self, location: Location) -> None:
         self.location = location
@@ -150,7 +150,7 @@ class Documents:
         return None if text is None else self._parsed(name, text)
 
     def read_many_json(self, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Reads documents side by side; those that do not exist are left out."""
+        """Reads documents concurrently. Documents that do not exist are left out."""
         for first in range(0, len(names), _READS_AT_ONCE):
             some = names[first:first + _READS_AT_ONCE]
             reads = [self._store.read(name) for name in some]
@@ -170,7 +170,7 @@ class Documents:
         return found
 
     def write(self, name: str, text: bytes, only_new: bool = False) -> bool:
-        """Replaces a document as a whole. Whether it was written: with `only_new` not where there is one."""
+        """Replaces a document as a whole. With `only_new`, an existing one stays. Tells whether it was written."""
         with store_errors(str(self.location.child(name)), creating=True):
             stamp = self._store.write(name, text, if_equal=_ABSENT if only_new else None).result()
         return bool(stamp.generation)
@@ -188,7 +188,7 @@ class Documents:
             self._store.delete_range(ts.KvStore.KeyRange(f"{folder}/", f"{folder}0")).result()
 
     def names(self, folder: str) -> list[str]:
-        """Of the documents in a folder, without the folder's name."""
+        """Returns the names of the documents in a folder, without the folder's name."""
         with store_errors(str(self.location.child(folder))):
             ts = tensorstore()
             keys = self._store.list(ts.KvStore.KeyRange(f"{folder}/", f"{folder}0")).result()
@@ -212,10 +212,10 @@ class ZarrArray:
 
     @classmethod
     def open(cls, location: Location, zarr_format: int, missing: str = "fill", writable: bool = False) -> "ZarrArray":
-        """`missing` chunks are the fill value, as Zarr defines it, or an error."""
+        """Opens an array. `missing` is "fill" to read missing chunks as the fill value, or "error"."""
         spec: dict[str, Any] = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec()}
         if writable:
-            spec["store_data_equal_to_fill_value"] = True  # what exists is complete
+            spec["store_data_equal_to_fill_value"] = True  # so that shards that exist are complete
         if missing == "error":
             spec["fill_missing_data_reads"] = False
         with store_errors(str(location)):
@@ -251,7 +251,7 @@ class ZarrArray:
             transaction.commit_async().result()
 
     def check_there(self) -> None:
-        """Chunks that do not exist are fill values: a store that is gone would read as an empty image."""
+        """Raises an error if the array's metadata are gone, as a store that is gone would read as fill values."""
         with store_errors(str(self.location)):
             found = self._store.kvstore.read("zarr.json" if self.zarr_format == 3 else ".zarray").result()
         if found.state != "value":
@@ -259,7 +259,7 @@ class ZarrArray:
                               errno.ENOENT)
 
     def holds(self, box: Box) -> bool:
-        """Whether all shards of a box exist, where that is known at little cost: in a local store."""
+        """Tells whether all shards of a box exist. Returns False for remote stores, where asking takes long."""
         path = self.location.local_path
         if path is None:
             return False
@@ -268,7 +268,7 @@ class ZarrArray:
         return all(os.path.exists(os.path.join(folder, *map(str, place))) for place in itertools.product(*grid))
 
     def stored_shards(self) -> np.ndarray:
-        """Linear numbers of the shards that exist, by one listing."""
+        """Returns the linear numbers of the shards that exist, by one listing."""
         grid = [-(-n // s) for n, s in zip(self.shape, self.shards)]
         with store_errors(str(self.location)):
             keys = self._store.kvstore.list().result()
@@ -288,7 +288,7 @@ def _numbers(keys: Iterable[bytes], grid: Sequence[int], skip: int) -> Iterator[
 
 @dataclass
 class ArrayFacts:
-    """Facts about an array that its metadata hold."""
+    """Shape, type, chunks, shards and compression of an array, for its metadata."""
 
     shape: Sequence[int]
     dtype: np.dtype[Any]

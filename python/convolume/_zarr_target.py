@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OME-Zarr images that are written: their layout, their pyramid, and their levels, block by block."""
+"""Writes OME-Zarr images block by block: their layout, their pyramid and their levels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ from ._zarr_nodes import write_group
 from ._zarr_store import ArrayFacts, Location, ZarrArray
 
 COMPRESSIONS = ("none", "zstd", "gzip", "blosc")
-_SHOWN = 256
+_SHOWN = 256  # extent of the box whose values set the displayed range
 
 
 @dataclass
 class Layout:
-    """How an image is stored. None: by default rules."""
+    """Storage of an image: Zarr version, chunks, shards, compression and levels. None selects defaults."""
 
     zarr_format: int = 3
     chunks: Sequence[int] | None = None
@@ -38,7 +38,7 @@ class Layout:
             raise InvalidArgument("levels is 1 at least: the image itself")
 
     def resolved(self, shape: Triple, sample_bytes: int) -> tuple[Triple, Triple]:
-        """Chunks and shards of the finest level."""
+        """Returns the Zarr chunks and the shards of the finest level."""
         chunks = default_chunks(shape, sample_bytes) if self.chunks is None else triple(self.chunks, "a chunk")
         if self.shards is not None:
             shards = triple(self.shards, "a shard")
@@ -51,7 +51,8 @@ class Layout:
 
 
 def pyramid_factors(shape: Triple, spacing: Sequence[float | None], levels: int | None) -> list[Triple]:
-    """By how much each level is smaller than the one before. Axes that are sampled coarsely wait for the others."""
+    """Returns for each level its reduction along z, y, x against the previous one. Axes that are sampled coarsely are
+    reduced later than others."""
     known = [s or 1.0 for s in spacing]
     extents = list(shape)
     factors: list[Triple] = []
@@ -70,7 +71,7 @@ def pyramid_factors(shape: Triple, spacing: Sequence[float | None], levels: int 
 
 @dataclass
 class TargetFacts:
-    """What a written image is: of the source's axes, place and channels, with a type of its own."""
+    """Axes, extents, type, place and channels of an image that is written."""
 
     axes: str
     frames: int
@@ -85,7 +86,8 @@ class TargetFacts:
 
 
 def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> TargetFacts:
-    """Of an :class:`convolume.Image`; how channels are shown, and the place, are those of `like` if it is given."""
+    """Returns the facts of an :class:`convolume.Image`. Colors of channels and its place are those of `like`, if
+    given."""
     metadata, reader = image._metadata, (like or image)._reader
     channels = [dict(one) for one in getattr(reader, "channels", [])]
     if len(channels) != metadata.channels:
@@ -98,7 +100,7 @@ def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> T
 
 
 def _omero(metadata: Any) -> list[dict[str, Any]]:
-    """Channels as viewers of OME-Zarr want them, from names and colors."""
+    """Returns the metadata "omero" for viewers, an entry for each channel, from names and colors."""
     names, colors = list(metadata.channel_names), list(metadata.channel_colors)
     if not names and not colors:
         return []
@@ -114,7 +116,8 @@ def _omero(metadata: Any) -> list[dict[str, Any]]:
 
 
 class ZarrTarget:
-    """An OME-Zarr image that is being written: arrays first; its metadata, which readers look for, last."""
+    """An OME-Zarr image that is being written. Its arrays come first, and its metadata, which make it an image,
+    last."""
 
     def __init__(self, location: Location, facts: TargetFacts, layout: Layout) -> None:
         layout.check()
@@ -131,7 +134,7 @@ class ZarrTarget:
             above = self.shapes[-1]
             shape = triple([-(-n // f) for n, f in zip(above, factor)], "a level")
             inner = triple([min(c, n) for c, n in zip(self.chunks, shape)], "a chunk")
-            most = product(self.shards) * facts.dtype.itemsize // 8  # reads 8 times as much
+            most = product(self.shards) * facts.dtype.itemsize // 8  # since a level reads 8 times as much as it writes
             self.shapes.append(shape)
             self.level_chunks.append(inner)
             self.level_shards.append(inner if layout.zarr_format == 2 or self.shards == self.chunks
@@ -142,7 +145,7 @@ class ZarrTarget:
         return [by_axis[axis] for axis in self.facts.axes]
 
     def open_arrays(self) -> None:
-        """Creates the arrays, or opens those that are there."""
+        """Creates the arrays, or opens existing ones."""
         facts = self.facts
         self.arrays = [
             ZarrArray.create(self.location.child(str(number)), self.zarr_format, ArrayFacts(
@@ -159,7 +162,7 @@ class ZarrTarget:
         return [by_axis[axis] for axis in self.facts.axes]
 
     def write(self, level: int, block: Block, values: np.ndarray) -> None:
-        """A block of whole shards."""
+        """Writes a block of whole shards."""
         box = self._box(block)
         self.arrays[level].write(box, values.reshape([one.stop - one.start for one in box]))
 
@@ -167,19 +170,19 @@ class ZarrTarget:
         return self.arrays[level].holds(self._box(block))
 
     def reduce(self, level: int, block: Block) -> None:
-        """Makes a block of a level from the one before."""
+        """Makes a block of a level from the previous level."""
         factors = dict(zip("ZYX", self.factors[level - 1]))
         values = self.arrays[level - 1].read_reduced(self._box(block),
                                                      [factors.get(axis, 1) for axis in self.facts.axes])
         self.arrays[level].write(self._box(block), values)
 
     def complete(self, level: int, block: Triple | None = None) -> np.ndarray:
-        """Which blocks of a level have all their shards."""
+        """Tells for each block of a level whether all its shards exist."""
         blocks = self.blocks(level, block)
         return blocks.complete(self.level_shards[level], self.arrays[level].stored_shards())
 
     def begin(self) -> None:
-        """Makes the group; what other attributes it has stay, its old image goes."""
+        """Creates the group. In an existing one, the old image is removed and other attributes stay."""
         write_group(self.location, self.zarr_format, None)
 
     def finish(self) -> None:
@@ -198,7 +201,7 @@ class ZarrTarget:
         for number in range(len(self.shapes)):
             if number:
                 for axis, factor in zip("ZYX", self.factors[number - 1]):
-                    shifts[axis] += steps[axis] * (factor - 1) / 2  # the mean is in the middle of what it is of
+                    shifts[axis] += steps[axis] * (factor - 1) / 2  # a mean lies in the middle of its samples
                     steps[axis] *= factor
             levels.append(Level(str(number), [float(steps[axis]) for axis in facts.axes],
                                 [float(shifts[axis]) for axis in facts.axes]))
@@ -206,7 +209,7 @@ class ZarrTarget:
         return Multiscale(facts.axes, units, levels, facts.name, channels)
 
     def _window(self, channel: int) -> dict[str, float]:
-        """The range of values to show, from the middle of the smallest level."""
+        """Returns the displayed range of a channel, from the middle of the smallest level."""
         begin = [max(0, (n - _SHOWN) // 2) for n in self.shapes[-1]]
         end = [min(n, b + _SHOWN) for n, b in zip(self.shapes[-1], begin)]
         block = Block(0, 0, channel, (begin[0], begin[1], begin[2]), (end[0], end[1], end[2]))

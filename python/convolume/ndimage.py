@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drop-ins for filters of scipy.ndimage: the same parameters, defaults, centers, boundaries and types of results.
 
-Weights may be longer than 1 along 1 to 3 axes; other axes are a batch. All functions also take, by keyword, where they
-compute (`device`, `workers`) and with what memory (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
+Weights may be longer than 1 along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices
+and threads (`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
-What differs from scipy.ndimage:
+Differences from scipy.ndimage:
 
-- Results of float32 and complex64 are summed in that precision, not in float64. Ask for ``output=np.float64`` where
-  more is needed.
+- Results of float32 and complex64 are summed in that precision, not in float64. Pass ``output=np.float64`` if more is
+  needed.
 - float16 can be filtered, in float32. Long double is computed in float64.
 - Results of booleans are True or False.
 - Weights with NaN or infinities are an error.
-- Errors are :class:`convolume.InvalidArgument` (a ValueError) where SciPy has RuntimeErrors as well.
+- Errors are :class:`convolume.InvalidArgument` (a ValueError). SciPy raises RuntimeErrors as well.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ import numpy as np
 
 from ._arrays import give_back
 from ._errors import InvalidArgument
-from ._neighborhoods import AxisPass, Pass, boundary, each, filtered, filtered_axes, separable, target
+from ._neighborhoods import AxisFilter, Filter, boundary, each, filter_output, filtered, filtered_axes, separable
 from ._run import Device
 from ._sums import Array, ByteSize, Resources, numbers
 
@@ -34,28 +34,31 @@ Modes = str | Sequence[str]
 def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
              origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None, device: Device = "auto",
              workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The convolution of an image with weights, as scipy.ndimage.convolve.
+    """Computes the convolution of an image with weights, as scipy.ndimage.convolve.
 
-    In 1D, sample i is the sum of weights[j] input[i - j + c], with c = len(weights) // 2 + origin.
+    In 1D, sample i is the sum over j of the following, with c = len(weights) // 2 + origin:
+
+        weights[j] * input[i - j + c]
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     weights : array
-        As many axes as `input`, or as `axes` names.
+        Its number of axes is that of `input`, or of `axes`.
     output : type or NumPy array, optional
-        The result's type, or an array of the input's shape that takes it. By default the input's type. Integers are
+        Type of the result, or an array of the input's shape that receives it. By default the input's type. Integers are
         truncated toward 0 and wrapped to the type's range.
     mode : {"reflect", "constant", "nearest", "mirror", "wrap", "grid-mirror", "grid-constant", "grid-wrap"}
-        What lies outside the image.
+        Continuation of the image beyond its border.
     cval : number
-        The value outside, for "constant".
+        Value of samples outside the image, for "constant".
     origin : int or sequence of ints
-        Shift of the weights' center, for all or for each filtered axis.
+        Shift of the weights' center: one for all filtered axes, or one for each.
     axes : sequence of ints, optional
-        Those filtered, all by default.
+        Axes that are filtered, all by default.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -79,14 +82,16 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect"
 def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
               origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None, device: Device = "auto",
               workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The correlation of an image with weights, as scipy.ndimage.correlate.
+    """Computes the correlation of an image with weights, as scipy.ndimage.correlate.
 
-    In 1D, sample i is the sum of conj(weights[j]) input[i + j - c], with c = len(weights) // 2 + origin.
+    In 1D, sample i is the sum over j of the following, with c = len(weights) // 2 + origin:
+
+        conj(weights[j]) * input[i + j - c]
 
     Parameters
     ----------
     input, weights, output, mode, cval, origin, axes, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -95,7 +100,7 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -110,15 +115,17 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
 def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
                cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The convolution along one axis, as scipy.ndimage.convolve1d.
+    """Computes the convolution along one axis, as scipy.ndimage.convolve1d.
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     weights : 1D array
     axis : int
+        Axis that is filtered.
     output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -127,7 +134,7 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -143,12 +150,12 @@ def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mod
 def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
                 cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                 max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The correlation along one axis, as scipy.ndimage.correlate1d.
+    """Computes the correlation along one axis, as scipy.ndimage.correlate1d.
 
     Parameters
     ----------
     input, weights, axis, output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve1d`.
+        See :func:`convolve1d`.
 
     Returns
     -------
@@ -157,7 +164,7 @@ def correlate1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mo
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -173,24 +180,26 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
                       mode: str = "reflect", cval: complex = 0.0, truncate: float = 4.0, *, radius: int | None = None,
                       device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
                       max_gpu_mem: ByteSize = None) -> Any:
-    """A Gaussian, or one of its derivatives, along one axis, as scipy.ndimage.gaussian_filter1d.
+    """Filters along one axis with a Gaussian or one of its derivatives, as scipy.ndimage.gaussian_filter1d.
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     sigma : float
         Standard deviation, in samples.
     axis : int
+        Axis that is filtered.
     order : int
-        The derivative: 0 for the Gaussian itself.
+        Order of the derivative: 0 for the Gaussian itself.
     output, mode, cval
-        As of :func:`convolve`.
+        See :func:`convolve`.
     truncate : float
-        Where the Gaussian ends, in standard deviations.
+        Radius of the filter in standard deviations.
     radius : int, optional
-        Where it ends, in samples, instead of `truncate`.
+        Radius of the filter in samples, in place of `truncate`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -199,7 +208,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     Raises
     ------
     InvalidArgument
-        A negative order or radius, and as of :func:`convolve` (a ValueError).
+        A negative order or radius, or an error of :func:`convolve` (a ValueError).
 
     Examples
     --------
@@ -209,8 +218,8 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     """
     image = numbers(input, "input")
     found = _checked_axis(axis, image.ndim)
-    result = target(output, image, image.dtype.kind == "c")
-    one = _gaussian_pass(found, sigma, order, mode, truncate, radius)
+    result = filter_output(output, image, image.dtype.kind == "c")
+    one = _gaussian_axis_filter(found, sigma, order, mode, truncate, radius)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, [one], cval, result, resources), input)
 
@@ -220,27 +229,28 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
                     radius: int | Sequence[int] | None = None, axes: Sequence[int] | int | None = None,
                     device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
                     max_gpu_mem: ByteSize = None) -> Any:
-    """A Gaussian, or one of its derivatives, along several axes, as scipy.ndimage.gaussian_filter.
+    """Filters along several axes with a Gaussian or one of its derivatives, as scipy.ndimage.gaussian_filter.
 
     Integer results are truncated after each axis, as SciPy does. Any number of axes can be filtered.
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     sigma : float or sequence of floats
-        Standard deviation, in samples, for all or for each filtered axis; an axis of 0 is left out.
+        Standard deviation in samples: one for all filtered axes, or one for each. An axis with 0 is not filtered.
     order : int or sequence of ints
-        The derivative: 0 for the Gaussian itself.
+        Order of the derivative: 0 for the Gaussian itself.
     output, cval, axes
-        As of :func:`convolve`.
+        See :func:`convolve`.
     mode : str or sequence of str
-        As of :func:`convolve`, for all or for each filtered axis.
+        See :func:`convolve`. One for all filtered axes, or one for each.
     truncate : float
-        Where the Gaussian ends, in standard deviations.
+        Radius of the filter in standard deviations.
     radius : int or sequence of ints, optional
-        Where it ends, in samples, instead of `truncate`.
+        Radius of the filter in samples, in place of `truncate`.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -263,28 +273,31 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
            [35, 37, 39, 40, 42]])
     """
     image = numbers(input, "input")
-    result = target(output, image, image.dtype.kind == "c")
+    result = filter_output(output, image, image.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
-    passes = [_gaussian_pass(axis, sd, derivative, edge, truncate, reach)
+    filters = [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
               for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, passes, cval, result, resources), input)
+    return give_back(separable(image, filters, cval, result, resources), input)
 
 
 def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
                      cval: complex = 0.0, origin: int = 0, *, device: Device = "auto", workers: int | None = None,
                      max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The mean of `size` samples along one axis, as scipy.ndimage.uniform_filter1d.
+    """Computes the mean of `size` samples along one axis, as scipy.ndimage.uniform_filter1d.
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     size : int
+        Number of samples.
     axis : int
+        Axis that is filtered.
     output, mode, cval, origin, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
@@ -293,7 +306,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     Raises
     ------
     InvalidArgument
-        A size below 1, and as of :func:`convolve` (a ValueError).
+        A size below 1, or an error of :func:`convolve` (a ValueError).
 
     Examples
     --------
@@ -302,8 +315,8 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     array([4, 3, 4, 1, 4, 6, 6, 3])
     """
     image = numbers(input, "input")
-    result = target(output, image, image.dtype.kind == "c")
-    one = _uniform_pass(_checked_axis(axis, image.ndim), size, origin, mode)
+    result = filter_output(output, image, image.dtype.kind == "c")
+    one = _uniform_axis_filter(_checked_axis(axis, image.ndim), size, origin, mode)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
     return give_back(separable(image, [one], cval, result, resources), input)
 
@@ -312,21 +325,22 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
                    cval: complex = 0.0, origin: int | Sequence[int] = 0, *, axes: Sequence[int] | int | None = None,
                    device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
                    max_gpu_mem: ByteSize = None) -> Any:
-    """The mean of a box of samples, as scipy.ndimage.uniform_filter.
+    """Computes the mean of a box of samples, as scipy.ndimage.uniform_filter.
 
     Integer results are truncated after each axis, as SciPy does. Any number of axes can be filtered.
 
     Parameters
     ----------
     input : array
+        Image with any number of axes.
     size : int or sequence of ints
-        Extents of the box, for all or for each filtered axis.
+        Extents of the box: one for all filtered axes, or one for each.
     output, cval, origin, axes
-        As of :func:`convolve`.
+        See :func:`convolve`.
     mode : str or sequence of str
-        As of :func:`convolve`, for all or for each filtered axis.
+        See :func:`convolve`. One for all filtered axes, or one for each.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -347,13 +361,14 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
            [7.   , 7.667, 8.667, 9.333]])
     """
     image = numbers(input, "input")
-    result = target(output, image, image.dtype.kind == "c")
+    result = filter_output(output, image, image.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
     parameters = zip(found, *(each(value, len(found), what) for value, what in (
         (size, "size"), (origin, "origin"), (mode, "mode"))))
-    passes = [_uniform_pass(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters if extent > 1]
+    filters = [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters
+              if extent > 1]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, passes, cval, result, resources), input)
+    return give_back(separable(image, filters, cval, result, resources), input)
 
 
 def _checked_axis(axis: int, dimensions: int) -> int:
@@ -363,7 +378,8 @@ def _checked_axis(axis: int, dimensions: int) -> int:
 
 
 def _center(length: int, origin: int) -> int:
-    """Of weights that are convolved; of those that are correlated, too, before they are flipped."""
+    """Returns the center of weights that are convolved. The same center is right for correlated weights before they are
+    flipped."""
     center = length // 2 + int(origin)
     if not 0 <= center < length:
         raise InvalidArgument(f"the origin {origin} leaves {length} weights: it must be {-(length // 2)} to "
@@ -374,7 +390,7 @@ def _center(length: int, origin: int) -> int:
 def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
          axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
     image, taps = numbers(input, "input"), _weights(weights)
-    result = target(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
+    result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
     if taps.ndim != len(found) or taps.size == 0:
         raise InvalidArgument(f"weights of shape {taps.shape} where {len(found)} axes are filtered: they need as many, "
@@ -390,57 +406,58 @@ def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin
     shape, centers = [1] * image.ndim, [0] * image.ndim
     for axis, length, c in zip(sorted(found), taps.shape, center):
         shape[axis], centers[axis] = length, c
-    sums = filtered(image, Pass(taps.reshape(shape), centers, edge, cval), result, "box", resources)
+    sums = filtered(image, Filter(taps.reshape(shape), centers, edge, cval), result, "box", resources)
     return give_back(result.deliver(sums), input)
 
 
 def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: complex, origin: int, convolution: bool,
           resources: Resources) -> Any:
     image, taps = numbers(input, "input"), _weights(weights)
-    result = target(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
+    result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     if taps.ndim != 1 or taps.size == 0:
         raise InvalidArgument(f"weights of shape {taps.shape}: a filter along one axis takes a sequence of 1 number at "
                               "least")
     found, center = _checked_axis(axis, image.ndim), _center(len(taps), origin)
     if not convolution:
         center, taps = len(taps) - 1 - center, np.conj(taps[::-1])
-    one = AxisPass(found, taps, center, boundary(mode))
+    one = AxisFilter(found, taps, center, boundary(mode))
     return give_back(separable(image, [one], cval, result, resources), input)
 
 
 def _weights(weights: Any) -> Array:
-    """In the precision in which SciPy takes them."""
+    """Returns weights in double precision, in which SciPy takes them."""
     taps = numbers(weights, "weights")
     return taps.astype(np.complex128 if taps.dtype.kind == "c" else np.float64, copy=False)
 
 
-def _gaussian_pass(axis: int, sigma: float, order: int, mode: str, truncate: float, radius: int | None) -> AxisPass:
+def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, truncate: float,
+                          radius: int | None) -> AxisFilter:
     reach = int(truncate * float(sigma) + 0.5) if radius is None else radius
     if not isinstance(reach, (int, np.integer)) or reach < 0:
         raise InvalidArgument(f"the radius {reach} of a Gaussian: it must be a whole number, 0 at least")
     if order < 0:
         raise InvalidArgument(f"the order {order} of a Gaussian: it must be 0 at least")
-    return AxisPass(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
+    return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
 
 
 def _gaussian(sigma: float, order: int, radius: int) -> Array:
-    """Samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1."""
+    """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1."""
     x = np.arange(-radius, radius + 1)
     gaussian: Array = np.exp(-0.5 / (sigma * sigma) * x ** 2)
     gaussian = gaussian / gaussian.sum()
     if order == 0:
         return gaussian
-    factor: Any = np.polynomial.Polynomial([1.0])  # of the Gaussian in its derivative
+    factor: Any = np.polynomial.Polynomial([1.0])  # the derivative is this polynomial times the Gaussian
     slope = np.polynomial.Polynomial([0.0, -1.0 / (sigma * sigma)])
     for _ in range(order):
         factor = factor.deriv() + slope * factor
     return np.asarray(factor(x) * gaussian)
 
 
-def _uniform_pass(axis: int, size: int, origin: int, mode: str) -> AxisPass:
+def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFilter:
     if size < 1:
         raise InvalidArgument(f"a size of {size}: it must be 1 at least")
     center = size // 2 + int(origin)
     if not 0 <= center < size:
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")
-    return AxisPass(axis, np.ones(size), size - 1 - center, boundary(mode), size)
+    return AxisFilter(axis, np.ones(size), size - 1 - center, boundary(mode), size)

@@ -178,12 +178,13 @@ def _run(arguments: argparse.Namespace) -> None:
 
 
 def print_warning(sentence: str) -> None:
+    """Prints a warning in the form of all commands."""
     print(f"convolume: warning: {sentence}", file=sys.stderr)
 
 
 @contextmanager
 def warnings_of_the_command() -> Generator[None]:
-    """Prints the warnings of this package as the commands do: one line each, every time."""
+    """Prints each warning of this package as one line, as all commands do, within a context."""
     with warnings.catch_warnings():
         others = warnings.showwarning
 
@@ -200,7 +201,7 @@ def warnings_of_the_command() -> Generator[None]:
 
 
 def report_error(error: BaseException, interrupted: str) -> int:
-    """Writes one sentence; returns the exit code."""
+    """Prints an error as one sentence, or `interrupted` if it is an interruption; returns the exit code."""
     code = next((code for kind, code in _EXIT_CODES if isinstance(error, kind)), 70)
     text = " ".join(str(error).split())
     if code == 130:
@@ -212,7 +213,7 @@ def report_error(error: BaseException, interrupted: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code, one of those of all commands."""
+    """Runs the command; returns its exit code, which docs/commands/common.md explains."""
     parsed = _parser().parse_args(arguments)
     try:
         with warnings_of_the_command():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drop-ins for functions of skimage.restoration: the same parameters, defaults and estimates.
 
-They also take, by keyword, where they compute (`device`, `workers`) and with what memory (`max_host_mem`,
-`max_gpu_mem`): see :class:`convolume.Run`. Defaults are the originals', and some surprise: read them below.
+They also have keywords for devices and threads (`device`, `workers`) and for memory limits (`max_host_mem`,
+`max_gpu_mem`): see :class:`convolume.Run`. Some defaults of the originals are unusual: the docstrings describe them.
 """
 
 import functools
@@ -18,32 +18,32 @@ from ._sums import Array, ByteSize, Resources, numbers
 
 __all__ = ["richardson_lucy", "wiener"]
 
-_SAMPLES = 1 << 16  # of which steps between convolutions are made at once, so that they stay in the cache
+_SAMPLES = 1 << 16  # samples that steps between convolutions process together, so that they stay in the cache
 
 
 def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True, filter_epsilon: float | None = None, *,
                     device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
                     max_gpu_mem: ByteSize = None) -> Any:
-    """Deconvolution by Richardson and Lucy's iteration, as skimage.restoration.richardson_lucy.
+    """Deconvolves an image by the iteration of Richardson and Lucy, as skimage.restoration.richardson_lucy.
 
-    As there, the first estimate is 0.5 everywhere, nothing is assumed to be outside the image (zeros), the PSF is not
-    normalized, its center is sample (k - 1) // 2 of each extent k in both of an iteration's convolutions, and the
-    result is clipped to -1 ... 1: pass ``clip=False`` for images with larger values.
+    As there, the first estimate is 0.5 everywhere, the image is 0 outside, and the PSF is not normalized. The PSF's
+    center is sample (k - 1) // 2 of each extent k, in both convolutions of an iteration. The result is clipped to
+    -1 ... 1: pass ``clip=False`` for images with larger values.
 
     Parameters
     ----------
     image : array of real numbers
-        1 to 3 axes longer than 1.
+        An image with 1 to 3 axes longer than 1.
     psf : array of real numbers
-        As many axes, any extents.
+        The point spread function, with as many axes as the image and any extents.
     num_iter : int
-        Iterations.
+        Number of iterations.
     clip : bool
         Clip the result to -1 ... 1.
     filter_epsilon : float, optional
-        The ratio of the image to its estimate is 0 where the estimate is below.
+        Where the blurred estimate is below this value, its ratio to the image counts as 0.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
@@ -104,11 +104,11 @@ def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float 
 
 
 def _ratio(observed: Array, blurred: Array, least: float | None) -> None:
-    """Of the image to its estimate, in the estimate's place."""
+    """Replaces the blurred estimate by the ratio of the image to it."""
     flat, image = blurred.reshape(-1), observed.reshape(-1)
     for first in range(0, len(flat), _SAMPLES):
         part = flat[first:first + _SAMPLES]
-        part += 1e-12  # against divisions by 0
+        part += 1e-12  # avoids divisions by 0
         low = part < least if least else None
         np.divide(image[first:first + _SAMPLES], part, out=part)
         if low is not None:
@@ -118,30 +118,31 @@ def _ratio(observed: Array, blurred: Array, least: float | None) -> None:
 def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool = True, clip: bool = True, *,
            device: Device = "auto", workers: int | None = None, max_host_mem: ByteSize = None,
            max_gpu_mem: ByteSize = None) -> Any:
-    """Deconvolution by a regularized inverse filter, as skimage.restoration.wiener.
+    """Deconvolves an image by a regularized inverse filter, as skimage.restoration.wiener.
 
-    A division of discrete Fourier transforms: the image counts as periodic, so borders wrap around. It is computed
-    on the CPU by scipy.fft. As in the original the result is clipped to -1 ... 1: pass ``clip=False`` for images with
-    larger values. A PSF of the shape of the transform of `reg` counts as a transfer function, and of complex `psf` and
-    `reg` only the real part is used.
+    The filter divides discrete Fourier transforms, so the image counts as periodic and borders wrap around. It is
+    computed on the CPU by scipy.fft. As in the original, the result is clipped to -1 ... 1: pass ``clip=False`` for
+    images with larger values. A PSF with the shape of the transform of `reg` counts as a transfer function. Only the
+    real parts of complex `psf` and `reg` are used.
 
     Parameters
     ----------
     image : array of real numbers
-        Any number of axes.
+        An image with any number of axes.
     psf : array
-        As many axes and no larger; its center is sample k // 2 of each extent k. Or a transfer function.
+        The point spread function, with as many axes as the image and no larger. Its center is sample k // 2 of each
+        extent k. It may also be a transfer function.
     balance : float
         Weight of the regularization, 0 for none.
     reg : array, optional
-        What is to be small in the result: a kernel of real numbers, or a complex transfer function. The Laplacian
-        (2 per axis in the center, -1 at its neighbors) by default.
+        Filter whose response to the result is kept small: a kernel of real numbers, or a complex transfer function. By
+        default the Laplacian, with 2 per axis in the center and -1 at its neighbors.
     is_real : bool
-        Transfer functions hold half of the frequencies, as of numpy.fft.rfftn.
+        Transfer functions hold half of the frequencies, as the results of numpy.fft.rfftn do.
     clip : bool
         Clip the result to -1 ... 1.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`; only `workers` changes how this function works, and "gpu" is refused.
+        See :class:`convolume.Run`; only `workers` changes how this function works, and "gpu" is refused.
 
     Returns
     -------
@@ -153,7 +154,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     InvalidArgument
         Shapes that do not fit (a ValueError).
     Unavailable
-        SciPy is not installed, or a GPU is asked for (a RuntimeError).
+        SciPy is not installed, or a GPU is requested (a RuntimeError).
 
     Examples
     --------
@@ -196,7 +197,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
 
 
 def _in_fft_order(kernel: Array, shape: tuple[int, ...]) -> Array:
-    """A kernel in an array of that shape, with its center at index 0."""
+    """Returns a kernel in an array of that shape, with its center at index 0."""
     if kernel.ndim != len(shape) or any(k > n for k, n in zip(kernel.shape, shape)):
         raise InvalidArgument(f"a kernel of shape {kernel.shape} does not fit into the image's {shape}")
     padded = np.zeros(shape, _float_type(kernel))
@@ -205,7 +206,7 @@ def _in_fft_order(kernel: Array, shape: tuple[int, ...]) -> Array:
 
 
 def _float_type(array: Array) -> np.dtype[Any]:
-    """scikit-image's type for computing with real numbers."""
+    """Returns the type in which scikit-image computes with real numbers."""
     return np.dtype("f" if array.dtype.char in "ef" else "d")
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drop-ins for functions of scipy.signal: the same parameters, defaults, shapes, centers and types of results.
 
-Along 1 to 3 axes; other axes are a batch. All functions also take, by keyword, where they compute (`device`,
-`workers`) and with what memory (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
+They convolve along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices and threads
+(`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
-What differs from scipy.signal:
+Differences from scipy.signal:
 
 - Integers and booleans are summed exactly, modulo the type's range, by every method.
 - float16 is computed in float32, long double in float64. The types of results are SciPy's.
-- NaN and infinities in the larger input spread as far as the method in use spreads them: method "direct" keeps them
-  where sums contain them, others may spread one over everything. In the smaller input they are an error.
+- NaN and infinities in the larger input spread as the method does. Method "direct" keeps them in the sums that contain
+  them; others may spread one of them over all results. In the smaller input they are an error.
 - Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
 
@@ -28,15 +28,16 @@ from ._sums import Array, ByteSize, Resources, convolved, numbers
 
 Summed = Literal["auto", "direct"]
 
-_DIGIT = 16  # bits
-# Errors of a result are within this many units of rounding of |image| |kernel|, Euclidean norms.
+_DIGIT = 16  # bits of a digit
+# Bound of the rounding error of a result, as a share of the product of the Euclidean norms of image and kernel.
 _ERRORS = {"float32": 64 * 2.0**-24, "float64": 64 * 2.0**-53}
 _LARGEST_ERROR = 0.25
 
 
 def exact_sums(image: Array, kernel: Array, dtype: np.dtype[Any], mode: Mode, method: Summed,
                resources: Resources) -> Array:
-    """The convolution of integers or booleans, modulo the range of the type `dtype`; of booleans, whether any is."""
+    """Returns the exact convolution of integers or booleans, modulo the range of the type `dtype`. A result of booleans
+    is True if any product is."""
     sums = _whole_sums(image, kernel, mode, method, resources)
     if sums is None:
         sums = _digit_sums(image, kernel, mode, method, resources)
@@ -44,7 +45,7 @@ def exact_sums(image: Array, kernel: Array, dtype: np.dtype[Any], mode: Mode, me
 
 
 def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array | None:
-    """As int64, if sums in a floating-point type are near enough to integers."""
+    """Returns the sums as int64, or None if no floating-point type has sums that are near enough to integers."""
     size = _norm(image) * _norm(kernel)
     precision: Literal["float32", "float64"]
     for precision in ("float32", "float64"):
@@ -55,7 +56,7 @@ def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resourc
 
 
 def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
-    """As uint64, modulo 2**64: sums of the numbers' digits of 16 bits, times the digits' weights."""
+    """Returns the sums as uint64, modulo 2**64, from sums of the numbers' digits of 16 bits."""
     images, kernels = ([_digit(array, place) for place in range(64 // _DIGIT)] for array in (image, kernel))
     total: Array | None = None
     for place in range(64 // _DIGIT):
@@ -64,12 +65,12 @@ def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resourc
                 sums = _split_sums(images[first], kernels[place - first], mode, method, resources)
                 sums <<= np.uint64(_DIGIT * place)
                 total = sums if total is None else np.add(total, sums, out=total)
-    assert total is not None  # numbers of 0 alone are exact in float32
+    assert total is not None  # if all numbers are 0, sums in float32 are exact and this function is not called
     return total
 
 
 def _split_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
-    """As uint64; of bytes, where digits of 16 bits are too many for float64."""
+    """Returns the sums of digits as uint64. The image's digits are divided into bytes if float64 is not exact."""
     sums = _whole_sums(image, kernel, mode, method, resources)
     if sums is not None:
         return sums.astype(np.uint64)
@@ -81,12 +82,12 @@ def _split_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resourc
 
 
 def _digit(array: Array, place: int) -> Array:
-    """Of the numbers modulo 2**64."""
+    """Returns a digit of each number modulo 2**64."""
     return (array.astype(np.uint64) >> np.uint64(_DIGIT * place)).astype(np.uint16)
 
 
 def _norm(array: Array) -> float:
-    """An upper bound of the Euclidean norm."""
+    """Returns an upper bound of an array's Euclidean norm."""
     largest = max(abs(int(array.max())), abs(int(array.min())))
     return largest * math.sqrt(array.size)
 
@@ -99,27 +100,28 @@ Method = Literal["auto", "direct", "fft"]
 
 def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
                 workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The convolution of two arrays, in floating point, as scipy.signal.fftconvolve.
+    """Computes the convolution of two arrays in floating point, as scipy.signal.fftconvolve.
 
-    Whichever method is predicted to be fastest is taken, not always a Fourier method.
+    It uses the method that is predicted to be fastest, which may not be a Fourier method.
 
     Parameters
     ----------
     in1, in2 : arrays
-        As many axes in both. Along axes that are not convolved, extents are equal or one is 1 (broadcast).
+        Arrays with equal numbers of axes. Along axes that are not convolved, extents are equal or one of them is 1
+        (broadcast).
     mode : {"full", "same", "valid"}
-        Size along the convolved axes, of extents n of `in1` and k of `in2`: n + k - 1, n (the center of "full", which
-        starts at its sample (k - 1) // 2), or abs(n - k) + 1.
+        Size of the result along the convolved axes. For extents n of `in1` and k of `in2` it is n + k - 1, n (the
+        center of "full", from its sample (k - 1) // 2 on), or abs(n - k) + 1.
     axes : int or sequence of ints, optional
-        Those convolved, all by default; 1 to 3, not counting those where an extent is 1.
+        Axes that are convolved, all by default. 1 to 3 of them may have extents above 1 in both arrays.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
     array
-        float32 or complex64 if both inputs are of 4 or fewer bytes a real number and not integers, else float64 or
-        complex128. Of the inputs' own type if no axis is left to convolve. An empty input gives an empty array.
+        float32 or complex64 if neither input has integers or double precision, else float64 or complex128. If no axis
+        is convolved, the inputs' own type. An empty input gives an empty array.
 
     Raises
     ------
@@ -141,19 +143,19 @@ def fftconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, d
 
 def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, device: Device = "auto",
                workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The convolution of two arrays, in floating point, as scipy.signal.oaconvolve.
+    """Computes the convolution of two arrays in floating point, as scipy.signal.oaconvolve.
 
-    It is :func:`fftconvolve`, which divides data by itself where that is faster.
+    It equals :func:`fftconvolve`, which divides long data itself if that is faster.
 
     Parameters
     ----------
     in1, in2, mode, axes, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
 
     Returns
     -------
     array
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
 
     Raises
     ------
@@ -171,24 +173,24 @@ def oaconvolve(in1: Any, in2: Any, mode: Mode = "full", axes: Axes = None, *, de
 
 def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
              workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The convolution of two arrays, in their own type, as scipy.signal.convolve.
+    """Computes the convolution of two arrays in their own type, as scipy.signal.convolve.
 
     Parameters
     ----------
     in1, in2 : arrays
-        As many axes in both, of which both are longer than 1 along 3 at most.
+        Arrays with equal numbers of axes. Both may be longer than 1 along at most 3 axes.
     mode : {"full", "same", "valid"}
-        As of :func:`fftconvolve`.
+        See :func:`fftconvolve`.
     method : {"auto", "direct", "fft"}
-        "direct" forces sums in the order of their terms. "auto" and "fft" take what is predicted to be fastest.
+        "direct" forces direct sums. "auto" and "fft" take the method that is predicted to be fastest.
     device, workers, max_host_mem, max_gpu_mem
-        As of :class:`convolume.Run`.
+        See :class:`convolume.Run`.
 
     Returns
     -------
     array
-        Of NumPy's common type of both inputs. Integers are exact, modulo the type's range; booleans tell whether any
-        product is true.
+        The result in NumPy's common type of both inputs. Integers are exact, modulo the type's range. Booleans are True
+        if any product is.
 
     Raises
     ------
@@ -208,25 +210,27 @@ def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *
 
 def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
               workers: int | None = None, max_host_mem: ByteSize = None, max_gpu_mem: ByteSize = None) -> Any:
-    """The correlation of two arrays, in their own type, as scipy.signal.correlate.
+    """Computes the correlation of two arrays in their own type, as scipy.signal.correlate.
 
-    It is the convolution of `in1` with `in2` flipped and conjugated: in mode "full" and in 1D, sample i is the sum of
-    in1[j] conj(in2[j - i + k - 1]), k the extent of `in2`.
+    It is the convolution of `in1` with the flipped and conjugated `in2`. In mode "full" and in 1D, sample i is the sum
+    over j of the following, where k is the extent of `in2`:
+
+        in1[j] * conj(in2[j - i + k - 1])
 
     Parameters
     ----------
     in1, in2, mode, method, device, workers, max_host_mem, max_gpu_mem
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Returns
     -------
     array
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Raises
     ------
     InvalidArgument
-        As of :func:`convolve`.
+        See :func:`convolve`.
 
     Examples
     --------
@@ -252,7 +256,7 @@ def _check_dimensions(in1: Array, in2: Array) -> None:
 
 
 def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Exchanged for mode "valid" where the second is the larger one, along these axes."""
+    """Returns both arrays, exchanged in mode "valid" if the second is the larger one along these axes."""
     if mode != "valid" or all(in1.shape[axis] >= in2.shape[axis] for axis in axes):
         return in1, in2
     if all(in2.shape[axis] >= in1.shape[axis] for axis in axes):
@@ -271,7 +275,7 @@ def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources:
     chosen = _longer_axes(in1, in2, _listed(axes, in1.ndim))
     _check_mode(mode)
     in1, in2 = _larger_first(in1, in2, mode, chosen)
-    if mode == "same":  # the center of what is broadcast, too
+    if mode == "same":  # SciPy takes the central part also along axes where in1 is broadcast
         in2 = in2[tuple(slice((k - 1) // 2, (k - 1) // 2 + 1) if n == 1 and axis not in chosen else slice(None)
                         for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)))]
     if not chosen:
@@ -296,7 +300,7 @@ def _listed(axes: Axes, dimensions: int) -> list[int]:
 
 
 def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
-    """Those of `axes` where both are longer than 1; the others must broadcast."""
+    """Returns those of `axes` along which both arrays are longer than 1. Along the others they must broadcast."""
     chosen = [axis for axis in axes if in1.shape[axis] != 1 and in2.shape[axis] != 1]
     for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)):
         if axis not in chosen and n != k and 1 not in (n, k):
@@ -305,7 +309,7 @@ def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
 
 
 def _transformed(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type of a Fourier transform's real numbers: that of SciPy's results."""
+    """Returns the type in which SciPy transforms an array: float64 for integers, float32 for float16."""
     if dtype.kind in "biu":
         return np.dtype(np.float64)
     return np.dtype(np.float32) if dtype.char == "e" else dtype
@@ -317,7 +321,7 @@ def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
 
 def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.dtype[Any],
                resources: Resources) -> Array:
-    """The convolution along the chosen axes, with one kernel for all of a batch or one for each."""
+    """Computes the convolution along the chosen axes, with one kernel for a whole batch or one for each image of it."""
     others = [axis for axis in range(in1.ndim) if axis not in chosen]
     if mode == "full":  # either may be the kernel: the one without a batch, else the smaller one
         single1, single2 = (all(array.shape[axis] == 1 for axis in others) for array in (in1, in2))
@@ -342,7 +346,7 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
 
 
 def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resources) -> Any:
-    """The convolution in the common type of both."""
+    """Computes the convolution of two arrays in their common type."""
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
     _check_dimensions(in1, in2)

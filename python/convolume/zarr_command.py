@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command ``convolume-zarr``: a command of convolume on OME-Zarr images.
+"""The command ``convolume-zarr``, which runs a command of convolume on OME-Zarr images.
 
-``convolume convolve``, ``deconvolve``, ``simulate``, ``info`` and ``preview`` run it where an argument names such an
-image. It gives the command a copy of each as OME-TIFF, and makes OME-Zarr of the OME-TIFF that the command writes.
+``convolume convolve``, ``deconvolve``, ``simulate``, ``info`` and ``preview`` start it if an argument names such an
+image. It copies each image to OME-TIFF, runs the command on the copies, and converts its result to OME-Zarr.
 """
 
 import json
@@ -24,11 +24,11 @@ from .process_command import report_error, warnings_of_the_command
 
 _WRITERS = ("convolve", "deconvolve", "simulate")
 _PREVIEW_SAMPLES = 2048
-"""A picture needs no finer level than the first whose extents are not larger."""
+"""Largest extent of a level that is drawn: `preview` takes the first level without larger extents."""
 
 
 class _Arguments:
-    """Those of a command, told apart: the output, and inputs that are OME-Zarr, by their positions."""
+    """The arguments of a command, with the positions of its output and of its inputs that are OME-Zarr."""
 
     def __init__(self, arguments: Sequence[str]) -> None:
         self.all = list(arguments)
@@ -52,7 +52,7 @@ class _Arguments:
             raise InvalidArgument(f"{self.command} of OME-Zarr needs a name for its result: -o OUT")
 
     def value_of(self, option: str) -> str | None:
-        """The value of an option, as "--image 1" or "--image=1"."""
+        """Returns the value of an option that is given as "--image 1" or "--image=1", else None."""
         for number, text in enumerate(self.all):
             name, equals, value = text.partition("=")
             if name == option and (equals or number + 1 < len(self.all)):
@@ -65,7 +65,8 @@ class _Arguments:
 
 
 def _folder_for(arguments: _Arguments) -> str:
-    """Beside a local output, as what is copied may be large; else where temporary files are."""
+    """Returns the folder for copies: beside a local output, as copies may be large, else the system's for temporary
+    files."""
     if arguments.output is None or arguments.command not in _WRITERS:
         return tempfile.gettempdir()
     name = arguments.all[arguments.output]
@@ -139,11 +140,11 @@ def _information(names: Sequence[str], arguments: _Arguments) -> None:
 
 
 def _run_command(arguments: Sequence[str], names: dict[str, str]) -> int:
-    """Runs convolume; what it says has the user's names for those of copies."""
+    """Runs convolume, and replaces the names of copies in its output by the user's names."""
     command = os.environ.get("CONVOLUME_COMMAND") or shutil.which("convolume")
     if command is None:
         raise Unavailable("the command convolume is not on the PATH")
-    on_terminal = sys.stderr.isatty()  # where progress is shown as it comes
+    on_terminal = sys.stderr.isatty()  # then stderr is not captured, so that progress is visible
     done = subprocess.run([command, *arguments], env={**os.environ, "CONVOLUME_COMMAND": command}, check=False,
                           stdout=subprocess.PIPE, stderr=None if on_terminal else subprocess.PIPE, text=True)
     for text, stream in ((done.stdout, sys.stdout), (done.stderr, sys.stderr)):
@@ -165,7 +166,7 @@ def _run(given: Sequence[str]) -> int:
     if target is not None:
         refuse_existing(Location.of(target), 3, overwrite)
     images = [_opened(name, arguments.command) for name in chosen]
-    for image, name in zip(images, chosen):  # the copies do not have the notes
+    for image, name in zip(images, chosen):  # the copies lack the notes
         warn_of_notes(image, name)
     with tempfile.TemporaryDirectory(prefix=".convolume-", dir=_folder_for(arguments)) as folder:
         _require_space(folder, images, target is not None)
@@ -186,7 +187,7 @@ def _run(given: Sequence[str]) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs the command; returns its exit code, one of those of all commands."""
+    """Runs the command; returns its exit code, which docs/commands/common.md explains."""
     try:
         with warnings_of_the_command():
             return _run(sys.argv[1:] if arguments is None else arguments)

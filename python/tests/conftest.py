@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests share. They run on the CPU, and on GPUs where there are some."""
+"""Common fixtures of the tests, which run on the CPU and, if there are any, on GPUs."""
 
 import signal
 
@@ -13,7 +13,7 @@ settings.register_profile("default", deadline=None, max_examples=40, derandomize
                           suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 settings.load_profile("default")
 
-# Shells let what runs in the background ignore interruptions, and programs that tests start inherit that.
+# Shells make programs in the background ignore interruptions, and programs that tests start inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -29,7 +29,7 @@ def random():
     return np.random.default_rng(20240229)
 
 
-# Of convolume.process.
+# Fixtures for the tests of convolume.process.
 
 @pytest.fixture
 def image(random):

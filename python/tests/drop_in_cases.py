@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random arrays for the tests of drop-ins, and how near a result must be to the original's."""
+"""Random arrays for the tests of drop-ins, and the comparison of their results with the original's."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -12,7 +12,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 def random_array(shape, dtype, seed, layout="C"):
-    """Values of some tens in the type `dtype`; the layout "strided" has gaps and reversed axes."""
+    """Makes values of some tens in the type `dtype`. The layout "strided" has gaps and reversed axes."""
     rng = np.random.default_rng(seed)
     dtype = np.dtype(dtype)
     full = tuple(2 * n for n in shape) if layout == "strided" else tuple(shape)
@@ -32,15 +32,17 @@ def random_array(shape, dtype, seed, layout="C"):
 layouts = st.sampled_from(["C", "C", "F", "strided"])
 
 
-def assert_same(ours, theirs, single=False, tolerance=None, scale=1.0):
-    """Type and shape equal, integers too, floating-point numbers within their precision of `scale` or the largest."""
-    theirs = np.asarray(theirs)
-    assert type(ours) is np.ndarray or np.isscalar(ours)
-    ours = np.asarray(ours)
-    assert (ours.dtype, ours.shape) == (theirs.dtype, theirs.shape)
-    if theirs.dtype.kind in "biu":
-        np.testing.assert_array_equal(ours, theirs)
-    elif theirs.size:
+def assert_same(drop_in, original, single=False, tolerance=None, scale=1.0):
+    """Checks that type, shape and integers are equal, and floating-point numbers within their precision of `scale`, by
+    default of the largest one."""
+    original = np.asarray(original)
+    assert type(drop_in) is np.ndarray or np.isscalar(drop_in)
+    drop_in = np.asarray(drop_in)
+    assert (drop_in.dtype, drop_in.shape) == (original.dtype, original.shape)
+    if original.dtype.kind in "biu":
+        np.testing.assert_array_equal(drop_in, original)
+    elif original.size:
         if tolerance is None:
-            tolerance = 2e-3 if theirs.dtype.char == "e" else 1e-5 if single or theirs.dtype.char in "fF" else 1e-12
-        np.testing.assert_allclose(ours, theirs, rtol=0, atol=tolerance * max(scale, float(np.abs(theirs).max())))
+            tolerance = 2e-3 if original.dtype.char == "e" else 1e-5 if single or original.dtype.char in "fF" else 1e-12
+        largest = max(scale, float(np.abs(original).max()))
+        np.testing.assert_allclose(drop_in, original, rtol=0, atol=tolerance * largest)

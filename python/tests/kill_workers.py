@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Kills runs of convolume.process at random moments and checks that nothing is lost or wrong.
+"""Kills runs of convolume.process at random moments, and checks that no block is lost or wrong.
 
     kill_workers.py process|workers N [SEED]
 
-process: N times a run is started, or goes on, and is killed (kill -9). workers: the same, but worker processes of Dask
-are killed while the run goes on. In the end every voxel must be what a run without kills writes. Prints a JSON object:
-how many blocks had been begun and were computed again.
+With "process", a run is started or resumed and killed (kill -9) N times. With "workers", worker processes of Dask are
+killed N times while the run goes on. In the end, every voxel must equal that of a run without kills. Prints a JSON
+object with the number of blocks that were begun, and then computed again.
 """
 
 import functools
@@ -29,11 +29,11 @@ from convolume._zarr_store import Documents, Location
 
 SHAPE, BLOCK, SHARDS, CHUNKS = (32, 256, 256), (16, 32, 32), (16, 32, 32), (8, 16, 32)
 KERNEL = np.random.default_rng(1).random((5, 3, 7)).astype(np.float32)
-WORK_SECONDS = 0.02  # of a block, so that kills meet all steps
+WORK_SECONDS = 0.02  # seconds to compute a block, so that kills happen in all steps
 
 
 def counted(values, ledger):
-    """A convolution that notes each call when it begins."""
+    """A convolution that records the beginning of each call."""
     file = os.open(ledger, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     os.write(file, b"x")
     os.close(file)
@@ -61,11 +61,11 @@ def wait_for_a_writer(target, run):
 def kill_processes(kills, source, target, ledger, chance, facts):
     done, lost = 0, 0
     while True:
-        # Every other run has a process that writes, as runs have that last.
+        # Every other run has a writing process, as long runs do.
         with_writer = chance.random() < 0.5
         run = subprocess.Popen([sys.executable, __file__, "--work", source, target, ledger,
                                 "0" if with_writer else "1e9"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        # Those that are still starting lose nothing: wait for the first results, then a random time.
+        # A run that is still starting can lose no block, so this waits for the first results, then a random time.
         before = os.path.getsize(ledger)
         while done < kills and run.poll() is None and os.path.getsize(ledger) == before:
             time.sleep(0.002)
@@ -73,7 +73,7 @@ def kill_processes(kills, source, target, ledger, chance, facts):
             if with_writer:
                 helpers = wait_for_a_writer(target, run)
                 time.sleep(chance.uniform(0, 0.3))
-                if helpers and chance.random() < 0.2:  # then nothing is lost
+                if helpers and chance.random() < 0.2:  # killing the writing process loses no block
                     os.kill(helpers[0]["pid"], signal.SIGKILL)
                     facts["writers_killed"] += 1
                     time.sleep(chance.uniform(0, 0.3))
@@ -82,7 +82,7 @@ def kill_processes(kills, source, target, ledger, chance, facts):
             run.kill()
             run.wait()
             facts["with_a_writer"] += with_writer
-            while convolume.process_status(target)["writers"]:  # the process that writes stores what it has
+            while convolume.process_status(target)["writers"]:  # the writing process still stores its last block
                 time.sleep(0.01)
             lost_now = os.path.getsize(ledger) - convolume.process_status(target)["done"] - lost
             lost += lost_now
@@ -90,7 +90,7 @@ def kill_processes(kills, source, target, ledger, chance, facts):
         error = run.communicate()[1]
         if run.returncode == 0 and done >= kills:
             return done
-        if run.returncode == 0:  # complete before it was killed often enough
+        if run.returncode == 0:  # the target was complete before all kills
             return done
         if run.returncode != -signal.SIGKILL:
             raise SystemExit(f"a run ended with {run.returncode}: {error.decode()}")
@@ -106,7 +106,7 @@ def workers_of_this_process():
                 with open(f"/proc/{pid}/cmdline") as file:
                     if "spawn_main" in file.read():
                         found.append(pid)
-        except OSError:  # it has just ended
+        except OSError:  # the process has just ended
             continue
     return found
 
@@ -140,7 +140,7 @@ def kill_workers(kills, source, target, ledger, chance, facts):
                 work(source, target, ledger, client=client)
                 return done
             except (convolume.BlocksFailed, convolume.Unavailable):
-                # A block whose workers were killed four times; or both nannies gave up, as they do where a worker is
+                # The workers of a block were killed four times; or both nannies gave up, as they do if a worker is
                 # killed while it starts.
                 continue
             finally:
@@ -165,7 +165,7 @@ def main():
         if kind == "process":
             facts |= {"again_of_a_kill_at_most": 0, "with_a_writer": 0, "writers_killed": 0}
         again_at_most = 0.0
-        while facts["kills"] < kills:  # each target takes some of the kills
+        while facts["kills"] < kills:  # each target is killed some of the times
             target = os.path.join(folder, f"c{facts['runs']}.zarr")
             open(ledger, "w").close()
             kill = kill_processes if kind == "process" else kill_workers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of convolume.process share: a grid of blocks, and how results are compared."""
+"""Common code of the tests of convolume.process: a grid of blocks, and a comparison of results."""
 
 from pathlib import Path
 

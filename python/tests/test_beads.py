@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured PSFs, against beads and light that are simulated here by NumPy alone."""
+"""Tests of measured PSFs, against beads and light that NumPy alone simulates."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ WIDTHS = np.array([2.5, 1.6, 1.8])  # standard deviations along z, y, x
 
 
 def gaussian(shape, center, flux):
-    """Of total light `flux`, at the middles of voxels."""
+    """Returns a Gaussian bead of total light `flux`, sampled at the middles of voxels."""
     along = [np.exp(-(np.arange(n) - c) ** 2 / (2 * s * s)) / (s * np.sqrt(2 * np.pi))
              for n, c, s in zip(shape, center, WIDTHS)]
     return flux * along[0][:, None, None] * along[1][:, None] * along[2]
@@ -32,7 +32,7 @@ def test_psf_is_the_mean_of_beads(stack):
     assert psf.dtype == np.float32 and psf.shape == (21, 15, 17) and measured.psf.spacing == (0.3, 0.1, 0.1)
     assert psf.sum() == pytest.approx(1, abs=1e-5)
     want = gaussian(psf.shape, (10, 7, 8), 1)
-    assert np.abs(psf - want).max() < 0.06 * want.max()  # light's noise is 2 % at the peak
+    assert np.abs(psf - want).max() < 0.06 * want.max()  # photon noise is 2 % at the peak
     np.testing.assert_allclose(measured.fwhm, 2.3548 * WIDTHS, rtol=0.04)
     assert measured.found == len(measured.centers) == 5
     nearest = [min(np.abs(np.array(center) - one).max() for one in measured.centers) for center in CENTERS]
@@ -68,7 +68,10 @@ def test_stacks_that_are_refused(stack):
 
 
 def born_wolf(shape, spacing, na, index, wavelength):
-    """|2 ∫ J0(k NA r ρ) exp(i k z √(n² - NA²ρ²)) ρ dρ|² at the middles of voxels, by the trapezoidal rule."""
+    """Returns the PSF of Born and Wolf at the middles of voxels, by the trapezoidal rule:
+
+        |2 ∫ J0(k NA r ρ) exp(i k z √(n² - NA²ρ²)) ρ dρ|²
+    """
     z, y, x = (step * (np.arange(n) - n // 2) for n, step in zip(shape, spacing))
     radii, places = np.unique(np.hypot(y[:, None], x).round(9), return_inverse=True)
     rho = np.linspace(0, 1, 801)
@@ -100,7 +103,7 @@ def test_na_is_found():
 
 
 def test_from_beads_to_a_microscope(random):
-    """The whole way: a stack of beads, their PSF, its NA and index."""
+    """Tests all steps together: a stack of beads, their PSF, its NA and index."""
     spot = born_wolf((41, 61, 61), SPACING, na=0.9, index=1.40, wavelength=0.5)
     stack = np.full((49, 200, 200), 10.0)
     for z, y, x in ((2, 5, 8), (6, 120, 12), (4, 130, 125), (5, 12, 130)):
@@ -135,7 +138,7 @@ def test_light_of_no_bead_is_subtracted(random):
     np.testing.assert_allclose(fitted.fluxes, plain.fluxes * left)
     assert abs(fitted.background - 10) < abs(plain.background - 10) + 0.1
     assert np.asarray(fitted.psf).sum() == pytest.approx(1, abs=1e-4)
-    # A PSF that does not fit says nothing of the background.
+    # The background cannot be estimated by a PSF that does not fit.
     other = convolume.psf_from_beads(stack, shape=shape, spacing=SPACING, optics={**optics, "na": 0.3})
     assert other.residual > 0.2 and np.array_equal(np.asarray(other.psf), np.asarray(plain.psf))
     for given, words in (({"na": 0.9}, "wavelength"), ({**optics, "colour": 3}, "colour")):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Values that an integer type cannot hold are counted in a warning. Against SciPy in float64, with sums that are whole
-numbers."""
+"""Tests that a warning counts the values that an integer type cannot hold, against SciPy in float64, with sums that are
+whole numbers."""
 
 import warnings
 
@@ -26,12 +26,12 @@ def expected(image, dtype, scale=1):
     return int((exact < low).sum()), int((exact > high).sum()), exact.clip(low, high)
 
 
-def told_by(call):
-    with warnings.catch_warnings(record=True) as told:
+def warnings_of(call):
+    with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         call()
-    assert all(one.filename == __file__ for one in told)
-    return [str(one.message) for one in told if issubclass(one.category, convolume.ConvolumeWarning)]
+    assert all(one.filename == __file__ for one in found)
+    return [str(one.message) for one in found if issubclass(one.category, convolume.ConvolumeWarning)]
 
 
 def sentence(low, high, dtype):
@@ -44,25 +44,26 @@ def test_of_a_batch_in_one_sentence(image, dtype, function, device):
     scale = 40 if "16" in dtype else 1
     low, high, values = expected(image, dtype, scale)
     results = []
-    told = told_by(lambda: results.append(function(image, scale * KERNEL, dtype=dtype, device=device)))
-    assert told == ([sentence(low, high, dtype)] if low or high else []) and low > 0
+    found = warnings_of(lambda: results.append(function(image, scale * KERNEL, dtype=dtype, device=device)))
+    assert found == ([sentence(low, high, dtype)] if low or high else []) and low > 0
     np.testing.assert_array_equal(results[0], values)
 
 
 def test_into_an_array(image):
     low, high, values = expected(image[:1], "int8")
     blur, out = convolume.Convolver((40, 50), KERNEL, device="cpu"), np.empty((40, 50), np.int8)
-    assert told_by(lambda: blur(image[0], out)) == [sentence(low, high, "int8")] and low > 0 and high > 0
+    assert warnings_of(lambda: blur(image[0], out)) == [sentence(low, high, "int8")] and low > 0 and high > 0
     np.testing.assert_array_equal(out, values[0])
-    assert told_by(lambda: blur(image[0], np.empty((40, 50), np.int16))) == []
-    assert told_by(lambda: blur(image[0])) == []
-    assert told_by(lambda: convolume.convolve(image[0], KERNEL, out=out, device="cpu")) == [sentence(low, high, "int8")]
+    assert warnings_of(lambda: blur(image[0], np.empty((40, 50), np.int16))) == []
+    assert warnings_of(lambda: blur(image[0])) == []
+    found = warnings_of(lambda: convolume.convolve(image[0], KERNEL, out=out, device="cpu"))
+    assert found == [sentence(low, high, "int8")]
 
 
 def test_of_types_that_wrap_in_scipy(image):
-    """Functions that stand for SciPy's do as SciPy does."""
-    from convolume import ndimage as ours
-    assert told_by(lambda: ours.convolve(image[0].astype(np.uint8), KERNEL, device="cpu")) == []
+    """Drop-ins for SciPy's functions wrap values as SciPy does, without warnings."""
+    from convolume import ndimage as drop_in
+    assert warnings_of(lambda: drop_in.convolve(image[0].astype(np.uint8), KERNEL, device="cpu")) == []
 
 
 def test_of_deconvolution(random, device):
@@ -75,13 +76,13 @@ def test_of_deconvolution(random, device):
     for call in (lambda: results.append(convolume.richardson_lucy(image, psf, 5, dtype="uint8", device=device)),
                  lambda: results.append(convolume.Deconvolver(image.shape, psf, iterations=5, device=device)(
                      image, np.empty(image.shape, np.uint8)))):
-        assert told_by(call) == [sentence(0, high, "uint8")] and high > 0
+        assert warnings_of(call) == [sentence(0, high, "uint8")] and high > 0
         np.testing.assert_array_equal(results[-1], exact.clip(0, 255))
     negative = np.zeros((16, 16), np.float32)
     negative[8, 8] = 9000
     exact = np.rint(convolume.wiener(negative, psf, 0.01, edges="zero", device=device))
     low, high = int((exact < 0).sum()), int((exact > 255).sum())
-    assert told_by(lambda: convolume.wiener(negative, psf, 0.01, edges="zero", dtype="uint8", device=device)) == [
+    assert warnings_of(lambda: convolume.wiener(negative, psf, 0.01, edges="zero", dtype="uint8", device=device)) == [
         sentence(low, high, "uint8")] and low > 0 and high > 0
 
 
@@ -94,6 +95,6 @@ def test_of_a_deconvolution_that_a_callback_ends(random):
         kept.append(iteration.estimate)
         return iteration.number == 3
 
-    told = told_by(lambda: plan(image, dtype="uint8", callback=enough))
+    found = warnings_of(lambda: plan(image, dtype="uint8", callback=enough))
     high = int((np.rint(kept[2]) > 255).sum())
-    assert told == [sentence(0, high, "uint8")] and len(kept) == 3 and plan.report["clamped_high"] == high
+    assert found == [sentence(0, high, "uint8")] and len(kept) == 3 and plan.report["clamped_high"] == high

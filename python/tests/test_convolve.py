@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolve, correlate and Convolver against sums in double precision by NumPy and scipy.ndimage."""
+"""Tests of convolve, correlate and Convolver, against sums in double precision by NumPy and scipy.ndimage."""
 
 import gc
 import json
@@ -26,7 +26,7 @@ PADDING = {"zero": {"mode": "constant"}, "constant": {"mode": "constant", "const
 
 
 def sums(image, kernel, mode, boundary, center):
-    """full[n] = sum_j h[j] f(n - j), with f padded, in double precision."""
+    """Returns a full convolution in double precision, with f padded: full[n] = sum_j h[j] f(n - j)"""
     image, kernel = image.astype(np.complex128), kernel.astype(np.complex128)
     reach = [k - 1 for k in kernel.shape]
     padded = np.pad(image, [(r, r) for r in reach], **PADDING[boundary])
@@ -52,7 +52,7 @@ def samples(random, shape, dtype):
 
 
 def shuffled(array, layout):
-    """The same values with other strides."""
+    """Returns an array of equal values with other strides."""
     if layout == "fortran":
         return np.asfortranarray(array)
     if layout == "reversed":
@@ -75,7 +75,7 @@ def test_any_problem(data, seed, dimensions, mode, boundary, dtype, layout, meth
     kernel_shape = [data.draw(st.integers(1, n)) for n in shape]
     image = shuffled(samples(random, shape, dtype), layout)
     kernel = random.standard_normal(kernel_shape)
-    kernel.flat[0] += 3  # not zero everywhere
+    kernel.flat[0] += 3  # so that the kernel is not zero everywhere
     if data.draw(st.booleans()):
         kernel = kernel + 1j * random.standard_normal(kernel_shape)
     origin = [data.draw(st.integers(0, k - 1)) for k in kernel_shape]
@@ -288,7 +288,7 @@ def test_control_c_while_planning():
 
 def test_arrays_of_others():
     class Borrowed:
-        """An array of another library, in host memory."""
+        """Stands for an array of another library in host memory."""
 
         def __init__(self, array):
             self.array = array

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Deconvolution against the plain loop in double precision."""
+"""Tests of deconvolution, against a plain loop in double precision."""
 
 import signal
 import subprocess
@@ -19,7 +19,7 @@ def blurred(random, shape=(12, 24, 24)):
     specimen[tuple(random.integers(4, n - 4, 6) for n in shape)] = 1000
     axes = [np.exp(-np.linspace(-2, 2, k) ** 2) for k in (5, 7, 7)]
     psf = axes[0][:, None, None] * axes[1][:, None] * axes[2]
-    psf[1, 2, 3] *= 1.5  # not symmetric
+    psf[1, 2, 3] *= 1.5  # makes the PSF asymmetric
     psf /= psf.sum()
     return random.poisson(scipy.ndimage.convolve(specimen, psf, mode="constant") + 2).astype(np.float64), psf
 
@@ -34,7 +34,7 @@ def test_psf_in_fft_order(random):
 
 
 def plain_richardson_lucy(image, psf, iterations, background=0.0):
-    """x <- x / (Aᵀ1) Aᵀ(y / (A x + b)), from the mean: zeros outside."""
+    """Runs Richardson-Lucy from the mean, with zeros outside: x <- x / (Aᵀ1) Aᵀ(y / (A x + b))"""
     def forward(x):
         return scipy.ndimage.convolve(x, psf, mode="constant")
 
@@ -79,25 +79,25 @@ def test_planned_once_called_often(random):
 
 def test_iterations_are_told(random):
     image, psf = blurred(random)
-    told = []
-    convolume.richardson_lucy(image, psf, 6, acceleration="none", callback=told.append, device="cpu")
-    assert [one.number for one in told] == list(range(1, 7)) and told[0].of == 6
-    likelihoods = [one.likelihood for one in told]
+    seen_iterations = []
+    convolume.richardson_lucy(image, psf, 6, acceleration="none", callback=seen_iterations.append, device="cpu")
+    assert [one.number for one in seen_iterations] == list(range(1, 7)) and seen_iterations[0].of == 6
+    likelihoods = [one.likelihood for one in seen_iterations]
     assert likelihoods == sorted(likelihoods) and likelihoods[-1] <= 0
 
 
 def test_callback_that_raises_ends_it(random):
     image, psf = blurred(random)
-    told = []
+    seen_iterations = []
 
     def stop_at_three(iteration):
-        told.append(iteration.number)
+        seen_iterations.append(iteration.number)
         if iteration.number == 3:
             raise StopIteration("three are enough")
 
     with pytest.raises(StopIteration, match="three"):
         convolume.richardson_lucy(image, psf, 50, callback=stop_at_three, device="cpu")
-    assert told == [1, 2, 3]
+    assert seen_iterations == [1, 2, 3]
 
 
 def test_callback_that_has_enough(random):
@@ -200,16 +200,16 @@ def test_coarse_start_comes_nearer(device, random):
     plain = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, device=device)
     coarse = convolume.Deconvolver(image.shape, psf, iterations=3, background=1, coarse_start=15, device=device)
     assert "15 iterations on an image of 18×24×25" in coarse.plan and "begins" not in plain.plan
-    told = []
-    result = coarse(image, callback=lambda iteration: told.append(iteration.number))
-    assert told == [1, 2, 3]
+    seen_iterations = []
+    result = coarse(image, callback=lambda iteration: seen_iterations.append(iteration.number))
+    assert seen_iterations == [1, 2, 3]
     assert coarse.report["coarse_iterations"] >= 15 and coarse.report["iterations"] == 3
     plain(image)
     assert plain.report["coarse_iterations"] == 0
     assert coarse.report["likelihood"] > plain.report["likelihood"]
     np.testing.assert_array_equal(
         result, convolume.richardson_lucy(image, psf, 3, background=1, coarse_start=15, device=device))
-    # It is not for runs that go on from an estimate.
+    # Runs that continue from an estimate ignore the coarse start.
     np.testing.assert_array_equal(coarse(image, start=result), plain(image, start=result))
     assert coarse.report["coarse_iterations"] == 0
 

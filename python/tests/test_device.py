@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays in a GPU's memory, of CuPy and PyTorch."""
+"""Tests with arrays of CuPy and PyTorch in a GPU's memory."""
 
 import sys
 from types import SimpleNamespace
@@ -38,7 +38,7 @@ def test_against_the_host(library, random, mode, dtype):
 
 
 def test_follows_the_current_stream(library, random):
-    """What is enqueued before the call is seen by it, and its result by what is enqueued after it."""
+    """A call runs after work that is enqueued before it, and before work that is enqueued after it."""
     kernel = random.random((5, 5)).astype(np.float32)
     plan = convolume.Convolver((1024, 1024), kernel)
     image = random.random((1024, 1024)).astype(np.float32)
@@ -84,7 +84,7 @@ def test_other_libraries_are_named():
 
 @pytest.fixture
 def stand_in(monkeypatch):
-    """Arrays that say of themselves what those of CuPy say. Nothing but their facts is there."""
+    """Stands for an array of CuPy: it has the attributes of one, but no memory."""
     def array(shape, dtype="float32"):
         made = type("ndarray", (), {"__module__": "cupy", "__dlpack_device__": lambda self: (2, 0)})()
         made.__cuda_array_interface__ = {"typestr": np.dtype(dtype).str, "data": (64, False), "shape": shape}
@@ -167,11 +167,11 @@ def test_peaks_on_a_gpu(library, random):
         got, where = convolume.filter_bank(on_gpu(library, signal), bank, origin=origin, **options)
         want, there = convolume.filter_bank(signal, bank, origin=origin, device="cpu", **options)
         np.testing.assert_allclose(on_host(got), want, rtol=1e-4, atol=1e-3)
-        assert (on_host(where) == there).mean() > 0.999  # two samples may be as large but for rounding
+        assert (on_host(where) == there).mean() > 0.999  # two samples may differ by rounding only
 
 
 def test_a_planned_bank_on_a_gpu(library, random):
-    """Into the caller's array, on the caller's stream, by its object and by its address."""
+    """Results go to the caller's array, on the caller's CUDA stream, which is an object or an address."""
     signals = random.standard_normal((4, 100_000)).astype(np.float32)
     bank = convolume.FilterBank(signals.shape, random.standard_normal((3, 65)).astype(np.float32))
     want = bank(signals)
@@ -187,7 +187,7 @@ def test_a_planned_bank_on_a_gpu(library, random):
             for _ in range(20):
                 late = late + 0
             late = late + on_gpu(library, signals)
-        got = bank(late, stream=given)  # not the library's current stream
+        got = bank(late, stream=given)  # a CUDA stream that is not the library's current one
         stream.synchronize()
         np.testing.assert_allclose(on_host(got), want, atol=1e-3)
     for bad in (out[:2], out[..., ::2], on_gpu(library, np.ones(bank.result_shape))):
@@ -196,7 +196,7 @@ def test_a_planned_bank_on_a_gpu(library, random):
 
 
 def test_strided_and_whole_numbers_on_a_stream(library, random):
-    """What is copied or converted first is so on the caller's stream as well."""
+    """Copies and conversions before the computation are also on the caller's CUDA stream."""
     image = (100 * random.random((400, 600))).astype(np.int16)
     blur = convolume.Convolver((400, 300), np.ones((5, 5), np.float32), dtype=np.int16)
     bank = convolume.FilterBank((400, 300), np.ones(9, np.float32), dtype=np.int16)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How devices are named: the same words as of the command's --device."""
+"""Tests of the names of devices, which are those of the command's --device."""
 
 import pytest
 

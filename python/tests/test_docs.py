@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every example in a docstring runs."""
+"""Tests that every example in a docstring and on a page runs."""
 
 import doctest
 import importlib
@@ -39,8 +39,8 @@ PAGES = sorted(DOCS.glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch):
-    """The Python of a page runs from its first line to its last; sessions print what they show. What is quoted from a
-    program of examples/python runs there."""
+    """The Python code of a page runs from its first line to its last, and sessions print what they show. Code that is
+    quoted from examples/python is left out, as another test runs it."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors of files: one sentence, the system's number, and the file."""
+"""Tests of file errors: they have one sentence, the system's number, and the name of the file."""
 
 import copy
 import errno
@@ -20,7 +20,7 @@ def check(error, name, code):
     assert not text.startswith("[Errno") and "None" not in text and "\n" not in text
     assert text == error.strerror and error.errno == code and error.filename == str(name)
     assert isinstance(error, convolume.Error) and isinstance(error, OSError)
-    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # as workers of Dask send them
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # workers of Dask pickle errors
         assert (type(other), str(other), other.errno, other.filename) == (type(error), text, code, str(name))
 
 
@@ -94,7 +94,7 @@ def test_errors_while_samples_are_read_and_written(tmp_path):
     for read in (lambda: image[:], lambda: convolume.save(tmp_path / "b.npy", image)):
         with pytest.raises(convolume.FileFailure, match="shorter") as failed:
             read()
-        check(failed.value, tmp_path / "a.npy", errno.EIO)  # not the file that was to be written
+        check(failed.value, tmp_path / "a.npy", errno.EIO)  # the error names the source, not the target
     assert not (tmp_path / "b.npy").exists()
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What files leave open: notes and warnings; images of files with several; names of channels. Files are by tifffile
-and zarr-python."""
+"""Tests of notes and warnings on assumptions about files, of files with several images, and of channel names. tifffile
+and zarr-python write the files."""
 
 import contextlib
 import json
@@ -23,11 +23,11 @@ def silence():
 
 
 def noted(path, **options):
-    """Opens an image that has notes; each is a warning."""
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    """Opens an image that has notes, and checks that each is a warning."""
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         image = convolume.open(path, **options)
-    assert [str(one.message) for one in told] == [f'"{path}": {note}' for note in image.notes] and image.notes
-    assert {one.filename for one in told} == {__file__}
+    assert [str(one.message) for one in caught] == [f'"{path}": {note}' for note in image.notes] and image.notes
+    assert {one.filename for one in caught} == {__file__}
     return image
 
 
@@ -78,7 +78,7 @@ def entries(names="zyx", unit="micrometer"):
 
 
 def group(path, axes, scale=(0.5, 0.1, 0.2), values=VALUES, version="0.5", more=(), **image):
-    """An image by zarr-python; `scale` None writes none, `more` are further images of the group."""
+    """Writes an image by zarr-python. With `scale` None it has no scale; `more` are further images of the group."""
     store = zarr.open_group(path, mode="w", zarr_format=3)
     store.create_array("0", data=values)
     transforms = {} if scale is None else {"coordinateTransformations": [{"type": "scale", "scale": list(scale)}]}
@@ -124,7 +124,7 @@ def test_scales_without_units_and_units_without_scales(tmp_path):
     image = noted(group(tmp_path / "a.zarr", entries(unit=None)))
     assert image.spacing == (None, None, None) and len(image.notes) == 3
     assert image.notes[0] == "the axis z has the scale 0.5 and no unit: the voxel size along z is unknown"
-    with silence():  # 1 says nothing
+    with silence():  # a scale of 1 without unit needs no note
         assert convolume.open(group(tmp_path / "b.zarr", entries(unit=None), (1, 1, 1))).spacing == (None,) * 3
     image = noted(group(tmp_path / "c.zarr", entries(), None))
     assert image.spacing == (None, None, None)  # not 1 µm
@@ -135,7 +135,7 @@ def test_scales_without_units_and_units_without_scales(tmp_path):
 
 
 def test_what_is_written_has_no_notes(tmp_path):
-    """Neither with voxel sizes nor without, and at no level."""
+    """There is no warning with or without voxel sizes, at any level."""
     for number, spacing in enumerate(((0.5, 0.1, 0.1), None, (None, 0.1, 0.1))):
         convolume.save(tmp_path / f"{number}.zarr", VALUES, spacing=spacing, levels=3)
         for level in range(3):
@@ -164,7 +164,7 @@ def test_axes_that_are_named_otherwise(tmp_path):
 
 def test_images_without_axes(tmp_path):
     five = VALUES[None, None]
-    with silence():  # of versions that have always these
+    with silence():  # the version or the caller defines the axes
         assert convolume.open(group(tmp_path / "a.zarr", None, None, five, version="0.1")).axes == "TCZYX"
         assert convolume.open(group(tmp_path / "b.zarr", None, None, five, version="0.5"), axes="CTZYX").axes == "TCZYX"
     image = noted(group(tmp_path / "c.zarr", None, None, five, version="0.5"))
@@ -203,9 +203,9 @@ def test_images_of_a_group(two_in_a_group):
 
 def test_process_tells_once_and_chooses(tmp_path, two_in_a_group, capsys):
     kernel = np.ones((1, 1, 1), np.float32)
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         convolume.process(two_in_a_group, tmp_path / "b.zarr", "convolve", kernel=kernel, device="cpu")
-    assert len(told) == 1 and "2 images" in str(told[0].message)
+    assert len(caught) == 1 and "2 images" in str(caught[0].message)
     np.save(tmp_path / "k.npy", kernel)
     arguments = [str(two_in_a_group), str(tmp_path / "c.zarr"), "--op", "convolve", "--kernel", str(tmp_path / "k.npy"),
                  "--device", "cpu"]
@@ -231,7 +231,7 @@ def test_info_prints_notes(two_in_a_group, capsys):
     assert facts["images_in_file"] == 2 and facts["image"] == {"number": 0, "name": "overview"} and facts["notes"]
 
 
-# Names of channels.
+# Tests of channel names.
 
 HOLD_NAMES = ["a.ome.tif", "a.tif", "a.zarr"]  # formats whose files have names of channels
 NAMES = ["DAPI", "GFP 488 nm", "µ-tubulin"]

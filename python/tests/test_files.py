@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images in files, against tifffile and h5py where they are installed, and NumPy."""
+"""Tests of images in files, against NumPy and, if they are installed, tifffile and h5py."""
 
 import numpy as np
 import pytest

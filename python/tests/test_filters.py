@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Banks of filters against numpy.convolve."""
+"""Tests of filter banks, against numpy.convolve."""
 
 import pickle
 
@@ -105,7 +105,7 @@ def test_results_into_an_array(axis):
     for out in (np.zeros(want.shape, want.dtype), np.zeros((*want.shape[:-1], 120), want.dtype)[..., ::2]):
         assert convolume.filter_bank(signals, taps, axis=axis, device="cpu", out=out) is out
         np.testing.assert_array_equal(out, want)
-    # Over the signals themselves.
+    # Results overwrite the signals.
     signals_again = signals.copy()
     convolume.filter_bank(signals_again, taps[0], axis=axis, device="cpu", out=signals_again)
     np.testing.assert_array_equal(signals_again, convolume.filter_bank(signals, taps[0], axis=axis, device="cpu"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs of examples/python run; each asserts what it shows."""
+"""Tests that the programs of examples/python run. Each program checks its own results."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ import pytest
 import convolume
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "examples" / "python").glob("*.py"))
-NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy"}  # beside NumPy
+NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy"}  # modules beside NumPy
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="the programs are not beside the tests")
@@ -33,7 +33,7 @@ def test_program(program, tmp_path):
 
 
 def run(program, folder):
-    # The package that the tests have imported, not one beside the program.
+    # The program imports the package that the tests have imported.
     paths = [str(Path(convolume.__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
     return subprocess.run([sys.executable, "-P", str(program)], cwd=folder, capture_output=True, text=True, check=False,
                           timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Memory does not grow with the number of calls."""
+"""Tests that memory does not grow with the number of calls."""
 
 import ctypes
 import gc
@@ -11,21 +11,21 @@ import pytest
 import convolume
 
 CALLS = 10_000
-WARM_UP = 1_000  # calls after which everything that is kept once is there
-MOST_A_CALL = 100  # bytes; the smallest array with its header takes more
+WARM_UP = 1_000  # number of calls after which all caches are filled
+MOST_A_CALL = 100  # bytes that a call may leave; the smallest array with its header takes more
 
 
 def resident_bytes():
     gc.collect()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim:
-        trim(0)  # gives the system what is free
+        trim(0)  # returns free memory to the system
     with open("/proc/self/statm", encoding="ascii") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def growth(call):
-    """Bytes a call."""
+    """Measures the growth of memory in bytes a call."""
     for _ in range(WARM_UP):
         call()
     before = resident_bytes()

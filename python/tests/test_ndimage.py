@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolume.ndimage beside scipy.ndimage."""
+"""Tests of convolume.ndimage, against scipy.ndimage."""
 
 import inspect
 
@@ -8,11 +8,11 @@ import pytest
 from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import ndimage as theirs
+from scipy import ndimage as original
 
 import convolume
 from convolume import _neighborhoods
-from convolume import ndimage as ours
+from convolume import ndimage as drop_in
 from convolume._neighborhoods import boundary
 
 NAMES = ("convolve", "correlate", "convolve1d", "correlate1d", "gaussian_filter", "gaussian_filter1d", "uniform_filter",
@@ -25,14 +25,14 @@ shapes = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple)
 
 
 def compare(name, image, *arguments, **options):
-    """Of both, relative to the largest sum: terms cancel."""
+    """Compares the results of both packages, relative to the largest possible sum, as terms cancel."""
     largest = np.abs(np.asarray(image, complex)).max(initial=10)
     if name.startswith(("convolve", "correlate")):
         largest *= np.abs(arguments[0]).sum()
     elif name == "gaussian_filter":  # second derivatives along 3 axes
         largest *= max(1, 1 / (np.min(arguments[0]) or 1)) ** 6
-    assert_same(getattr(ours, name)(image, *arguments, device="cpu", workers=1, **options),
-                getattr(theirs, name)(image, *arguments, **options), scale=largest)
+    assert_same(getattr(drop_in, name)(image, *arguments, device="cpu", workers=1, **options),
+                getattr(original, name)(image, *arguments, **options), scale=largest)
 
 
 def origins(data, lengths):
@@ -41,8 +41,8 @@ def origins(data, lengths):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters(name):
-    expected = list(inspect.signature(getattr(theirs, name)).parameters.values())
-    found = list(inspect.signature(getattr(ours, name)).parameters.values())
+    expected = list(inspect.signature(getattr(original, name)).parameters.values())
+    found = list(inspect.signature(getattr(drop_in, name)).parameters.values())
     assert [(one.name, one.default, one.kind) for one in expected] \
         == [(one.name, one.default, one.kind) for one in found[:len(expected)]]
     assert {one.name for one in found[len(expected):]} == {"device", "workers", "max_host_mem", "max_gpu_mem"}
@@ -118,7 +118,7 @@ def test_larger_ones(name, arguments, dtype):
 @pytest.mark.parametrize("name, arguments", [("gaussian_filter", (2.0,)), ("gaussian_filter", (1.5, 1)),
                                              ("uniform_filter", (11,)), ("uniform_filter", (12,))])
 def test_in_one_array(monkeypatch, random, name, arguments, mode):
-    """Large images of 3 axes, whose second pass is computed some planes at a time."""
+    """Large images of 3 axes have a second group of filters that is computed some planes at a time."""
     image = random.random((50, 40, 60)).astype(np.float32)
     planes, whole = [], _neighborhoods._in_one_array
     monkeypatch.setattr(_neighborhoods, "_MOVED_BYTES", 7 * image[0].nbytes)
@@ -126,20 +126,20 @@ def test_in_one_array(monkeypatch, random, name, arguments, mode):
     for dtype in ("float32", "float64", "complex64"):
         compare(name, image.astype(dtype), *arguments, mode=mode)
     compare(name, image[:, :, ::-1], *arguments, mode=mode)
-    if name == "gaussian_filter":  # SciPy's running means spread NaN
+    if name == "gaussian_filter":  # SciPy's running means of uniform filters spread NaN
         image[3, 5, 7], image[20, 20, 20] = np.nan, np.inf
         with np.errstate(invalid="ignore"):
-            got, want = (getattr(library, name)(image, *arguments, mode=mode) for library in (ours, theirs))
+            got, want = (getattr(library, name)(image, *arguments, mode=mode) for library in (drop_in, original))
         np.testing.assert_array_equal(np.isfinite(got), np.isfinite(want))
     assert set(planes) == {3, 7} and len(planes) >= 4
 
 
 @pytest.mark.parametrize("output", ["uint8", "int16", "uint32", "int64", "uint64", "bool", "float32", "float64"])
 def test_output_types(output):
-    image = np.array([200.5, -3.75, 0.25, 300.25, -200.0, 1 - 2.0**-20, -0.5, 7.0])  # whose sums are exact
+    image = np.array([200.5, -3.75, 0.25, 300.25, -200.0, 1 - 2.0**-20, -0.5, 7.0])  # sums of these are exact
     for name, arguments in (("correlate", ([0.0, 1.0, 0.0],)), ("correlate1d", ([1.0],)), ("uniform_filter1d", (1,))):
-        expected = getattr(theirs, name)(image, *arguments, output=np.dtype(output))
-        found = getattr(ours, name)(image, *arguments, output=np.dtype(output), device="cpu")
+        expected = getattr(original, name)(image, *arguments, output=np.dtype(output))
+        found = getattr(drop_in, name)(image, *arguments, output=np.dtype(output), device="cpu")
         np.testing.assert_array_equal(found, expected)
 
 
@@ -147,14 +147,14 @@ def test_output_arrays():
     image = random_array((6, 7), "float64", 1)
     for dtype in ("float64", "float32", "int16", ">f8"):
         for out in (np.empty((6, 7), dtype), np.empty((7, 6), dtype).T, np.empty((12, 14), dtype)[::2, ::2]):
-            found = ours.gaussian_filter(image, 1, output=out, device="cpu")
+            found = drop_in.gaussian_filter(image, 1, output=out, device="cpu")
             assert found is out
-            np.testing.assert_allclose(out, theirs.gaussian_filter(image, 1, output=np.empty_like(out)), atol=1e-6)
+            np.testing.assert_allclose(out, original.gaussian_filter(image, 1, output=np.empty_like(out)), atol=1e-6)
     for call in (lambda m, x: m.gaussian_filter(x, 1.5, output=x),
                  lambda m, x: m.convolve(x, np.ones((3, 3)), output=x)):
         first, second = image.copy(), image.copy()
-        call(theirs, first)
-        call(ours, second)
+        call(original, first)
+        call(drop_in, second)
         np.testing.assert_allclose(second, first, atol=1e-12)
 
 
@@ -162,40 +162,40 @@ def test_nan_and_infinities():
     image = random_array((20, 30), "float64", 1)
     image[7, 9] = np.nan
     for call in (lambda m: m.gaussian_filter(image, 1), lambda m: m.convolve(image, np.ones((3, 4)))):
-        np.testing.assert_array_equal(np.isnan(call(ours)), np.isnan(call(theirs)))
+        np.testing.assert_array_equal(np.isnan(call(drop_in)), np.isnan(call(original)))
     whole = np.nan_to_num(image)
     for cval in (np.nan, np.inf, -np.inf):
         for call in (lambda m, c: m.convolve(whole, [[1, 2], [3, -1]], mode="constant", cval=c),
                      lambda m, c: m.gaussian_filter(whole, 1, mode="constant", cval=c)):
             with np.errstate(invalid="ignore"):
-                np.testing.assert_allclose(call(ours, cval), call(theirs, cval), atol=1e-12)
+                np.testing.assert_allclose(call(drop_in, cval), call(original, cval), atol=1e-12)
 
 
 def test_complex_cval():
     image, weights = random_array((9,), "complex128", 1), random_array((4,), "complex128", 2)
     compare("convolve", image, weights, mode="constant", cval=2 - 3j)
     with pytest.raises(convolume.InvalidArgument, match="cval is complex"):
-        ours.convolve(np.ones(3), [1.0], mode="constant", cval=1j)
+        drop_in.convolve(np.ones(3), [1.0], mode="constant", cval=1j)
 
 
 def test_published_examples():
-    """Small results that SciPy's users know."""
+    """Small examples of SciPy's documentation have its results."""
     image = np.array([[1, 2, 0, 0], [5, 3, 0, 4], [0, 0, 0, 7], [9, 3, 0, 0]])
     kernel = np.array([[1, 1, 1], [1, 1, 0], [1, 0, 0]])
-    assert ours.convolve(image, kernel, mode="constant", cval=0.0, device="cpu").tolist() \
+    assert drop_in.convolve(image, kernel, mode="constant", cval=0.0, device="cpu").tolist() \
         == [[11, 10, 7, 4], [10, 3, 11, 11], [15, 12, 14, 7], [12, 3, 7, 0]]
-    assert ours.convolve(image, kernel, mode="constant", cval=1.0, device="cpu").tolist() \
+    assert drop_in.convolve(image, kernel, mode="constant", cval=1.0, device="cpu").tolist() \
         == [[13, 11, 8, 7], [11, 3, 11, 14], [16, 12, 14, 10], [15, 6, 10, 5]]
     small = np.array([[2, 0, 1], [1, 0, 0], [0, 0, 0]])
     column = np.array([[0, 1, 0]] * 5)
-    assert ours.convolve(small, column, mode="nearest", device="cpu").tolist() == [[7, 0, 3], [5, 0, 2], [3, 0, 1]]
+    assert drop_in.convolve(small, column, mode="nearest", device="cpu").tolist() == [[7, 0, 3], [5, 0, 2], [3, 0, 1]]
     line = [2, 8, 0, 4, 1, 9, 9, 0]
-    assert ours.correlate1d(line, weights=[1, 3], device="cpu").tolist() == [8, 26, 8, 12, 7, 28, 36, 9]
-    assert ours.convolve1d(line, weights=[1, 3], device="cpu").tolist() == [14, 24, 4, 13, 12, 36, 27, 0]
-    assert ours.uniform_filter1d(line, size=3, device="cpu").tolist() == [4, 3, 4, 1, 4, 6, 6, 3]
-    assert ours.gaussian_filter1d([1.0, 2.0, 3.0, 4.0, 5.0], 4, device="cpu") \
+    assert drop_in.correlate1d(line, weights=[1, 3], device="cpu").tolist() == [8, 26, 8, 12, 7, 28, 36, 9]
+    assert drop_in.convolve1d(line, weights=[1, 3], device="cpu").tolist() == [14, 24, 4, 13, 12, 36, 27, 0]
+    assert drop_in.uniform_filter1d(line, size=3, device="cpu").tolist() == [4, 3, 4, 1, 4, 6, 6, 3]
+    assert drop_in.gaussian_filter1d([1.0, 2.0, 3.0, 4.0, 5.0], 4, device="cpu") \
         == pytest.approx([2.91948343, 2.95023502, 3.0, 3.04976498, 3.08051657])
-    assert ours.gaussian_filter(np.arange(50, step=2).reshape(5, 5), sigma=1, device="cpu")[3].tolist() \
+    assert drop_in.gaussian_filter(np.arange(50, step=2).reshape(5, 5), sigma=1, device="cpu")[3].tolist() \
         == [29, 31, 33, 34, 36]
 
 
@@ -205,35 +205,35 @@ def test_empty_inputs_scalars_and_nothing_to_do():
     compare("gaussian_filter", np.array(3.0), 2.0)
     compare("gaussian_filter", np.arange(5.0), 0.0)
     compare("uniform_filter", np.arange(5), 1, output=np.float32)
-    assert ours.convolve(np.ones(4), [0.0, 0.0], device="cpu").tolist() == [0.0] * 4
+    assert drop_in.convolve(np.ones(4), [0.0, 0.0], device="cpu").tolist() == [0.0] * 4
     kept = np.arange(5.0)
-    assert not np.may_share_memory(ours.gaussian_filter(kept, 0), kept)
+    assert not np.may_share_memory(drop_in.gaussian_filter(kept, 0), kept)
 
 
 def test_types_that_only_we_have():
     half = random_array((8, 9), "float16", 1)
-    found = ours.gaussian_filter(half, 1, device="cpu")
+    found = drop_in.gaussian_filter(half, 1, device="cpu")
     assert found.dtype == np.float16
-    np.testing.assert_allclose(found, theirs.gaussian_filter(half.astype(float), 1), atol=2e-3)
+    np.testing.assert_allclose(found, original.gaussian_filter(half.astype(float), 1), atol=2e-3)
     mask = np.array([0, 1, 1, 1, 0, 0], bool)
-    assert ours.convolve(mask, [1, 1], device="cpu").tolist() == theirs.convolve(mask, [1, 1]).tolist()
+    assert drop_in.convolve(mask, [1, 1], device="cpu").tolist() == original.convolve(mask, [1, 1]).tolist()
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: ours.convolve(np.ones(3), [1.0], mode="symmetric"), "no mode 'symmetric'"),
-    (lambda: ours.convolve(np.ones(3), [1.0, 1.0], origin=1), "the origin 1 leaves 2 weights: it must be -1 to 0"),
-    (lambda: ours.convolve(np.ones((3, 3)), [1.0]), "2 axes are filtered"),
-    (lambda: ours.convolve(np.ones((3, 3)), [1.0], axes=2), "exceed the 2 dimensions"),
-    (lambda: ours.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
-    (lambda: ours.correlate1d(np.ones(3), []), "at least"),
-    (lambda: ours.correlate1d(np.ones(3), [1.0], axis=1), "axis 1 exceeds the 1 dimensions"),
-    (lambda: ours.gaussian_filter(np.ones((3, 3)), (1, 2, 3)), "sigma has 3 entries where 2 axes"),
-    (lambda: ours.gaussian_filter(np.ones(3), 1, order=-1), "order -1"),
-    (lambda: ours.gaussian_filter(np.ones(3), 1, radius=1.5), "radius 1.5"),
-    (lambda: ours.gaussian_filter(np.ones(3), 1, output=np.empty(4)), r"shape \(4,\) and the input \(3,\)"),
-    (lambda: ours.uniform_filter1d(np.ones(3), 0), "a size of 0"),
-    (lambda: ours.uniform_filter(np.ones(3), 3, origin=2), "the origin 2 leaves"),
-    (lambda: ours.convolve(np.ones(3, complex), [1.0], output=np.empty(3)), "results are complex"),
+    (lambda: drop_in.convolve(np.ones(3), [1.0], mode="symmetric"), "no mode 'symmetric'"),
+    (lambda: drop_in.convolve(np.ones(3), [1.0, 1.0], origin=1), "the origin 1 leaves 2 weights: it must be -1 to 0"),
+    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0]), "2 axes are filtered"),
+    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0], axes=2), "exceed the 2 dimensions"),
+    (lambda: drop_in.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
+    (lambda: drop_in.correlate1d(np.ones(3), []), "at least"),
+    (lambda: drop_in.correlate1d(np.ones(3), [1.0], axis=1), "axis 1 exceeds the 1 dimensions"),
+    (lambda: drop_in.gaussian_filter(np.ones((3, 3)), (1, 2, 3)), "sigma has 3 entries where 2 axes"),
+    (lambda: drop_in.gaussian_filter(np.ones(3), 1, order=-1), "order -1"),
+    (lambda: drop_in.gaussian_filter(np.ones(3), 1, radius=1.5), "radius 1.5"),
+    (lambda: drop_in.gaussian_filter(np.ones(3), 1, output=np.empty(4)), r"shape \(4,\) and the input \(3,\)"),
+    (lambda: drop_in.uniform_filter1d(np.ones(3), 0), "a size of 0"),
+    (lambda: drop_in.uniform_filter(np.ones(3), 3, origin=2), "the origin 2 leaves"),
+    (lambda: drop_in.convolve(np.ones(3, complex), [1.0], output=np.empty(3)), "results are complex"),
 ])
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
@@ -242,7 +242,7 @@ def test_errors(call, message):
 
 @pytest.mark.parametrize("mode", ["reflect", "constant", "wrap"])
 def test_areas_of_one_value_in_integers(mode):
-    """Whose sums are all near an integer."""
+    """In areas of one value, all sums are near an integer."""
     image = np.full((30, 60, 50), 100, np.uint8)
     image[8:20, 10:50, 20:30], image[22:, 40:, :25] = 37, 255
     compare("gaussian_filter", image, 1.0, mode=mode, cval=100)
@@ -252,13 +252,13 @@ def test_areas_of_one_value_in_integers(mode):
 @settings(max_examples=100, deadline=None)
 @given(st.data(), shapes, modes, seeds)
 def test_where_windows_are_constant(data, shape, mode, seed):
-    """Found as by the smallest and the largest sample of each window."""
+    """Constant neighborhoods are those whose smallest and largest sample are equal."""
     lengths = data.draw(st.tuples(*[st.integers(1, 4)] * len(shape)))
     image = (np.random.default_rng(seed).random(shape) < 0.9).astype(float)
     shift = origins(data, lengths)
     center = [k - 1 - k // 2 - o for k, o in zip(lengths, shift)]
-    one = _neighborhoods.Pass(np.ones(lengths), center, boundary(mode), 0.0, 1)
+    one = _neighborhoods.Filter(np.ones(lengths), center, boundary(mode), 0.0, 1)
     found = _neighborhoods._constant_around(image, one, _neighborhoods._SumsInOrder(image, one, "box")._sources)
-    least = theirs.minimum_filter(image, size=lengths, mode=mode, cval=-5, origin=shift)
-    most = theirs.maximum_filter(image, size=lengths, mode=mode, cval=5, origin=shift)  # constant windows lie inside
+    least = original.minimum_filter(image, size=lengths, mode=mode, cval=-5, origin=shift)
+    most = original.maximum_filter(image, size=lengths, mode=mode, cval=5, origin=shift)  # constant windows lie inside
     np.testing.assert_array_equal(found, least == most)

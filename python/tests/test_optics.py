@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Point spread functions, phantoms and cameras."""
+"""Tests of point spread functions, phantoms and cameras."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ import convolume
 
 
 def test_psf_in_focus_is_airys_disc():
-    """Born and Wolf at z = 0: |2 J1(v) / v|², v = 2π/λ NA r."""
+    """Returns the PSF of Born and Wolf at z = 0: |2 J1(v) / v|² with v = 2π/λ NA r"""
     spacing = 0.02
     psf = np.asarray(convolume.make_psf(na=0.5, ni=1.0, ns=1.0, wavelength=0.5, spacing=(0.02, spacing, spacing),
                                         shape=(1, 65, 65), model="born-wolf"))
@@ -40,7 +40,7 @@ def test_two_photons_and_a_spinning_disc():
     two_photon = np.asarray(convolume.make_psf(wavelength=0.5, modality="two-photon", excitation=0.9, **one_plane))
     want = excited.astype(float) ** 2
     np.testing.assert_allclose(two_photon, want / want.sum(), rtol=2e-3)
-    # Of pinholes that are much wider than the PSF what counts is how much two of them overlap.
+    # For pinholes that are much wider than the PSF, only the overlap of two pinholes matters.
     wide = np.asarray(convolume.make_psf(wavelength=0.5, modality="spinning-disc", excitation=0.45, disc_pinhole=8,
                                          disc_spacing=26, **one_plane))
     x = 0.02 * np.arange(-116, 117)
@@ -76,11 +76,11 @@ def test_camera_counts_photons():
 
 
 def test_camera_has_the_defaults_of_the_library():
-    theirs, ours = convolume._core.Camera(), convolume.Camera()._core
-    names = [name for name in dir(theirs) if not name.startswith("_") and not callable(getattr(theirs, name))]
+    core_camera, package_camera = convolume._core.Camera(), convolume.Camera()._core
+    names = [name for name in dir(core_camera) if not name.startswith("_") and not callable(getattr(core_camera, name))]
     assert len(names) == 11
     for name in names:
-        assert getattr(ours, name) == getattr(theirs, name)
+        assert getattr(package_camera, name) == getattr(core_camera, name)
 
 
 def test_resampled_kernel_keeps_its_sum_and_middle():

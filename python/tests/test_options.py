@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options are described once, in the tables of the library: types, signatures, docstrings and
-docs/reference/options.json against these.
+"""Tests of types, signatures, docstrings and docs/reference/options.json against the library's tables, which describe
+each option once.
 
     python test_options.py    writes docs/reference/options.json
 """
@@ -26,7 +26,7 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
 
 
 def described(door):
-    """The keywords of a function, each with its default as text."""
+    """Returns the keywords of a function, each with its default as text."""
     parameters = inspect.signature(door).parameters.values()
     return {one.name: "np.float32" if one.default is np.float32 else repr(one.default)
             for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is not one.empty}
@@ -42,7 +42,7 @@ def description():
 
 
 def test_description_is_that_of_the_library():
-    """docs/reference/options.json, from which the documentation has defaults."""
+    """Returns the content of docs/reference/options.json, which has the defaults for the documentation."""
     assert json.loads(DESCRIPTION.read_text()) == json.loads(json.dumps(description())), f"run {__file__}"
 
 

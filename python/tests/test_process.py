@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operations over blocks, against the whole image at once."""
+"""Tests of operations over blocks, against the whole image at once."""
 
 import json
 
@@ -13,7 +13,7 @@ from convolume._blocks import Blocks, block_range, default_block, default_chunks
 pytest.importorskip("tensorstore")
 
 
-# Blocks.
+# Tests of the division into blocks.
 
 def test_blocks_reunite(random):
     for _ in range(50):
@@ -33,7 +33,7 @@ def test_blocks_reunite(random):
                                 for p in np.stack(np.meshgrid(*grid, indexing="ij"), -1).reshape(-1, 3)}
         assert (covered == 1).all()
         everything = np.array(sorted(set().union(*of_block.values())))
-        assert sum(map(len, of_block.values())) == len(everything)  # no shard is of two blocks
+        assert sum(map(len, of_block.values())) == len(everything)  # no shard belongs to two blocks
         stored = random.choice(everything, len(everything) * 2 // 3, replace=False)
         complete = blocks.complete(sizes, np.sort(stored))
         assert complete.tolist() == [of_block[n] <= set(stored.tolist()) for n in range(len(blocks))]
@@ -64,7 +64,7 @@ def test_default_sizes():
         default_block((4000, 20000, 20000), (256, 256, 256), halo, 40, 1 << 20)
 
 
-# Results.
+# Tests of results.
 
 @pytest.mark.parametrize("boundary", ["zero", "constant", "nearest", "reflect", "mirror", "wrap"])
 @pytest.mark.parametrize("origin", ["middle", "scipy", "peak", (2, 0, 5)])
@@ -96,10 +96,10 @@ def test_times_channels_types_and_planes(tmp_path, random):
     result = convolume.open(tmp_path / "b.zarr")
     assert result.axes == "TCZYX" and result.dtype == np.uint8 and result.channel_names == list("abc")
     expected = convolume.convolve(image, kernel, normalize="sum", dtype="uint8", device="cpu", boundary="nearest")
-    assert np.abs(np.asarray(result).astype(int) - expected).max() <= 1  # halves may be rounded to either side
+    assert np.abs(np.asarray(result).astype(int) - expected).max() <= 1  # halves may be rounded up or down
     assert (np.asarray(result) != expected).mean() < 1e-3
     level = convolume.open(tmp_path / "b.zarr", level=1)
-    assert level.shape == (2, 3, 2, 20, 25)  # of voxels that are not known to be coarse
+    assert level.shape == (2, 3, 2, 20, 25)  # unknown voxel sizes count as equal
 
 
 def test_memory_decides(tmp_path, source, kernel):
@@ -137,7 +137,7 @@ def test_deconvolution_has_small_seams(tmp_path, recorded, method):
 
 def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
     image, psf = recorded
-    image[:, :48] += 300  # blocks on their own would find other backgrounds
+    image[:, :48] += 300  # single blocks would have different backgrounds
     options = {"kernel": psf, "background": "auto", "stop": 0.01, "iterations": 40, "device": "cpu",
                "chunks": (12, 16, 16), "shards": (12, 48, 48)}
     convolume.process(image, tmp_path / "b.zarr", "deconvolve", block=(12, 48, 48), **options)
@@ -177,7 +177,7 @@ def test_empty_blocks(tmp_path, random, kernel):
     assert convolume.process_status(tmp_path / "b.zarr")["empty"] == 6
     again = convolume.process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, threshold=0, resume=True, **grid)
     assert again.complete_before == 8
-    mask = np.zeros((2, 4, 4), np.uint8)  # coarser
+    mask = np.zeros((2, 4, 4), np.uint8)  # the mask is coarser than the image
     mask[0, 0, 0] = 1
     convolume.save(tmp_path / "m.tif", mask)
     report = convolume.process(image, tmp_path / "c.zarr", "convolve", kernel=kernel, mask=tmp_path / "m.tif", **grid)
@@ -200,12 +200,12 @@ def test_a_gpu_decides(tmp_path, monkeypatch, kernel):
         return convolume.plan_process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, chunks=(8, 16, 16),
                                       shards=(8, 32, 32), max_host_mem="4GiB", measure=False, **options)
 
-    monkeypatch.setattr(Convolution, "run_on", lambda self, run: None)  # there is no GPU here
+    monkeypatch.setattr(Convolution, "run_on", lambda self, run: None)  # the test needs no GPU
     free = plan([])
     for mebibytes, options in (([100, 2], {}), ([100], {"max_gpu_mem": "1800KiB"})):
         small = plan(mebibytes, **options)
         room = 0.9 * 2**21
         read = [min(b, n) + low + high for b, n, (low, high) in zip(small.block, (64, 256, 256), small.halo)]
         assert 20 * np.prod(read) <= room < 20 * np.prod(free.block)
-        assert 4 * 20 * np.prod(read) > room  # and are no smaller than they must be
+        assert 4 * 20 * np.prod(read) > room  # blocks are no smaller than they must be
         assert all(b % s == 0 for b, s in zip(small.block, (8, 32, 32)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command convolume process, and what the pages and examples show of it."""
+"""Tests of the command convolume process, and of its examples in pages and in examples/cluster."""
 
 import json
 import os
@@ -53,14 +53,14 @@ def test_a_kernel_of_other_voxels(tmp_path, source, kernel):
         convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=tmp_path / "k.tif", device="cpu", **GRID)
 
 
-# What the pages and examples show.
+# Tests of pages and examples.
 
 ROOT = HERE.parents[1]
 
 
 @pytest.fixture
 def shell(tmp_path, random):
-    """Runs a shell command in a folder with an image and a PSF, where `convolume process` is this package's."""
+    """Runs a shell command in a folder with an image and a PSF. There, `convolume process` runs this package."""
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "convolume"
     program.write_text(f'#!/bin/sh\n[ "$1" = process ] || exit 99\nshift\n'
@@ -106,7 +106,7 @@ def test_templates_of_clusters(shell, kind):
         values = {"params.source": "image.zarr", "params.target": "restored.zarr", "params.psf": "psf.tif",
                   "params.options": SMALL, "params.shares": "3", "config[source]": "image.zarr",
                   "config[target]": "restored.zarr", "config[psf]": "psf.tif", "OPTIONS": SMALL, "SHARES": "3"}
-        joined = text.replace('"\n        " --', " --")  # Snakemake's shell command in two strings
+        joined = text.replace('"\n        " --', " --")  # joins the two strings of Snakemake's shell command
         share, last = (next(line.strip().strip('"') for line in joined.splitlines()
                             if line.strip(' "').startswith("convolume process") and mark in line)
                        for mark in ("--block-range", "--resume"))
@@ -130,7 +130,7 @@ PAGES = [page for page in (ROOT / "docs/guides/larger-than-one-machine.md", ROOT
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, shell, monkeypatch):
-    """The commands and the Python of the pages run, in their order."""
+    """The commands and the Python code of the pages run, in their order."""
     if page.stem == "larger-than-one-machine":
         pytest.importorskip("distributed")
     names = {}

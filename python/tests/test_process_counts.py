@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What convolume.process tells of samples: values that were clamped, and NaN and infinities by their places. Against
-SciPy and NumPy on the whole image."""
+"""Tests of the counts of clamped values, and of the places of NaN and infinities, that convolume.process reports,
+against SciPy and NumPy on the whole image."""
 
 import json
 import os
@@ -35,7 +35,7 @@ def bright_file(tmp_path, bright):
 
 
 def clamped(image, boundary="constant", limits=(0, 255)):
-    """By SciPy, in float64: all sums are whole numbers, so that no rounding decides."""
+    """Returns the convolution by SciPy in float64. All sums are whole numbers, so that rounding does not matter."""
     exact = ndimage.convolve(image.astype(np.float64), KERNEL.astype(np.float64), mode=boundary)
     return int((exact < limits[0]).sum()), int((exact > limits[1]).sum())
 
@@ -55,14 +55,14 @@ def sentence(low, high, dtype="uint8", wider="dtype"):
 
 @pytest.mark.parametrize("boundary", ["zero", "reflect", "wrap"])
 def test_clamped_values_are_counted_once(tmp_path, bright, boundary):
-    """Not once for each block whose halo has them."""
+    """Clamped values count once, also if several blocks have them in their halos."""
     low, high = clamped(bright, {"zero": "constant"}.get(boundary, boundary))
     assert low > 100 and high > 100
-    with pytest.warns(convolume.ConvolumeWarning) as told:
+    with pytest.warns(convolume.ConvolumeWarning) as caught:
         report = process(bright, tmp_path / "b.zarr", boundary=boundary)
     assert counts(report) == (low, high) and report.dtype == "uint8"
-    assert [str(one.message) for one in told] == [sentence(low, high)]
-    assert told[0].filename == __file__
+    assert [str(one.message) for one in caught] == [sentence(low, high)]
+    assert caught[0].filename == __file__
 
 
 def test_nothing_is_told_where_nothing_was_clamped(tmp_path, bright):
@@ -73,18 +73,18 @@ def test_nothing_is_told_where_nothing_was_clamped(tmp_path, bright):
 
 
 def test_counts_of_several_runs(tmp_path, bright_file, bright):
-    """The report of the last run tells of all blocks; that of a share tells of its own."""
+    """The report of the last run counts all blocks, that of a share only its own."""
     target = tmp_path / "b.zarr"
     with pytest.warns(convolume.ConvolumeWarning):
         shares = [process(bright_file, target, block_range=f"{share}/3") for share in range(3)]
     expected = clamped(bright)
     assert tuple(map(sum, zip(*map(counts, shares)))) == expected
     assert all(sum(counts(share)) > 0 for share in shares)
-    for _ in range(2):  # the second computes nothing
-        with pytest.warns(convolume.ConvolumeWarning) as told:
+    for _ in range(2):  # the second run computes no block
+        with pytest.warns(convolume.ConvolumeWarning) as caught:
             report = process(bright_file, target, resume=True)
         assert report.done == 0 and counts(report) == expected
-        assert str(told[0].message) == sentence(*expected)
+        assert str(caught[0].message) == sentence(*expected)
     status = convolume.process_status(target)
     assert (status["clamped_low"], status["clamped_high"]) == expected
     # A block that is computed again counts once, and so does one whose shards were lost.
@@ -92,7 +92,7 @@ def test_counts_of_several_runs(tmp_path, bright_file, bright):
     with pytest.warns(convolume.ConvolumeWarning):
         again = process(bright_file, target, resume=True)
     assert again.done == 1 and counts(again) == expected
-    # An image that replaces it has counts of its own.
+    # An image that replaces another one has its own counts.
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert counts(process(bright_file, target, overwrite=True, dtype="float32")) == (0, 0)
@@ -146,7 +146,7 @@ cases.process(sys.argv[1], sys.argv[2], resume=True)
 
 
 def test_counts_after_kills(tmp_path, bright_file, bright):
-    """The process ends after the counts of a block were recorded and before its shards are: the block counts once."""
+    """A block counts once, also if a process ends after it wrote the counts and before it wrote the shards."""
     target = tmp_path / "b.zarr"
     for blocks in (0, 5, 5):
         done = subprocess.run([sys.executable, "-c", KILLED, bright_file, target, str(blocks)], cwd=os.path.dirname(
@@ -165,18 +165,18 @@ def test_the_command_tells(tmp_path, bright_file, bright, capsys):
                  "--output-type", "uint8"]
     assert process_command.main([*arguments, "-q"]) == 0
     low, high = clamped(bright)
-    told = sentence(low, high, wider="--output-type")
-    assert f"convolume: warning: {told}\n" in capsys.readouterr().err
+    warning = sentence(low, high, wider="--output-type")
+    assert f"convolume: warning: {warning}\n" in capsys.readouterr().err
     assert process_command.main([*arguments, "--resume", "--json", "-q"]) == 0
     output = capsys.readouterr()
     facts = json.loads(output.out)
-    assert (facts["clamped_low"], facts["clamped_high"]) == (low, high) and output.err.count(told) == 1
+    assert (facts["clamped_low"], facts["clamped_high"]) == (low, high) and output.err.count(warning) == 1
     assert process_command.main([target, "--status"]) == 0
-    assert told in capsys.readouterr().out
+    assert warning in capsys.readouterr().out
 
 
 def test_clamped_values_of_functions(tmp_path, bright):
-    """Of every type that a function may give."""
+    """Values are clamped from every type that a function may return."""
     for kind in ("int64", "int16", "float32", "float64", "uint64"):
         with pytest.warns(convolume.ConvolumeWarning):
             report = process(bright, tmp_path / f"{kind}.zarr", lambda values, kind=kind: values.astype(kind) * 10 - 50
@@ -206,7 +206,7 @@ def test_clamped_values_of_deconvolution(tmp_path, random):
     np.testing.assert_array_equal(np.asarray(convolume.open(tmp_path / "b.zarr")), exact.clip(0, 255))
 
 
-# NaN and infinities.
+# Tests of NaN and infinities.
 
 PLACES = [(2, 40, 50), (15, 0, 0), (0, 74, 89), (7, 31, 63), (8, 32, 64)]  # at corners of the image and of blocks
 
@@ -220,7 +220,7 @@ def with_nan(random):
 
 
 def operation(op):
-    """An operation and its options, with a halo."""
+    """Returns an operation with a halo, and its options."""
     if op == "convolve":
         return op, {"kernel": np.ones((5, 5, 7), np.float32)}
     if op == "deconvolve":
@@ -236,14 +236,14 @@ def test_nan_is_named_by_its_place_in_the_image(tmp_path, random, op, place, gri
     image[place] = np.nan
     op, options = operation(op)
     z, y, x = place
-    told = rf"the image holds nan at t,c,z,y,x = 0,0,{z},{y},{x}: .*nan='zero'"
-    with pytest.raises(convolume.BlocksFailed, match=told):
+    refusal = rf"the image holds nan at t,c,z,y,x = 0,0,{z},{y},{x}: .*nan='zero'"
+    with pytest.raises(convolume.BlocksFailed, match=refusal):
         convolume.process(image, tmp_path / "b.zarr", op, nan="error", device="cpu", **options, **grid)
 
 
 @pytest.mark.parametrize("boundary", ["wrap", "reflect", "mirror", "nearest"])
 def test_nan_beyond_the_border_is_named_where_it_is(tmp_path, random, boundary):
-    """The continuation of the image has it a second time."""
+    """A NaN near the border counts once, though the continuation of the image repeats it."""
     image = random.random((2, 3, 6, 20, 30)).astype(np.float32)
     image[1, 2, 5, 19, 0] = np.inf
     convolume.save(tmp_path / "a.h5", convolume.Image.of_array(image, axes="TCZYX"))
@@ -254,7 +254,7 @@ def test_nan_beyond_the_border_is_named_where_it_is(tmp_path, random, boundary):
 
 
 def test_nan_of_a_function_that_convolves(tmp_path, random):
-    """The function's error knows the place in the block alone."""
+    """An error of a function of the package, which knows the place in the block only, names the place in the image."""
     image = random.random((20, 75, 90)).astype(np.float32)
     image[15, 40, 70] = np.nan
     with pytest.raises(convolume.BlocksFailed, match="holds nan at t,c,z,y,x = 0,0,15,40,70:"):
@@ -316,7 +316,7 @@ def test_nan_where_a_background_is_found(tmp_path, with_nan, nan):
         report = convolume.process(with_nan, tmp_path / "b.zarr", "deconvolve", nan=nan, **options, **GRID)
         assert report.nonfinite_inputs == len(PLACES)
         return
-    image = np.ones((20, 300, 600), np.float32)  # larger than the part from which the background is found
+    image = np.ones((20, 300, 600), np.float32)  # larger than the part from which the background is estimated
     image[10, 220, 400] = np.nan
     with pytest.raises(ValueError, match="holds nan at t,c,z,y,x = 0,0,10,220,400:"):
         image[:, 200:, 300:] = 5
@@ -330,7 +330,7 @@ def test_the_command_reads_nan_as_zero(tmp_path, with_nan, capsys):
     arguments = [str(tmp_path / "a.npy"), str(tmp_path / "b.zarr"), "--op", "convolve", "--kernel",
                  str(tmp_path / "k.npy"), "--device", "cpu"]
     assert process_command.main(arguments) == 7
-    assert "t,c,z,y,x = 0,0,0,74,89" in capsys.readouterr().err  # the first of the image
+    assert "t,c,z,y,x = 0,0,0,74,89" in capsys.readouterr().err  # the first one in the image
     assert process_command.main([*arguments, "--overwrite", "--nan", "zero"]) == 0
     assert (f"convolume: warning: {len(PLACES)} NaN or infinite values of the image were read as 0\n"
             in capsys.readouterr().err)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks on clusters of Dask."""
+"""Tests of blocks on clusters of Dask."""
 
 import os
 import subprocess
@@ -63,7 +63,7 @@ def test_a_lost_scheduler(tmp_path, source, image, kernel):
 
 
 def test_a_gpu_that_fails(tmp_path, source, image):
-    """The worker's process ends, and another computes the block."""
+    """After a failure of a GPU, the worker's process ends, and another one computes the block."""
     marks = tmp_path / "marks"
     marks.mkdir()
 
@@ -101,7 +101,7 @@ def test_workers_and_gpus(monkeypatch):
 
 
 def test_each_worker_sees_one_gpu(tmp_path, source, monkeypatch):
-    """Of those that this process may use; a block asks for the resource."""
+    """Workers get the GPUs that this process may use, and each block requests the resource GPU."""
     from convolume import _process_dask
 
     seen = tmp_path / "seen"
@@ -109,7 +109,7 @@ def test_each_worker_sees_one_gpu(tmp_path, source, monkeypatch):
 
     def look(values):
         (seen / f"{os.environ['CUDA_VISIBLE_DEVICES']}-{os.getpid()}").touch()
-        time.sleep(0.1)  # so that both workers get some
+        time.sleep(0.1)  # so that both workers compute some blocks
         return values
 
     asked = []
@@ -119,7 +119,7 @@ def test_each_worker_sees_one_gpu(tmp_path, source, monkeypatch):
     monkeypatch.setattr(_process_dask, "_resources", lambda client: asked.extend(run_task(client)) or run_task(client))
     convolume.process(source, tmp_path / "b.zarr", look, halo=(0, 0, 0), dask="local:2", levels=1, **GRID)
     names = sorted(name.partition("-")[0] for name in os.listdir(seen))
-    assert names == ["3", "5"]  # two processes
+    assert names == ["3", "5"]  # each name is that of one of two processes
     assert [one.get("GPU") for one in asked] == [1, 1]
 
 
@@ -139,7 +139,7 @@ def test_all_workers_gone(tmp_path, source, image, monkeypatch):
 
 
 def test_results_cancelled_while_they_are_fetched(tmp_path, source, monkeypatch):
-    """As when the last worker goes at that moment."""
+    """Raises the error that occurs if the last worker leaves at that moment."""
     from distributed.client import FutureCancelledError
 
     from convolume import _process_dask

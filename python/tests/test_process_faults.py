@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs over blocks that stop, go on, fail, and meet others."""
+"""Tests of runs over blocks that are stopped, resumed, fail, or meet other runs."""
 
 import json
 import signal
@@ -14,7 +14,7 @@ from process_cases import GRID, HERE, close, shards
 import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
-from convolume._operations import Computed
+from convolume._operations import BlockResult
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -44,7 +44,7 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
     with pytest.raises(ValueError, match="source.path"):
         convolume.process(other, target, "convolve", resume=True, **options)
     assert shards(target) == before
-    report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True)  # sizes: as before
+    report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True)  # blocks as before
     assert report.complete_before == 6 and report.done == 12 and report.finished
     close(convolume.open(target), expected)
     path = next(iter(before))
@@ -61,7 +61,7 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
 
 
 def test_overwriting_what_was_not_finished(tmp_path, image, kernel):
-    """No shard of the run before is taken for one of this."""
+    """A run that replaces an image does not take shards of the earlier run for its own."""
     target, options = tmp_path / "b.zarr", {"kernel": kernel, "device": "cpu", **GRID}
     convolume.process(image * 0, target, "convolve", block_range="0/2", **options)
     with pytest.raises(ValueError, match="source.state"):
@@ -105,7 +105,7 @@ def test_a_second_writer_is_refused(tmp_path, source):
     try:
         status = convolume.process_status(target)
         assert status["writers"][0]["pid"] == first.pid and status["done"] == 0 and not status["finished"]
-        # A process of its own name for the function, which is part of the manifest.
+        # The second process runs the same program, so that the function's name, which the manifest has, is the same.
         second = subprocess.run([sys.executable, "-c", SLOW.replace("block_range=", "resume=True, block_range="),
                                  source, target, "0"], capture_output=True, text=True)
         assert second.returncode != 0 and f"is being written by process {first.pid}" in second.stderr
@@ -138,7 +138,7 @@ def test_block_ranges_side_by_side(tmp_path, source, image):
 
 @pytest.mark.parametrize("dask", [None, "local:2"])
 def test_levels(tmp_path, source, image, dask):
-    """Made in one run by any engine; by shares, level after level."""
+    """Smaller levels are made in one run by any engine, or in shares, level after level."""
     if dask is not None:
         pytest.importorskip("distributed")
     target = tmp_path / "b.zarr"
@@ -179,7 +179,7 @@ def test_failures_of_blocks(tmp_path, source, image, kernel):
     zarr = pytest.importorskip("zarr")
     stored = zarr.open_array(target / "0", mode="r")[...]
     there = stored != 0
-    assert np.abs(stored - expected)[there].max() < 2e-6 * expected.max()  # what is there is right
+    assert np.abs(stored - expected)[there].max() < 2e-6 * expected.max()  # stored blocks are right
     damaged.write_bytes(data)
     report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True, **GRID)
     assert report.done == status["failed"]
@@ -194,7 +194,7 @@ def test_a_full_disk(tmp_path, random, kernel):
                "from convolume.process_command import main; sys.exit(main(sys.argv[2:]))")
     arguments = [tmp_path / "a.zarr", tmp_path / "b.zarr", "--op", "convolve", "--kernel", tmp_path / "k.tif",
                  "--chunks", "8,32,32", "--shards", "8,64,64", "--block", "8,64,64", "--device", "cpu", "--resume"]
-    # Random samples do not compress: a shard of 128 KiB does not fit.
+    # A shard of 128 KiB does not fit, as random samples cannot be compressed.
     run = subprocess.run([sys.executable, "-c", limited, "100000", *arguments], capture_output=True, text=True)
     assert run.returncode == 7 and "blocks failed" in run.stderr, run.stderr
     assert not shards(tmp_path / "b.zarr")
@@ -204,7 +204,7 @@ def test_a_full_disk(tmp_path, random, kernel):
 
 
 class OnDevices:
-    """Stands for an operation on GPUs: notes which device computes, and fails on some."""
+    """Stands for an operation on GPUs: it records the device that computes, and fails on some."""
 
     def __init__(self, failing=()):
         self.failing, self.used = failing, []
@@ -219,12 +219,12 @@ class OnDevices:
         if self.run["device"] in self.failing and self.used.count(self.run["device"]) >= 2:
             raise convolume.DeviceFailure("the GPU fell off the bus")
         self.used.append(self.run["device"])
-        return Computed(samples.values[samples.inside] + 1)
+        return BlockResult(samples.values[samples.inside] + 1)
 
 
 @pytest.mark.parametrize("failing", [(), (1,), (0, 1, 2)])
 def test_lanes_of_devices(tmp_path, image, failing):
-    """Each device computes blocks of its own; the others take those of one that fails."""
+    """Each device computes different blocks, and the other devices compute those of one that fails."""
     source = convolume.Image.of_array(image)
     facts = facts_of(source, np.dtype(np.uint16), "b")
     operation = OnDevices(failing)
@@ -251,7 +251,7 @@ def test_killed_at_random_moments(kind, kills):
     run = subprocess.run([sys.executable, HERE / "kill_workers.py", kind, str(kills), str(int(time.time()))],
                          capture_output=True, text=True, timeout=200)
     assert run.returncode == 0, run.stderr
-    print(run.stdout)  # the seed
+    print(run.stdout)  # the output has the seed
     facts = json.loads(run.stdout)
     assert facts["again_per_kill_at_most_of_a_run"] <= 1
     assert facts.get("again_of_a_kill_at_most", 0) <= 1

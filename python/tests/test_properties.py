@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What convolution is, held to for random problems: no oracle is needed, and failures shrink to a small problem."""
+"""Tests of mathematical properties of convolution with random problems. They need no oracle, and failures shrink to a
+small problem."""
 
 import numpy as np
 import pytest
@@ -9,13 +10,13 @@ from hypothesis import strategies as st
 import convolume
 
 BOUNDARIES = ["zero", "constant", "nearest", "reflect", "mirror", "wrap"]
-LINEAR = [boundary for boundary in BOUNDARIES if boundary != "constant"]  # of value 0 that is "zero"
+LINEAR = [boundary for boundary in BOUNDARIES if boundary != "constant"]  # with the value 0, "constant" equals "zero"
 METHODS = ["auto", "in-core", "direct", "dif", "tiled"]
 
 
 @st.composite
 def problems(draw, boundaries=BOUNDARIES, modes=("same", "full", "valid"), methods=METHODS):
-    """Arguments of a Convolver, and a generator of random numbers."""
+    """Draws arguments of a Convolver, and a generator of random numbers."""
     shape = [draw(st.integers(1, 14)) for _ in range(3)]
     mode = draw(st.sampled_from(modes))
     longest = shape if mode == "valid" else [16] * 3
@@ -24,7 +25,7 @@ def problems(draw, boundaries=BOUNDARIES, modes=("same", "full", "valid"), metho
     precision = draw(st.sampled_from(["float32", "float64"]))
     is_complex = draw(st.booleans())
     kernel = samples(random, kernel_shape, is_complex)
-    if draw(st.booleans()):  # of rank 1, which direct sums take line by line
+    if draw(st.booleans()):  # kernels of rank 1, which direct sums compute axis by axis
         kernel = np.ones(())
         for axis, length in enumerate(kernel_shape):
             line = samples(random, [length], is_complex) + 2
@@ -44,7 +45,7 @@ def samples(random, shape, is_complex):
 def planned(shape, kernel, arguments):
     try:
         return convolume.Convolver(shape, kernel, **arguments)
-    except convolume.InvalidArgument as error:  # parts and tiles are not for every problem
+    except convolume.InvalidArgument as error:  # some problems allow no parts or tiles
         note(str(error))
         return None
 
@@ -60,7 +61,7 @@ def assert_near(found, wanted, precision, scale):
 
 
 def scale_of(kernel, *images):
-    """What a result can be at most."""
+    """Returns an upper bound of the magnitude of results."""
     return np.abs(kernel).sum() * max(np.abs(image).max() for image in images)
 
 
@@ -76,7 +77,7 @@ def test_linearity(problem, factor):
 
 @given(problem=problems(["wrap"], modes=["same"]), data=st.data())
 def test_shift(problem, data):
-    """A shifted image gives the shifted result, where the image is one period of it."""
+    """A shift of a periodic image shifts the result."""
     shape, kernel, arguments, random = problem
     shift = [data.draw(st.integers(-n, n)) for n in shape]
     image = samples(random, shape, np.iscomplexobj(kernel))
@@ -87,7 +88,7 @@ def test_shift(problem, data):
 
 @given(problem=problems(["zero"], modes=["full"]), data=st.data())
 def test_shift_of_what_surrounds_the_image(problem, data):
-    """Zeros before an image move its full result."""
+    """Zeros before an image shift its full result."""
     shape, kernel, arguments, random = problem
     before = [data.draw(st.integers(0, 3)) for _ in shape]
     image = samples(random, shape, np.iscomplexobj(kernel))
@@ -109,13 +110,14 @@ def test_adjoint(problem):
     y = samples(random, forward.output_shape, np.iscomplexobj(kernel))
     found, wanted = np.vdot(y, forward(x)), np.vdot(back(y), x)
     tolerance = 2e-5 if arguments["precision"] == "float32" else 1e-12
-    # Terms of both signs may cancel: the error is that of their magnitudes.
+    # Terms of both signs may cancel, so that the error is relative to the sum of their magnitudes.
     assert abs(found - wanted) <= tolerance * np.abs(kernel).sum() * np.abs(x).sum() * np.abs(y).max()
 
 
 @given(problem=problems(["zero"], modes=["full"]))
 def test_sum(problem):
-    """The full result sums up to the product of the sums; so does one period of a periodic image."""
+    """The sum of a full result is the product of the sums of image and kernel, also for one period of a periodic
+    image."""
     shape, kernel, arguments, random = problem
     image = samples(random, shape, np.iscomplexobj(kernel))
     periodic = planned_or_automatic(shape, kernel, {**arguments, "mode": "same", "boundary": "wrap"})
@@ -127,7 +129,7 @@ def test_sum(problem):
 
 @given(problem=problems(["zero"], modes=["full"]), other_shape=st.tuples(*[st.integers(1, 5)] * 3))
 def test_associativity(problem, other_shape):
-    """One kernel after the other is as good as their convolution."""
+    """Convolutions with two kernels, one after another, equal a convolution with the kernels' convolution."""
     shape, kernel, arguments, random = problem
     image = samples(random, shape, np.iscomplexobj(kernel))
     other = samples(random, other_shape, np.iscomplexobj(kernel))
@@ -143,7 +145,7 @@ def test_associativity(problem, other_shape):
 @pytest.mark.parametrize("method", METHODS)
 @given(data=st.data())
 def test_methods_agree(method, data):
-    """The result does not depend on how it is computed."""
+    """The result does not depend on the method."""
     shape, kernel, arguments, random = data.draw(problems(methods=[method]))
     convolve = planned(shape, kernel, arguments)
     if convolve is None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""convolume.signal beside scipy.signal."""
+"""Tests of convolume.signal, against scipy.signal."""
 
 import functools
 import inspect
@@ -10,10 +10,10 @@ import pytest
 from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import signal as theirs
+from scipy import signal as original
 
 import convolume
-from convolume import signal as ours
+from convolume import signal as drop_in
 
 NAMES = ("convolve", "correlate", "fftconvolve", "oaconvolve")
 SINGLE = ("float32", ">f4", "complex64", "float16")
@@ -23,16 +23,16 @@ lengths = st.integers(1, 9)
 
 
 def norms(in1, in2):
-    """What no sum exceeds: terms cancel."""
+    """Returns an upper bound of sums, to which errors are relative, as terms cancel."""
     return max(1, float(np.linalg.norm(in1.astype(complex)) * np.linalg.norm(in2.astype(complex))))
 
 
 def both(name, *arguments):
-    """The same call of both, or the errors of both; SciPy's and ours."""
+    """Calls SciPy and convolume with equal arguments; returns the results or errors of both."""
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for function in (getattr(theirs, name), functools.partial(getattr(ours, name), device="cpu", workers=1)):
+        for function in (getattr(original, name), functools.partial(getattr(drop_in, name), device="cpu", workers=1)):
             try:
                 results.append(function(*arguments))
             except ValueError as error:
@@ -42,8 +42,8 @@ def both(name, *arguments):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_parameters(name):
-    expected = list(inspect.signature(getattr(theirs, name)).parameters.values())
-    found = list(inspect.signature(getattr(ours, name)).parameters.values())
+    expected = list(inspect.signature(getattr(original, name)).parameters.values())
+    found = list(inspect.signature(getattr(drop_in, name)).parameters.values())
     assert [(one.name, one.default) for one in expected] == [(one.name, one.default) for one in found[:len(expected)]]
     assert {one.name for one in found[len(expected):]} == {"device", "workers", "max_host_mem", "max_gpu_mem"}
     assert all(one.kind is one.KEYWORD_ONLY for one in found[len(expected):])
@@ -57,7 +57,7 @@ def test_in_their_own_type(data, name, mode, method, type1, type2, layout, seed)
     shape1, shape2 = (data.draw(st.tuples(*[lengths] * dimensions)) for _ in range(2))
     in1, in2 = random_array(shape1, type1, seed, layout), random_array(shape2, type2, seed + 1)
     if type1 == type2 == "bool" and method == "fft":
-        method = "auto"  # SciPy's Fourier method makes rounding errors true
+        method = "auto"  # in SciPy's Fourier method, rounding errors of booleans become True
     expected, found = both(name, in1, in2, mode, method)
     if isinstance(expected, ValueError) and "type" in str(expected):
         return  # SciPy has no direct sums of some types
@@ -97,15 +97,15 @@ def test_integers_wrap_as_direct_sums(name, dtype):
     limits = np.iinfo(dtype)
     in1, in2 = (rng.integers(limits.min, limits.max, shape, dtype, endpoint=True) for shape in ((40, 23), (7, 12)))
     for mode in ("full", "same", "valid"):
-        expected = getattr(theirs, name)(in1, in2, mode, "direct")
+        expected = getattr(original, name)(in1, in2, mode, "direct")
         for method in ("auto", "direct", "fft"):
-            np.testing.assert_array_equal(getattr(ours, name)(in1, in2, mode, method, device="cpu"), expected)
+            np.testing.assert_array_equal(getattr(drop_in, name)(in1, in2, mode, method, device="cpu"), expected)
 
 
 def test_integers_of_many_samples_are_exact():
     rng = np.random.default_rng(4)
     in1, in2 = rng.integers(0, 2**16, 70_000, np.uint16), rng.integers(0, 2**16, 5000, np.uint16)
-    found = ours.convolve(in1.astype(np.int64), in2.astype(np.int64), "valid", device="cpu")
+    found = drop_in.convolve(in1.astype(np.int64), in2.astype(np.int64), "valid", device="cpu")
     at = rng.integers(0, len(found), 50)
     flipped = in2[::-1].astype(np.int64)
     np.testing.assert_array_equal(found[at], [in1[i:i + 5000].astype(np.int64) @ flipped for i in at])
@@ -116,23 +116,23 @@ def test_integers_of_many_samples_are_exact():
 def test_larger_ones(shape, kernel, dtype):
     in1, in2 = random_array(shape, dtype, 1), random_array(kernel, dtype, 2)
     for mode in ("full", "same", "valid"):
-        assert_same(ours.fftconvolve(in1, in2, mode, device="cpu"), theirs.fftconvolve(in1, in2, mode))
+        assert_same(drop_in.fftconvolve(in1, in2, mode, device="cpu"), original.fftconvolve(in1, in2, mode))
 
 
 def test_published_examples():
-    """Small results that SciPy's users know."""
-    assert ours.convolve([1, 2, 3], [0, 1, 0.5], device="cpu") == pytest.approx([0, 1, 2.5, 4, 1.5])
-    signal, window = np.repeat([0.0, 1.0, 0.0], 100), theirs.windows.hann(50)
-    smooth = ours.convolve(signal, window, mode="same", device="cpu") / sum(window)
-    assert smooth == pytest.approx(theirs.convolve(signal, window, mode="same") / sum(window), abs=1e-13)
+    """Small examples of SciPy's documentation have its results."""
+    assert drop_in.convolve([1, 2, 3], [0, 1, 0.5], device="cpu") == pytest.approx([0, 1, 2.5, 4, 1.5])
+    signal, window = np.repeat([0.0, 1.0, 0.0], 100), original.windows.hann(50)
+    smooth = drop_in.convolve(signal, window, mode="same", device="cpu") / sum(window)
+    assert smooth == pytest.approx(original.convolve(signal, window, mode="same") / sum(window), abs=1e-13)
     bits = np.repeat([0.0, 1.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0], 128)
-    found = ours.correlate(bits, np.ones(128), mode="same", device="cpu") / 128
+    found = drop_in.correlate(bits, np.ones(128), mode="same", device="cpu") / 128
     assert found[np.arange(64, len(bits), 128)] == pytest.approx([0, 1, 1, 0, 1, 0, 0, 1], abs=1e-12)
     noise = np.random.default_rng(0).standard_normal(1000)
-    whole = ours.fftconvolve(noise, noise[::-1], mode="full", device="cpu")
+    whole = drop_in.fftconvolve(noise, noise[::-1], mode="full", device="cpu")
     assert np.argmax(whole) == 999 and len(whole) == 1999
-    taps = theirs.firwin(512, 0.01)
-    assert ours.oaconvolve(noise, taps, device="cpu") == pytest.approx(theirs.oaconvolve(noise, taps), abs=1e-13)
+    taps = original.firwin(512, 0.01)
+    assert drop_in.oaconvolve(noise, taps, device="cpu") == pytest.approx(original.oaconvolve(noise, taps), abs=1e-13)
 
 
 def test_scalars_and_empty_inputs():
@@ -140,31 +140,31 @@ def test_scalars_and_empty_inputs():
                             ("oaconvolve", (2, 2)), ("fftconvolve", (np.zeros((0, 3)), np.ones((2, 2)))),
                             ("oaconvolve", ([], [1.0])),
                             ("convolve", (np.zeros((0, 2)), np.ones((1, 1)), "full", "direct"))):
-        assert_same(getattr(ours, name)(*arguments, device="cpu"), getattr(theirs, name)(*arguments))
+        assert_same(getattr(drop_in, name)(*arguments, device="cpu"), getattr(original, name)(*arguments))
     with pytest.raises(convolume.InvalidArgument, match="empty input"):
-        ours.convolve([], [1.0])
+        drop_in.convolve([], [1.0])
 
 
 def test_nan_stays_local_in_direct_sums():
     image, kernel = np.ones(200), np.ones(5)
     image[100] = np.nan
-    np.testing.assert_array_equal(ours.convolve(image, kernel, method="direct", device="cpu"),
-                                  theirs.convolve(image, kernel, method="direct"))
-    assert np.isnan(ours.fftconvolve(image, kernel, device="cpu")[100:105]).all()
+    np.testing.assert_array_equal(drop_in.convolve(image, kernel, method="direct", device="cpu"),
+                                  original.convolve(image, kernel, method="direct"))
+    assert np.isnan(drop_in.fftconvolve(image, kernel, device="cpu")[100:105]).all()
 
 
 @pytest.mark.parametrize("call, message", [
-    (lambda: ours.fftconvolve(np.ones((2, 2)), np.ones(2)), "in1 has 2 dimensions and in2 1"),
-    (lambda: ours.convolve(np.ones(3), np.ones(3), "middle"), "no mode 'middle'"),
-    (lambda: ours.convolve(np.ones(3), np.ones(3), "full", "quick"), "no method 'quick'"),
-    (lambda: ours.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[]), "axes are given and empty"),
-    (lambda: ours.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[0, -2]), "name one axis twice"),
-    (lambda: ours.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=2), "exceed the 2 dimensions"),
-    (lambda: ours.fftconvolve(np.ones((2, 2)), np.ones((3, 2)), axes=1), "differ along axis 0"),
-    (lambda: ours.convolve(np.ones((2, 5)), np.ones((5, 2)), "valid"), "mode 'valid' needs"),
-    (lambda: ours.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
-    (lambda: ours.convolve(np.array(["a"]), np.ones(1)), "it must hold numbers"),
-    (lambda: ours.convolve(np.ma.masked_equal([1.0, 2.0], 2.0), np.ones(1)), "masked"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones(2)), "in1 has 2 dimensions and in2 1"),
+    (lambda: drop_in.convolve(np.ones(3), np.ones(3), "middle"), "no mode 'middle'"),
+    (lambda: drop_in.convolve(np.ones(3), np.ones(3), "full", "quick"), "no method 'quick'"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[]), "axes are given and empty"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[0, -2]), "name one axis twice"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=2), "exceed the 2 dimensions"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((3, 2)), axes=1), "differ along axis 0"),
+    (lambda: drop_in.convolve(np.ones((2, 5)), np.ones((5, 2)), "valid"), "mode 'valid' needs"),
+    (lambda: drop_in.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
+    (lambda: drop_in.convolve(np.array(["a"]), np.ones(1)), "it must hold numbers"),
+    (lambda: drop_in.convolve(np.ma.masked_equal([1.0, 2.0], 2.0), np.ones(1)), "masked"),
 ])
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
@@ -173,16 +173,16 @@ def test_errors(call, message):
 
 def test_kernels_with_nan_are_refused():
     with pytest.raises(convolume.BadData, match="the kernel holds NaN"):
-        ours.fftconvolve(np.ones(5), [1.0, np.nan], device="cpu")
+        drop_in.fftconvolve(np.ones(5), [1.0, np.nan], device="cpu")
 
 
 def test_more_axes_of_length_one_are_no_more_axes():
     in1, in2 = random_array((1, 5, 4, 1, 6), "float64", 1), random_array((3, 2, 1, 4, 3), "float64", 2)
-    assert_same(ours.fftconvolve(in1, in2, device="cpu"), theirs.fftconvolve(in1, in2))
+    assert_same(drop_in.fftconvolve(in1, in2, device="cpu"), original.fftconvolve(in1, in2))
 
 
 def test_inputs_are_left_alone():
     image = np.arange(5.0)
     image.setflags(write=False)
-    found = ours.convolve(image, [1.0], device="cpu")
+    found = drop_in.convolve(image, [1.0], device="cpu")
     assert found.flags.writeable and not np.may_share_memory(found, image)

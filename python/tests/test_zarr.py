@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OME-Zarr, against zarr-python and ome-zarr. Stores of http:// and s3:// are servers on this machine."""
+"""Tests of OME-Zarr, against zarr-python and ome-zarr. Servers on this machine have the http:// and s3:// stores."""
 
 import functools
 import http.server
@@ -26,7 +26,7 @@ def small(random, shape=(2, 3, 5, 60, 70), dtype=np.uint16):
 
 def written(path, values, axes, datasets, scales, zarr_format=3, units="micrometer", extra=None, codec="zstd",
             translations=None, sharded=False):
-    """An OME-Zarr image by zarr-python: `values` is a list of arrays, one for each level."""
+    """Writes an OME-Zarr image by zarr-python. `values` is a list of arrays, one for each level."""
     group = zarr.open_group(path, mode="w", zarr_format=zarr_format)
     for name, level in zip(datasets, values):
         chunks = tuple(min(n, 16) for n in level.shape)
@@ -60,7 +60,7 @@ def test_written_for_others(tmp_path, random, zarr_format, compression):
                    levels=3)
     group = zarr.open_group(path, mode="r")
     np.testing.assert_array_equal(group["0"][...], image)
-    # z is coarse and waits: the second level halves y and x (0.1 and 0.2: y first)
+    # z is sampled coarsely and is reduced later. The first level halves y alone, as x is coarser (0.1 and 0.2).
     assert group["1"].shape == (2, 3, 5, 30, 70) and group["2"].shape == (2, 3, 5, 15, 35)
     mean = image.reshape(2, 3, 5, 30, 2, 70).mean(4)
     assert np.abs(group["1"][...] - mean).max() <= 0.5
@@ -128,7 +128,7 @@ def test_channel_colors_go_between_formats(tmp_path, random):
     convolume.save(tmp_path / "b.ome.tif", convolume.open(tmp_path / "a.zarr"))
     xml = tifffile.TiffFile(tmp_path / "b.ome.tif").ome_metadata
     described = tifffile.xml2dict(xml)["OME"]["Image"]["Pixels"]["Channel"]
-    # Red, green, blue and alpha, the highest byte first, as a signed number.
+    # A color is red, green, blue and alpha, the highest byte first, as a signed number.
     assert [one.get("Color", 0) % 2**32 for one in described] == [0xFF8000FF, 0x00FF00FF, 0, 0]
     convolume.save(tmp_path / "c.zarr", convolume.open(tmp_path / "b.ome.tif"))
     ome = zarr.open_group(tmp_path / "c.zarr", mode="r").attrs["ome"]
@@ -273,7 +273,7 @@ def test_damaged_and_missing_chunks(tmp_path, random):
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves a folder, with faults."""
+    """Serves a folder by HTTP, with injected faults."""
 
     daemon_threads = True
 
@@ -330,7 +330,7 @@ def test_http(tmp_path, random, server, zarr_format):
 
 @pytest.fixture
 def impatient(monkeypatch):
-    """Stores are asked again for one second, not for ten."""
+    """Requests to stores are repeated for one second, not for ten."""
     from convolume import _zarr_store
     monkeypatch.setattr(_zarr_store, "_RETRIES", {"max_retries": 3, "initial_delay": "100ms", "max_delay": "200ms"})
     monkeypatch.setattr(_zarr_store, "_context", None)
@@ -347,7 +347,7 @@ def test_http_that_fails(tmp_path, random, server, impatient):
     np.testing.assert_array_equal(np.asarray(read), image)
     failing = iter([500, 503])
     server.fault = lambda path: next(failing, None) if "/c/" in path else None
-    np.testing.assert_array_equal(np.asarray(read), image)  # asked again
+    np.testing.assert_array_equal(np.asarray(read), image)  # the request was repeated
     server.fault = lambda path: "cut" if "/c/" in path else None
     begin = time.time()
     with pytest.raises((OSError, ValueError), match="a.zarr/0"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands of convolume on OME-Zarr images, through the program convolume-zarr."""
+"""Tests of the commands on OME-Zarr images, through the program convolume-zarr."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def image(tmp_path):
 
 
 def run(folder, *arguments):
-    """As users type it; the program is on the PATH as an installed package has it."""
+    """Runs a command as users type it, with convolume-zarr on the PATH, as in an installed package."""
     program = folder / "bin" / "convolume-zarr"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f"#!/bin/sh\nexec '{sys.executable}' -m convolume.zarr_command \"$@\"\n")
@@ -54,14 +54,14 @@ def test_convolve(tmp_path, image):
     np.testing.assert_allclose(np.asarray(result), convolume.convolve(values, kernel, mode="same", device="cpu"),
                                rtol=1e-5, atol=1e-4)
     assert left(tmp_path) == ["a.zarr", "b.zarr", "k.npy"]
-    # What is there stays, and is replaced where that is asked for.
+    # An existing image stays, unless the command is told to overwrite it.
     again = ["convolve", "a.zarr", "k.npy", "-o", "b.zarr", "--device", "cpu", "--output-type", "uint16"]
     refused = run(tmp_path, *again)
     assert refused.returncode == 5 and "b.zarr exists" in refused.stderr
     assert convolume.open(tmp_path / "b.zarr").dtype == np.float32
     assert run(tmp_path, *again, "--overwrite").returncode == 0
     assert convolume.open(tmp_path / "b.zarr").dtype == np.uint16
-    # To another format, and from a level.
+    # The output has another format, and the input is a level.
     assert run(tmp_path, "convolve", "a.zarr/0/", "k.npy", "-o", "c.tif", "--device", "cpu").returncode == 0
     assert convolume.open(tmp_path / "c.tif").spacing == (0.3, 0.1, 0.1)
 

@@ -18,7 +18,7 @@ _METHODS = get_args(inspect.signature(convolume.Deconvolver).parameters["method"
 
 
 class Deconvolve(WorkingContainer):
-    """Restores an image layer with a PSF layer, volume by volume where it has more axes."""
+    """Deconvolves an image layer with a PSF layer, volume by volume if it has further axes."""
 
     def __init__(self, viewer: Viewer) -> None:
         self._viewer = viewer
@@ -51,16 +51,16 @@ class Deconvolve(WorkingContainer):
                   lambda result: self._viewer.add_image(result, **shown))
 
     def _deconvolved(self, data: Any, psf: np.ndarray, options: dict[str, Any]) -> np.ndarray:
-        """In the working thread."""
+        """Deconvolves all volumes of a layer, in the working thread."""
         batch = data.shape[:-psf.ndim]
         volumes = int(np.prod(batch, dtype=int))
         deconvolver = convolume.Deconvolver(data.shape[-psf.ndim:], psf, **options)
         result = np.zeros(data.shape, np.float32)
         for number, index in enumerate(np.ndindex(batch)):
-            def told(iteration: convolume.Iteration, number: int = number) -> bool:
+            def report(iteration: convolume.Iteration, number: int = number) -> bool:
                 return self.report((number + iteration.number / iteration.of) / volumes)
 
-            deconvolver(np.asarray(data[index]), out=result[index], callback=told)
+            deconvolver(np.asarray(data[index]), out=result[index], callback=report)
             if self._ending == "stop":
                 break
         return result

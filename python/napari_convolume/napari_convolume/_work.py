@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Work in a thread of its own, beside a window that shows its progress and can end it."""
+"""A container of widgets that runs work in a thread of its own, shows its progress, and can end it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,11 +10,11 @@ from qtpy.QtCore import QObject, Signal, Slot
 
 
 class Cancelled(Exception):
-    """The user gives up the result."""
+    """The user cancelled the work."""
 
 
 class _Bar(QObject):
-    """Brings the fraction done from the working thread to the bar."""
+    """Shows the fraction done, which the working thread reports, on a bar in the window's thread."""
 
     changed = Signal(float)
 
@@ -29,7 +29,7 @@ class _Bar(QObject):
 
 
 class WorkingContainer(Container):
-    """Fields, and below them the buttons that begin and end the work, with a bar."""
+    """A column of fields, then buttons that begin and end the work, and a bar of its progress."""
 
     def __init__(self, fields: list[Any], start: str, can_stop: bool) -> None:
         self.start = PushButton(text=start)
@@ -45,11 +45,12 @@ class WorkingContainer(Container):
         self.cancel.changed.connect(lambda: self._end("cancel"))
 
     def begin(self) -> None:
-        """What the first button does."""
+        """Begins the work, when the first button is pressed."""
         raise NotImplementedError
 
     def work(self, compute: Callable[[], Any], show: Callable[[Any], object]) -> None:
-        """Calls `show` with the result, in the window's thread, unless it is cancelled."""
+        """Calls `compute` in a thread of its own, then `show` with its result in the window's thread, unless the user
+        cancels the work."""
         self._ending = None
         self._working(True)
 
@@ -65,7 +66,8 @@ class WorkingContainer(Container):
         self.worker.start()
 
     def report(self, fraction: float) -> bool:
-        """From the working thread: shows the fraction done. Whether to stop with what there is."""
+        """Shows the fraction done. Tells whether the work should stop and keep its current result. The working thread
+        calls it."""
         if self._ending == "cancel":
             raise Cancelled
         self._shown.changed.emit(fraction)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The widgets, without a screen: QT_QPA_PLATFORM=offscreen."""
+"""Tests of the widgets, which need no screen with QT_QPA_PLATFORM=offscreen."""
 
 import numpy as np
 import pytest
