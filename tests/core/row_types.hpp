@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element types as the row tests speak of them.
+// Traits of the element types of rows: their real type, and whether they are complex.
 
 #include <complex>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of measured rates: what is written is read, and nothing else is believed.
+// Tests the file of measured rates: written rates are read back, and a damaged file is ignored.
 
 #include <filesystem>
 #include <fstream>
@@ -46,7 +46,7 @@ TEST_CASE("rates are read as they were written") {
     CHECK_FALSE(measured() == MachineRates{});
     write_rates(folder.file, key, MachineRates{});
     CHECK(read_rates(folder.file, key) == MachineRates{});
-    // Nothing is left beside it.
+    // No temporary file is left beside the file.
     CHECK(std::distance(fs::directory_iterator(folder.file.parent_path()), {}) == 1);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("damaged files of rates are ignored") {
     CHECK_FALSE(read_rates(folder.file, key));
 }
 
-TEST_CASE("a rate that was not measured is the built-in one") {
+TEST_CASE("a rate that was not measured keeps its built-in value") {
     const Folder folder;
     write_rates(folder.file, key, measured());
     std::ifstream stream(folder.file);

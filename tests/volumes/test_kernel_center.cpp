@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Centers of kernels, worked out by hand.
+// Compares centers of kernels with centers computed by hand.
 
 #include <complex>
 #include <vector>
@@ -39,7 +39,7 @@ TEST_CASE("middle and scipy depend on the shape alone") {
     CHECK_THROWS_AS(center_index({Kind::peak, {}}, Kernel({0, 5, 1}).view()), InvalidArgument);
 }
 
-TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middle") {
+TEST_CASE("the peak is the largest magnitude, and of several the one nearest to the middle") {
     Kernel kernel({5, 6, 7});
     kernel.at(0, 1, 2) = 2;
     kernel.at(1, 5, 6) = -3;
@@ -49,7 +49,7 @@ TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middl
     CHECK(kernel_peak(kernel.view()) == Index3{1, 5, 6});
     kernel.at(2, 3, 3) = 3;
     CHECK(kernel_peak(kernel.view()) == Index3{2, 3, 3});
-    // A flat top over an even number of samples: the upper one, as k/2.
+    // A flat top over an even number of samples: the upper one is chosen, as k/2 does.
     Kernel flat({1, 1, 4});
     flat.at(0, 0, 1) = flat.at(0, 0, 2) = 1;
     CHECK(kernel_peak(flat.view()) == Index3{0, 0, 2});
@@ -96,7 +96,7 @@ TEST_CASE("a kernel in FFT order is unwrapped: sample 0 goes to the middle, uppe
     CHECK(center_index({Kind::corner, {}}, Kernel({4, 5, 6}).view()) == Index3{0, 0, 0});
 }
 
-TEST_CASE("a convolution with a kernel in FFT order is that with the natural order") {
+TEST_CASE("a kernel in FFT order gives the same convolution as in natural order") {
     Kernel wrapped({3, 4, 5}), natural({3, 4, 5});
     std::vector<float> image(6 * 7 * 8);
     for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * i % 23);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions keep to the memory their plan declares.
+// Checks that executions use at most the memory that their plan declares.
 
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
@@ -22,7 +22,7 @@ EngineList cpu_engines(int count, std::optional<index_t> memory) {
     return make_engines(choice);
 }
 
-/// Peak bytes of constructing and executing twice, beyond image and output.
+/// Peak bytes of constructing a convolver and executing it twice, beyond image and output.
 struct Measured {
     index_t peak;
     Plan plan;
@@ -69,7 +69,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
                           << " of the padded volume\n";
                 INFO(measured.plan.to_string());
                 CHECK(beyond <= 1.1);
-                // And what the plan declares bounds what is taken.
+                // The plan's declaration bounds the peak.
                 const index_t declared =
                     measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 CHECK(measured.peak <= declared);
@@ -80,7 +80,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
         }
 }
 
-TEST_CASE("every method keeps to what its plan declares") {
+TEST_CASE("every method stays within the memory that its plan declares") {
     const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
     for (const Method method :
          {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
@@ -98,7 +98,7 @@ TEST_CASE("every method keeps to what its plan declares") {
         }
 }
 
-TEST_CASE("large kernels and continued images are part of what a plan declares") {
+TEST_CASE("the memory that a plan declares includes large kernels and continued images") {
     for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::mirror})
         for (const Operation operation : {Operation::convolve, Operation::adjoint})
             for (const Method method : {Method::in_core, Method::dif, Method::direct}) {
@@ -118,7 +118,7 @@ TEST_CASE("large kernels and continued images are part of what a plan declares")
             }
 }
 
-TEST_CASE("a host limit is kept") {
+TEST_CASE("an execution stays within its host limit") {
     const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
     const index_t own = 2 * 4 * element_count(image);
     for (const index_t extra : {12 * mib, 6 * mib, 3 * mib}) {
@@ -130,7 +130,7 @@ TEST_CASE("a host limit is kept") {
     }
 }
 
-TEST_CASE("convolvers give back what they took") {
+TEST_CASE("convolvers free all memory that they allocated") {
     const EngineList engines = cpu_engines(2, {});
     const index_t before = memory_use().current_bytes;
     for (int repeat = 0; repeat < 2; ++repeat) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option changes the answer, and changes it as defined.
+// Checks that every option changes the result, and changes it as defined.
 
 #include <functional>
 
@@ -27,7 +27,7 @@ void check(const ConvolverCase& c, const EngineList& engines) {
 
 }  // namespace
 
-TEST_CASE("each option changes the answer") {
+TEST_CASE("each option changes the result") {
     Random random(test_seed("options matter"));
     const EngineList engines = cpu_engines();
     for (const Method method :

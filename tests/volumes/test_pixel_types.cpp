@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer images and results, strides of any kind, complex results.
+// Tests integer images and results, all kinds of strides, and complex results.
 
 #include <cmath>
 #include <limits>
@@ -26,7 +26,7 @@ EngineList cpu_engines(std::optional<index_t> memory = {}) {
 constexpr PixelType integers[] = {PixelType::uint8, PixelType::int8,   PixelType::uint16,
                                   PixelType::int16, PixelType::uint32, PixelType::int32};
 
-/// A view of `array` in memory with gaps and reversed axes; `memory` keeps the bytes.
+/// Stores `array` in `memory` with gaps and reversed axes, and returns a view of it.
 ImageView scattered(const Array& array, PixelType type, std::vector<char>& memory, bool reverse_z,
                     bool reverse_x, index_t x_step) {
     const Shape3 s = array.shape;
@@ -49,7 +49,7 @@ ImageView scattered(const Array& array, PixelType type, std::vector<char>& memor
 
 }  // namespace
 
-TEST_CASE("integer images give what their values as floats give, for every method") {
+TEST_CASE("integer images give the result of equal float images, for every method") {
     Random random(test_seed("integer images"));
     const EngineList engines = cpu_engines();
     for (const PixelType type : integers)
@@ -62,7 +62,7 @@ TEST_CASE("integer images give what their values as floats give, for every metho
                 c.image_type = type;
                 c.options.method = method;
                 c.options.boundary = {static_cast<BoundaryKind>(b), b == 1 ? 11.0 : 0.0};
-                // int and uint32 beyond 2^24 would be rounded to float32: this range is exact.
+                // int32 and uint32 beyond 2^24 would be rounded to float32: this range is exact.
                 const std::string wrong = [&] {
                     const Volume kernel = to_volume(c.kernel, PixelType::float32),
                                  image = to_volume(c.image, type);
@@ -178,7 +178,7 @@ TEST_CASE("inputs and outputs may have gaps and negative strides") {
                     INFO(c.describe() << " strides " << s << "\n" << comparison.report);
                     CHECK(comparison.within(Precision::float32));
                     poison(output);
-                    CHECK((out == untouched));  // nothing between the voxels was written
+                    CHECK((out == untouched));  // bytes between the voxels were not written
                 }
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("a stride of zero repeats a plane") {
     CHECK(compare(c.expected(), to_array(output.view())).within(Precision::float32));
 }
 
-TEST_CASE("kernels of every type") {
+TEST_CASE("kernels of every pixel type agree with the oracle") {
     Random random(test_seed("kernel types"));
     const EngineList engines = cpu_engines();
     for (int t = 0; t < 10; ++t) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four and eight emulated devices of unequal speed: none waits while there are tasks, and what they
-// make is what one device makes.
+// Four and eight emulated devices of unequal speed: none is idle while there are tasks, and the
+// result is that of one device.
 
 #include <chrono>
 #include <mutex>
@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// When blocks were handed to devices, all of one process.
+// Times at which blocks were handed to devices, of all devices of one process.
 struct Course {
     std::mutex mutex;
     Clock::time_point first = Clock::time_point::max(), last = Clock::time_point::min();
@@ -34,7 +34,7 @@ struct Course {
     double seconds() const { return std::chrono::duration<double>(last - first).count(); }
 };
 
-// Computes one block at a time, each in `pace`, and is handed a further one meanwhile.
+// A device that computes one block at a time, each in `pace`, while the next one is handed to it.
 class PacedDevice : public ReferenceEngine {
   public:
     PacedDevice(const std::string& name, milliseconds pace, Course& course)
@@ -52,7 +52,7 @@ class PacedDevice : public ReferenceEngine {
         return report;
     }
 
-    /// The share of the time in which blocks were handed out that it did not compute.
+    /// Returns the share of the time between the first and last block in which the device was idle.
     double idle_share() const {
         double busy = 0;
         for (const auto& [begin, end] : spans_)
@@ -82,7 +82,7 @@ Array convolved(const Array& image, const Array& kernel, const EngineList& engin
 
 }  // namespace
 
-TEST_CASE("devices of unequal speed all work while there are tasks, and make one result") {
+TEST_CASE("devices of unequal speed all work while there are tasks, and agree with one device") {
     Random random(test_seed("unequal devices"));
     const Array image = random.array({448, 10, 10}, false);
     const Array kernel = random.array({3, 3, 3}, false);
@@ -99,7 +99,7 @@ TEST_CASE("devices of unequal speed all work while there are tasks, and make one
         const EngineList engines(devices.begin(), devices.end());
         CHECK(convolved(image, kernel, engines).values == wanted.values);
         for (const auto& device : devices) CHECK(device->idle_share() < 0.05);
-        // The fastest has done most.
+        // The fastest device has computed most blocks.
         CHECK(devices.front()->blocks_convolved() > devices.back()->blocks_convolved());
     }
 }
