@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterations as passes in host memory beside the same over whole arrays: any shapes, methods and
-// numbers of threads.
+// Compares iterations by passes in host memory with those over whole arrays, for any shape, method
+// and number of threads.
 
 #include <cmath>
 
@@ -60,7 +60,7 @@ Run by_passes(const deconvolve::Problem& problem, int threads, bool keep_spectru
               const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
     const Run first = run_on(executor, problem, image, start);
-    // Nothing of an execution is left for the next one.
+    // An execution must not depend on the one before.
     const Run again = run_on(executor, problem, image, start);
     CHECK(first.result.values == again.result.values);
     CHECK(first.likelihoods == again.likelihoods);
@@ -103,7 +103,7 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
 
 }  // namespace
 
-TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
+TEST_CASE("deconvolve: passes in host memory agree with whole arrays") {
     Random random(test_seed("passes in host memory"));
     const std::vector<std::pair<Shape3, Shape3>> shapes{
         {{9, 13, 11}, {3, 5, 4}},  {{12, 40, 37}, {5, 7, 9}}, {{7, 19, 18}, {7, 19, 18}},
@@ -114,7 +114,7 @@ TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
             const Array image = random.integers(image_shape, 10, 60);
             const Array psf = random_psf(random, psf_shape);
             DeconvolveOptions options;
-            options.iterations = 6;  // more amplify rounding, with PSFs like these
+            options.iterations = 6;  // more iterations amplify rounding with these PSFs
             options.background = 0.5;
             if (zero) {
                 options.boundary = Boundary{};
@@ -131,7 +131,7 @@ TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
 }
 
 TEST_CASE(
-    "deconvolve: passes in host memory hold photons and pixels out, and begin with an estimate") {
+    "deconvolve: passes in host memory leave out photons and pixels, and start from an estimate") {
     Random random(test_seed("held out in passes"));
     const Array psf = gaussian_psf({5, 7, 7}, {2, 3, 3}, {1, 1.5, 1.5});
     const Array image = random.integers({9, 20, 17}, 0, 80);
@@ -151,7 +151,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("deconvolve: passes in host memory refuse a step, and take another from there") {
+TEST_CASE("deconvolve: passes in host memory reject a step, and take another from the same point") {
     Random random(test_seed("refused passes"));
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Array image = random.integers({6, 11, 10}, 1, 50);
@@ -192,7 +192,7 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     CHECK(estimate() != before);
 }
 
-TEST_CASE("deconvolve: passes in host memory are chosen where they fit, and keep to the limit") {
+TEST_CASE("deconvolve: passes in host memory are chosen if they fit, and stay within the limit") {
     Random random(test_seed("limits of passes"));
     const Array psf = random_psf(random, {9, 15, 15});
     const Array image = random.integers({24, 60, 60}, 1, 50);

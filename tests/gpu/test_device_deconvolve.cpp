@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution that stays in a GPU's memory: the promises of tests/deconvolve, and the same
-// results as on the CPU.
+// Tests deconvolution in a GPU's memory: the promises of tests/deconvolve/cases.hpp, and the
+// results of the CPU.
 
 #include <cmath>
 #include <cstring>
@@ -27,13 +27,13 @@ EngineChoice gpu_only() {
 
 }  // namespace
 
-TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy", "[gpu]") {
+TEST_CASE("device deconvolve: iterations follow the definition of Richardson and Lucy", "[gpu]") {
     NEEDS_GPU();
     check_iterations(gpu_only());
     check_saturated(gpu_only());
 }
 
-TEST_CASE("device deconvolve: wiener solves its system", "[gpu]") {
+TEST_CASE("device deconvolve: wiener solves its linear system", "[gpu]") {
     NEEDS_GPU();
     check_wiener(gpu_only());
     check_least_squares(gpu_only());
@@ -48,12 +48,12 @@ TEST_CASE("device deconvolve: photons are preserved, likelihood rises", "[gpu]")
     check_held_out(gpu_only());
 }
 
-TEST_CASE("device deconvolve: beads become sharper and stay in place", "[gpu]") {
+TEST_CASE("device deconvolve: beads become sharper and keep their positions", "[gpu]") {
     NEEDS_GPU();
     check_beads(gpu_only());
 }
 
-TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream through it",
+TEST_CASE("device deconvolve: results agree with the CPU, whether arrays fit a GPU or not",
           "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("GPU and CPU deconvolve"));
@@ -75,14 +75,14 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
         CHECK(resident.plan().on_device);
         CHECK(resident.plan().device_bytes > resident.plan().array_bytes);
         const Deconvolved on_gpu = deconvolved(specimen.recorded, psf, options, gpu_only());
-        // Roundings of two FFTs, carried on by ten iterations.
+        // Ten iterations amplify the rounding errors of two FFTs.
         const Comparison comparison = compare(on_cpu.result, on_gpu.result);
         INFO(to_string(method) << ": " << comparison.report);
         CHECK(comparison.error < 1e-3);
         CHECK(on_gpu.result.values ==
               deconvolved(specimen.recorded, psf, options, gpu_only()).result.values);
 
-        // A GPU with less memory than the arrays take.
+        // A GPU with less memory than the arrays need.
         EngineChoice small = gpu_only();
         small.max_gpu_bytes = resident.plan().array_bytes / 2;
         try {
@@ -100,14 +100,15 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     }
 }
 
-TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]") {
+TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("passes and CPU deconvolve"));
     struct Case {
         Shape3 image, psf;
         Index3 center;
     };
-    // Odd extents, planes that are all alike or none, a PSF as large as the image, single planes.
+    // Odd extents, PSFs that see every plane or only one, PSFs as large as the image, single
+    // planes.
     const std::vector<Case> cases = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
                                      {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
                                      {{5, 31, 64}, {5, 31, 15}, {2, 15, 7}},
@@ -144,7 +145,7 @@ TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]
     }
 }
 
-TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration", "[gpu]") {
+TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each iteration", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("compact PSF"));
     struct Case {
@@ -178,12 +179,12 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration"
     }
 }
 
-TEST_CASE("device deconvolve: images of uint16 stay so on the GPU", "[gpu]") {
+TEST_CASE("device deconvolve: images of uint16 are kept as uint16 on the GPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("uint16 on the GPU"));
     const Index3 center{3, 3, 3};
     const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
-    // More pixels than are made narrow at once.
+    // The image has more pixels than one conversion to uint16 takes.
     Array recorded = bead_specimen(random, {20, 301, 220}, psf, center, 9, 60000, 500).recorded;
     for (Complex& value : recorded.values) value = std::round(value.real());
     const Volume taps = to_volume(psf, PixelType::float64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution from device memory to device memory.
+// Tests deconvolution from device memory to device memory.
 
 #include <cuda_runtime_api.h>
 
@@ -28,7 +28,7 @@ Volume poisoned_like(const Shape3& shape, PixelType type) {
 
 }  // namespace
 
-TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]") {
+TEST_CASE("device deconvolver: results equal those of images on the host", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver"));
     const Index3 center{3, 4, 4};
@@ -48,7 +48,7 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
                 DeconvolveOptions options;
                 options.method = method;
                 options.iterations = 6;
-                options.background.reset();  // seen from the image
+                options.background.reset();  // estimated from the image
                 options.hold_out = zero && method != DeconvolveMethod::wiener &&
                                    method != DeconvolveMethod::non_negative_least_squares;
                 if (zero) options.boundary = Boundary{BoundaryKind::zero};
@@ -76,14 +76,14 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
                         compare(to_array(wanted.view()),
                                 to_array(fetched(result, image.shape(), type).view()));
                     INFO(comparison.report);
-                    // The mean is added up in another order.
+                    // The GPU sums the mean in another order.
                     CHECK(comparison.error < (type == PixelType::float32 ? 1e-5 : 1e-3));
                 }
             }
     }
 }
 
-TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]") {
+TEST_CASE("device deconvolver: earlier work on the caller's CUDA stream is done first", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver on a stream"));
     const Index3 center{2, 4, 4};
@@ -99,7 +99,7 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]"
     const gpu::DeviceMemory result(0, image.bytes());
     const gpu::CudaStream stream;
     const auto bytes = static_cast<std::size_t>(image.bytes());
-    for (int k = 0; k < 200; ++k)  // long enough to be noticed
+    for (int k = 0; k < 200; ++k)  // takes long enough to show a missing wait
         REQUIRE(cudaMemsetAsync(there.data(), k, bytes, stream) == cudaSuccess);
     REQUIRE(cudaMemcpyAsync(there.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream) ==
             cudaSuccess);
@@ -108,7 +108,7 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]"
     deconvolver.execute(from.data(), result.data());
     CHECK(first.values ==
           to_array(fetched(result, image.shape(), PixelType::float32).view()).values);
-    // The result may take the image's place.
+    // The result may replace the image.
     deconvolver.execute(from.data(), from.data());
     CHECK(first.values == to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolvers and deconvolvers that share a workspace in GPU memory: the results are those of each
-// alone, whatever the others leave there.
+// Tests convolvers and deconvolvers that share a workspace in GPU memory: the results equal those
+// of each alone, whatever the others leave in the workspace.
 
 #include <cuda_runtime_api.h>
 
@@ -27,7 +27,7 @@ gpu::Workspace& workspace_of(const WorkspaceOf& owner) {
     return static_cast<gpu::Workspace&>(*owner.get());
 }
 
-// All NaN, once the device has come to rest.
+// Waits for the device, and fills the workspace with NaN.
 void poison(const WorkspaceOf& owner) {
     gpu::Workspace& workspace = workspace_of(owner);
     gpu::check(cudaDeviceSynchronize(), "working on the GPU");
@@ -42,8 +42,8 @@ Volume volume_of_ones(const Shape3& shape) {
     return volume;
 }
 
-// A recording, and what convolves and deconvolves it on the GPU. The convolver's kernel is larger
-// than the PSF or smaller: so is its part of the workspace.
+// A recording, and objects that convolve and deconvolve it on the GPU. The convolver's kernel is
+// larger or smaller than the PSF, and so is its part of the workspace.
 struct Bench {
     explicit Bench(bool large_kernel)
         : taps(to_volume(gaussian_psf({7, 9, 9}, {3, 4, 4}, {1.5, 1.5, 1.5}), PixelType::float32)) {
@@ -69,7 +69,7 @@ struct Bench {
         return {image.shape(), taps.view(), options, on};
     }
 
-    // The workspace that a convolver shares grows.
+    // Makes the workspace that `shared` uses grow.
     void make_larger(const DeviceConvolver& shared, index_t steps) const {
         const index_t before = workspace_of(&shared).bytes();
         const Shape3 wide = kernel.shape();
@@ -100,8 +100,8 @@ struct Bench {
     gpu::DeviceMemory there;
 };
 
-// By passes with certain and uncertain steps, over arrays, with the other back projector, and with
-// pixels left out, for which each execution finds the weights anew.
+// Options for passes with steps that may and may not be rejected, for whole arrays, for another
+// back projector, and for saturated pixels, for which each execution computes the weights anew.
 std::vector<DeconvolveOptions> ways() {
     std::vector<DeconvolveOptions> all(6);
     for (DeconvolveOptions& options : all) options.iterations = 6;
@@ -116,7 +116,7 @@ std::vector<DeconvolveOptions> ways() {
 
 }  // namespace
 
-TEST_CASE("shared workspace: convolver and deconvolver give what each gives alone", "[gpu]") {
+TEST_CASE("shared workspace: convolver and deconvolver give the results of each alone", "[gpu]") {
     NEEDS_GPU();
     for (const bool large_kernel : {false, true}) {
         const Bench bench(large_kernel);
@@ -144,7 +144,7 @@ TEST_CASE("shared workspace: convolver and deconvolver give what each gives alon
                     CHECK(bench.convolved(*convolver).values == convolved.values);
                     CHECK(bench.deconvolved(*deconvolver).values == deconvolved.values);
                 }
-                // Without the one whose it was.
+                // The object that created the workspace is gone.
                 if (convolver_first) {
                     convolver.reset();
                     CHECK(bench.deconvolved(*deconvolver).values == deconvolved.values);
@@ -157,7 +157,7 @@ TEST_CASE("shared workspace: convolver and deconvolver give what each gives alon
     }
 }
 
-TEST_CASE("shared workspace: its memory is there once", "[gpu]") {
+TEST_CASE("shared workspace: its memory is allocated once", "[gpu]") {
     NEEDS_GPU();
     constexpr index_t roundings = 4 * gpu::DeviceMemory::alignment;
     const auto in_use = [] { return gpu::device_memory_use().current_bytes; };
@@ -178,7 +178,7 @@ TEST_CASE("shared workspace: its memory is there once", "[gpu]") {
             wanted = bench.deconvolved(alone);
         }
         REQUIRE(saved > bench.image.bytes() / 2);
-        // With less than it takes alone.
+        // With a limit below the memory that it needs without sharing.
         const DeviceConvolver first = bench.convolver();
         const index_t before = in_use();
         const index_t limit = declared - saved / 2;
@@ -198,7 +198,7 @@ TEST_CASE("shared workspace: its memory is there once", "[gpu]") {
     }
 }
 
-TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
+TEST_CASE("shared workspace: a convolver may run between iterations", "[gpu]") {
     NEEDS_GPU();
     const Bench bench(true);
     const Array convolved = bench.convolved(bench.convolver());
@@ -213,13 +213,14 @@ TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
             ++calls;
             wrong += bench.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
                      convolved.values;
-            // Not by a turn of its own: the deconvolver sees the convolver's.
+            // Changes the workspace without use(): the deconvolver must notice the convolver's
+            // execution.
             poison(&convolver);
         };
         DeconvolveRun run;
         run.on_iteration = [&](const Iteration&, const EstimateReader&) { disturb(); };
         ExecutionContext context;
-        context.progress = [&](double) { disturb(); };  // within iterations, too
+        context.progress = [&](double) { disturb(); };  // also within iterations
         const Comparison comparison = compare(wanted, bench.deconvolved(deconvolver, run, context));
         INFO(comparison.report);
         CHECK(comparison.error < 1e-5);
@@ -228,7 +229,7 @@ TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
     }
 }
 
-TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]") {
+TEST_CASE("shared workspace: executions of several threads do not disturb each other", "[gpu]") {
     NEEDS_GPU();
     const Bench bench(true);
     const Array convolved = bench.convolved(bench.convolver());
@@ -263,7 +264,7 @@ TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]")
     }
 }
 
-TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of its owner's name",
+TEST_CASE("shared workspace: two deconvolvers share it, also through a copy of WorkspaceOf",
           "[gpu]") {
     NEEDS_GPU();
     const Bench bench(false);
@@ -284,7 +285,7 @@ TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of it
     }
 }
 
-TEST_CASE("workspace: where there is no room for more, users get theirs again", "[gpu]") {
+TEST_CASE("workspace: if it cannot grow, its users can still use what they had", "[gpu]") {
     NEEDS_GPU();
     gpu::Workspace workspace(0);
     const gpu::CudaStream stream;
@@ -322,7 +323,7 @@ TEST_CASE("workspace: where there is no room for more, users get theirs again", 
     CHECK(contents(16384) == std::vector<char>(16384, 0));
 }
 
-TEST_CASE("shared workspace: that of another GPU is refused", "[gpu]") {
+TEST_CASE("shared workspace: the workspace of another GPU is refused", "[gpu]") {
     struct Elsewhere : DeviceWorkspace {
         int device() const override { return 3; }
     };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The part of CUDA's runtime that walks use, without a GPU. A stream is a queue of work, which is
-// done when somebody waits for it, no earlier. Then streams run as far ahead of others as events
-// let them, now this one, now that one: a missing event gives a wrong result. What nothing has
-// written is all ones, and must not be copied to the host.
+// A CUDA runtime without a GPU, as far as walks need it. A CUDA stream is a queue of work, which
+// runs only when the host waits. CUDA streams run as far ahead of others as events allow, in random
+// order, so that a missing event gives a wrong result. Memory that was never written holds only
+// one-bits, and must not be copied to the host.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,7 +31,7 @@ enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
 namespace walks_on_host {
 
 struct Event {
-    long recorded = 0, passed = 0;  ///< times
+    long recorded = 0, passed = 0;  ///< number of times
 };
 
 struct Work {
@@ -86,8 +86,8 @@ class Machine {
         const Work& next = stream->front();
         return next.awaited == nullptr || next.awaited->passed >= next.awaited_times;
     }
-    // One piece of work, of the first stream that can go on: it gets as far ahead of the others as
-    // it can. Now and then another one comes first.
+    // Runs one item of the first CUDA stream that is not waiting, which thus gets far ahead of the
+    // others. Sometimes another one becomes the first.
     bool go_on() {
         if (random_.chance(0.02) && !streams_.empty())
             std::rotate(streams_.begin(),
@@ -104,7 +104,7 @@ class Machine {
     }
 
     std::vector<Stream*> streams_;
-    std::map<const char*, std::size_t> memory_;  ///< of the device
+    std::map<const char*, std::size_t> memory_;  ///< bytes of each array on the device
     convolume::testing::Random random_{1};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes without transforms: a slot holds a plane of the grid as samples in double precision, and
-// passes along z convolve in circles by direct sums. What a transform would destroy is NaN after
-// it.
+// Plane passes without transforms: a slot holds a plane as samples in double precision, and passes
+// along z convolve in circles by direct sums. Data that a transform would overwrite become NaN, so
+// that their use is noticed.
 
 #include "deconvolve/executors/plane_passes.hpp"
 
@@ -54,7 +54,7 @@ float extrapolated(const ElementWork& work, index_t i) {
     return ahead ? work.elements.ahead(work.newest[i], work.before[i]) : work.newest[i];
 }
 
-// A sample before a forward transform.
+// Returns a sample before a forward transform.
 double made(const ElementWork& work, index_t i) {
     if (work.ones) {
         const auto* const data = static_cast<const float*>(work.data);
@@ -65,7 +65,7 @@ double made(const ElementWork& work, index_t i) {
     return static_cast<double>(point);
 }
 
-// What takes the place of a sample after an inverse transform. `w`: where its weight is.
+// Returns the value that replaces a sample after an inverse transform. `w` indexes its weight.
 double worked_on(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {

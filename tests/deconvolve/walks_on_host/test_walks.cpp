@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks of every method without a GPU: their sources as they are, around passes that are direct
-// sums, with streams that go on in any order that their events allow. The results are those of
-// iterations over whole arrays.
+// Tests walks of every method without a GPU: the product's own sources, with passes that are direct
+// sums, and CUDA streams that run in any order that their events allow. The results agree with
+// those of iterations over whole arrays.
 
 #include <algorithm>
 #include <cstring>
@@ -44,7 +44,7 @@ Case random_case(Random& random, DeconvolveMethod method) {
     options.method = method;
     options.center = {KernelCenter::Kind::explicit_, center};
     options.background = 5;
-    // Where a total variation is flat, rounding decides, and iterations make more of it.
+    // A total variation that is flat amplifies rounding in every iteration.
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
     options.iterations = static_cast<int>(extent(1, smooth ? 3 : 7));
     if (random.chance(0.5)) options.boundary = Boundary{BoundaryKind::zero};
@@ -77,7 +77,7 @@ Array random_counts(Random& random, const Shape3& shape) {
     return image;
 }
 
-/// The result, every second estimate if they are read, and what was told of all iterations.
+/// The result, every second estimate if they are read, and the reports of all iterations.
 struct Found {
     Array result{{1, 1, 1}};
     std::vector<Array> seen;
@@ -138,7 +138,7 @@ void check_alike(const Found& got, const Found& want) {
     }
 }
 
-// Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
+// Divides the object into slabs of whole planes or into tiles. Chooses the grids of y and x.
 std::vector<Walker::Place> places_of(const Case& of, const Problem& problem, PairAxes& axes) {
     auto& [z, y, x] = axes;
     const index_t chained = problem.traits.projections;
@@ -183,7 +183,7 @@ void check_case(const Case& of, const Volume& recorded, Random& random, int numb
     const PassKernels kernels(problem, *axes);
     WalkExecutor walks(problem, *axes, kernels.views(), places, 2);
     const Found want = over_arrays(problem, recorded, of);
-    // What a run leaves behind does not matter to the next.
+    // A run must not depend on the one before.
     for (int repeat = 0; repeat < 2; ++repeat)
         check_alike(run_steps(walks, problem, recorded, of), want);
 }
@@ -200,29 +200,29 @@ void check_walks(DeconvolveMethod method, int cases) {
 
 }  // namespace
 
-TEST_CASE("walks on the host: rl") {
+TEST_CASE("walks on the host: rl agrees with whole arrays") {
     check_walks(DeconvolveMethod::richardson_lucy, 60);
 }
-TEST_CASE("walks on the host: shb") {
+TEST_CASE("walks on the host: shb agrees with whole arrays") {
     check_walks(DeconvolveMethod::scaled_heavy_ball, 60);
 }
-TEST_CASE("walks on the host: rl-tv") {
+TEST_CASE("walks on the host: rl-tv agrees with whole arrays") {
     check_walks(DeconvolveMethod::richardson_lucy_tv, 30);
 }
-TEST_CASE("walks on the host: wb") {
+TEST_CASE("walks on the host: wb agrees with whole arrays") {
     check_walks(DeconvolveMethod::wiener_butterworth, 40);
 }
-TEST_CASE("walks on the host: rlgc") {
+TEST_CASE("walks on the host: rlgc agrees with whole arrays") {
     check_walks(DeconvolveMethod::gradient_consensus, 60);
 }
-TEST_CASE("walks on the host: nnls") {
+TEST_CASE("walks on the host: nnls agrees with whole arrays") {
     check_walks(DeconvolveMethod::non_negative_least_squares, 60);
 }
-TEST_CASE("walks on the host: wiener") {
+TEST_CASE("walks on the host: wiener agrees with whole arrays") {
     check_walks(DeconvolveMethod::wiener, 60);
 }
-// Changes of few voxels are far larger than the mean of the image.
-TEST_CASE("walks on the host: accelerated wb of a single bead") {
+// The changes of a few voxels are far larger than the mean of the image.
+TEST_CASE("walks on the host: accelerated wb of a single bead agrees with whole arrays") {
     Random random(test_seed("a single bead"));
     Case of;
     const Index3 center{1, 2, 4};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element passes with the work of deconvolutions, on the host: transforms by FFTW and the formulas
-// in double precision are what they must give.
+// Runs element passes with the functors of deconvolutions on the host, and compares them with FFTW
+// and with the formulas in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -22,7 +22,8 @@ using Work = ElementWork<deconvolve::RowElements>;
 
 constexpr index_t planes = 3, most_blocks = 2;
 
-// Rows of 2N real samples of which some are worked on, in a ring of planes that wraps.
+// A pass over rows of 2N real samples, in a ring buffer of planes that wraps around. The functor
+// works on `count` samples of each row.
 template <int N>
 struct PassCheck {
     using Sample = std::complex<float>;
@@ -46,7 +47,7 @@ struct PassCheck {
         return static_cast<std::size_t>((plane * rows + y) * count + x);
     }
 
-    // Positive, as light is.
+    // Returns positive samples, as light is.
     std::vector<float> light(unsigned seed) const {
         auto values = random_samples<float>(elements(), seed);
         for (float& value : values) value = 5 + 4 * value;
@@ -79,7 +80,7 @@ struct PassCheck {
         sums[1] = of_blocks[1] + of_blocks[3];
     }
 
-    // Random rows of all samples, and their spectra in place; light where the pass looks.
+    // Fills the ring buffer with the spectra of random rows, and returns these rows.
     std::vector<Signal> fill() {
         std::vector<Signal> values;
         for (index_t i = 0; i < planes * rows; ++i) {
@@ -93,7 +94,7 @@ struct PassCheck {
         return values;
     }
 
-    // Against the transforms of what the pass should have made.
+    // Compares the spectra with the transforms of the samples that the pass should have made.
     void check_spectrum(const std::vector<double>& wanted) {
         Difference difference;
         for (index_t plane = 0; plane < planes; ++plane)
@@ -119,7 +120,7 @@ void check_point(int begin, int end) {
     PassCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
     before[check.element(0, 0, 0)] =
-        100;  // so far that the point ahead falls below its least share
+        100;  // so large that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
         auto kept = std::vector<float>(newest.size(), -1.0F);
         Work work = check.work(ElementKind::load);
@@ -192,10 +193,10 @@ struct StepCase {
     bool ahead = false, restart = true, changes = false;
     bool unmatched = false;
     bool least_weight = true;
-    bool advances = false;  ///< the estimates' spectra are wanted too
+    bool advances = false;  ///< the pass also transforms the new estimates
 };
 
-// The planes of the weight between the second and the third are alike.
+// The second and the third plane share a plane of the weight.
 template <int N>
 void check_step(int begin, int end, const StepCase& of) {
     const bool ahead = of.ahead, restart = of.restart, changes = of.changes,
@@ -293,7 +294,7 @@ void check_passes() {
     check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
-// Formulas of no method.
+// Formulas that no method has.
 struct Products {
     float factor = 0.5F;
 
@@ -314,7 +315,7 @@ struct Products {
     }
 };
 
-// Whether `got` and `wanted` differ.
+// Returns whether `got` and `wanted` differ.
 bool differs(double got, double wanted) {
     return !(std::abs(got - wanted) <= 3e-5 * (1 + std::abs(wanted)));
 }
@@ -371,7 +372,7 @@ void check_any_functor(int begin, int end) {
 
 }  // namespace
 
-TEST_CASE("element passes of an iteration") {
+TEST_CASE("element passes of an iteration agree with its formulas") {
     check_passes<16>();
     check_passes<28>();
     check_passes<60>();
@@ -380,11 +381,11 @@ TEST_CASE("element passes of an iteration") {
     check_passes<384>();
 }
 
-TEST_CASE("element passes compute with any functor") {
+TEST_CASE("element passes compute with a functor that no method has") {
     check_any_functor<28>(9, 49);
 }
 
-TEST_CASE("element passes over more rows than a CUDA kernel counts are refused") {
+TEST_CASE("element passes over more rows than a CUDA kernel can count are refused") {
     Work work;
     work.rows = most_element_rows / 2;
     SpectrumPlanes<float> spectrum;
@@ -395,7 +396,7 @@ TEST_CASE("element passes over more rows than a CUDA kernel counts are refused")
     CHECK_THROWS_AS(element_job(work, 4, spectrum, 1, nullptr), InternalError);
 }
 
-TEST_CASE("element passes of an iteration, three steps of a transform") {
+TEST_CASE("element passes of an iteration with three radix stages agree with its formulas") {
     check_passes<528>();
     check_passes<1152>();
 }

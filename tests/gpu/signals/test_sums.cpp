@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of sums in time, on the host.
+// Runs the CUDA kernel of direct filters on the host.
 
 #include "gpu/signals/direct_kernel.hpp"
 #include "tests/catch.hpp"
@@ -97,7 +97,7 @@ void check_all() {
 
 }  // namespace
 
-TEST_CASE("sums in time") {
+TEST_CASE("direct filters agree with sums in double precision") {
     check_all<float, float>();
     check_all<double, double>();
     check_all<float, Complex<float>>();
