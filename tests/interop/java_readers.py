@@ -11,7 +11,7 @@ NAMES_OF_TYPES = {"float": "float32", "double": "float64", "complex": "complex64
 
 
 def read_with(program, files, folder, parse):
-    """Yields each file with its reading or error. The raw pixels lie in the folder."""
+    """Yields each file with its reading or error. The raw pixels are written to the folder."""
     raw = {str(file.path): folder / f"{file.path.name}.{program.name}.raw" for file in files}
     found = program.read(folder, list(raw.items()))
     for file in files:
@@ -38,7 +38,7 @@ def parse_imagej(fields, raw):
     shape = [int(n) for n in (times, planes, channels, height, width)]
     scale = MICROMETERS.get(unit.replace("\\u00B5", "µ"))
     voxel = tuple(float(size) * scale if scale else None for size in (z, y, x))
-    if shape[1] == 1:  # 1 stands for an unknown depth
+    if shape[1] == 1:  # ImageJ reports 1 for an unknown depth
         voxel = (None, *voxel[1:])
     # ImageJ labels a single plane with the name of its file.
     names = tuple(label for label in labels.split("|") if label != raw.name.removesuffix(f".{IMAGEJ.name}.raw"))

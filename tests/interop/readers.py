@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads our files with Python packages.
 
-Each reader returns a `TheirReading` or raises; `None` stands for what a program does not know of any file."""
+Each reader returns a `TheirReading` or raises; `None` stands for properties that a program reads from no file."""
 import functools
 import json
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ NOT_TOLD = "not told"
 
 @dataclass(frozen=True)
 class TheirReading:
-    """What a program tells of a file. Without axes, pixels lie in the order of the file's pages."""
+    """Result of reading a file with a program. Without axes, pixels are in the order of the file's pages."""
 
     pixels: np.ndarray | None
     axes: str | None = None
@@ -33,7 +33,7 @@ def reader(name, distribution, modules, suffixes):
             for file in files:
                 try:
                     yield file, function(file.path)
-                except Exception as error:  # noqa: BLE001 - what a program raises is its answer
+                except Exception as error:  # noqa: BLE001 - the exception is the program's answer
                     yield file, error
         READERS.add(name, distribution, modules, suffixes=suffixes)(read_all)
         return function

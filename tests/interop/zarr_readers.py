@@ -7,14 +7,14 @@ ZARR = (".zarr",)
 
 
 def scale_of(transforms, axes):
-    """Voxel size from the coordinate transformations of a level."""
+    """Returns the voxel size from the coordinate transformations of a level."""
     scale = next(transform["scale"] for transform in transforms if transform["type"] == "scale")
     named = dict(zip(axes, scale))
     return tuple(named.get(axis) for axis in "ZYX")
 
 
 def named(names, made_up):
-    """Leaves out the names that a program makes up where a file has none."""
+    """Leaves out the names that a program invents for a file without names."""
     return tuple(name for name in names if name and not name.startswith(made_up))
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files written here are read by tifffile, h5py and NumPy, and theirs by us: pixels, axes, voxel sizes.
+"""Reads our files with tifffile, h5py and NumPy, and theirs with our readers: pixels, axes, voxel sizes.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import argparse
 import json
 import os
@@ -54,7 +54,7 @@ def dump(path, axes=None):
 
 
 def expect(name, path, array, voxel=None, axes=None, **facts):
-    """`array` is t, c, z, y, x."""
+    """Reads a file, and compares it with `array` (t, c, z, y, x) and with metadata."""
     about, data = dump(path, axes)
     if about is None:
         check(False, name, data)
@@ -128,7 +128,7 @@ def read_their_imagej(folder):
                                        "Labels": [f"p{i}" for i in range(30)]})
             expect(f"imagej {dtype} {order}", file, a.transpose(0, 2, 1, 3, 4), [0.3, 0.208, 0.104],
                    format="ImageJ TIFF", interval=2.5)
-            # Labels must survive the way through us, byte order included.
+            # Our copy must keep the labels of slices, in either byte order.
             copied = os.path.join(folder, "copy.tif")
             subprocess.run([args.make, copied, "copy", file], check=True)
             with tifffile.TiffFile(copied) as tif:
@@ -197,7 +197,7 @@ def check_with_tifffile(what, file, a, compression, name):
         if tif.is_imagej:
             check(compression != "zstd" and "ome" not in name, what, "imagej")
             facts = tif.imagej_metadata
-            # ImageJ knows differences of neighbors in LZW of 8 and 16 bits alone.
+            # ImageJ reads differences of neighbors in LZW for 8 and 16 bits only.
             check(page.predictor == (2 if compression == "lzw" and a.dtype.kind == "u" else 1), what, "predictor")
             ranges = [limit for channel in range(c) for limit in (a[:, channel].min(), a[:, channel].max())]
             check([facts["min"], facts["max"]] == [float(r) for r in ranges[:2]], what, "display range", facts)
@@ -218,7 +218,7 @@ def check_with_tifffile(what, file, a, compression, name):
             check([n.get("Name") for n in tree.iterfind(".//o:Channel", ns)] == [f"dye {i}" for i in range(c)], what)
             wanted = a
         if compression not in ("none", "deflate"):
-            return  # tifffile decodes these with imagecodecs only
+            return  # tifffile needs imagecodecs to decode these
         if compression != "none" and page.predictor != 1:
             return
         got = tif.asarray()
@@ -374,7 +374,7 @@ def read_npy(folder):
 
 
 def read_large(folder):
-    """Several strips and chunks along every axis, the last ones cut."""
+    """Tests several TIFF strips and HDF5 chunks along every axis, the last ones cut."""
     a = (pixels((1, 2, 5, 310, 530), "uint16") & 0x30F).astype("uint16")
     a[0, 0, 2] = 0
     names = [("l.npy", "none")]

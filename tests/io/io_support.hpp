@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the tests of the image files share: a folder that goes, images with known pixels, expected
-// errors.
+// Helpers for tests of image files: a temporary folder, images with random pixels, expected error
+// messages.
 
 #include <unistd.h>
 
@@ -21,8 +21,8 @@ class TempFolder {
   public:
     enum class Place { memory, disk };
 
-    /// In memory, where the system has such a place: hundreds of small files are forced to disk
-    /// otherwise.
+    /// Creates the folder in memory if the system has such a place: on a disk, syncing hundreds of
+    /// small files takes long.
     explicit TempFolder(Place place = Place::memory) {
         static int count = 0;
         const std::filesystem::path shared("/dev/shm");
@@ -51,7 +51,7 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Random bytes as pixels, without NaN's bit patterns mattering: they are compared as bytes.
+/// Returns random bytes as pixels. They may be NaN, so they are compared as bytes.
 inline Volume random_volume(const Shape3& shape, PixelType type, unsigned seed) {
     Volume volume(shape, type);
     std::mt19937 random(seed);
@@ -82,7 +82,7 @@ inline void write_image(const std::string& path, const io::ImageMetadata& metada
     writer->commit();
 }
 
-/// Opens and reads everything; the text of the error, "" if there is none.
+/// Opens a file and reads everything. Returns the message of the error, or "" if there is none.
 template <class Expected>
 std::string refusal(const std::string& path, const io::OpenOptions& options = {}) {
     try {

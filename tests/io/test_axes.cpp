@@ -14,7 +14,7 @@ TEST_CASE("paths name a file and a dataset", "[io]") {
     CHECK(parts("a.h5:/") == "a.h5|/");
 }
 
-TEST_CASE("the meaning of axes can be given", "[io]") {
+TEST_CASE("the meaning of axes can be set by an option", "[io]") {
     const TempFolder folder;
     io::ImageMetadata m;
     m.shape = {3, 4, 5};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of every format, read and written in any order by several threads at once.
+// Reads and writes boxes of every format, in any order and by several threads at once.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ const FileCase files[] = {
 #endif
 };
 
-/// Several strips and chunks along every axis, the last ones cut.
+/// Returns an image with several strips and chunks along every axis, the last ones cut.
 io::ImageMetadata large_image() {
     io::ImageMetadata m;
     m.shape = {9, 301, 517};
@@ -46,7 +46,7 @@ io::ImageMetadata large_image() {
 }
 
 Volume volume_of(const io::ImageMetadata& m, index_t t, index_t c) {
-    // Few values, so that there is something to compress.
+    // Few different values, so that there is something to compress.
     Volume volume = random_volume(m.shape, m.type, static_cast<unsigned>(t * m.channels + c));
     auto* bytes = static_cast<unsigned char*>(volume.view().data);
     for (index_t i = 0; i < m.bytes() / (m.frames * m.channels); ++i) bytes[i] &= 0x13;
@@ -78,7 +78,7 @@ bool equal(const ConstImageView& a, const ConstImageView& b) {
     return true;
 }
 
-/// Memory for a box, with rows and planes apart or, for odd numbers, every second column.
+/// Memory for a box, with gaps between rows and planes, or with odd numbers every second column.
 struct Room {
     Room(const Shape3& shape, PixelType type, unsigned number)
         : memory({shape.z, shape.y + 1, number % 2 == 0 ? shape.x + 3 : 2 * shape.x + 1}, type) {
@@ -89,7 +89,7 @@ struct Room {
     ImageView view;
 };
 
-/// Runs `work(thread)` in four threads; the errors they threw.
+/// Runs `work(thread)` in four threads, and returns the messages of their errors.
 template <class Work>
 std::vector<std::string> in_four_threads(const Work& work) {
     std::vector<std::string> errors(4);
@@ -106,7 +106,7 @@ std::vector<std::string> in_four_threads(const Work& work) {
     return errors;
 }
 
-/// Boxes that make up the whole, in random order.
+/// A box of one channel at one time.
 struct Placed {
     index_t t, c;
     Box3 box;
@@ -135,7 +135,7 @@ std::vector<Volume> volumes_of(const io::ImageMetadata& m) {
     return volumes;
 }
 
-/// Random boxes by four threads are those of `wanted`.
+/// Reads random boxes by four threads, and compares them with `wanted`.
 void check_boxes(io::ImageReader& reader, const std::vector<Volume>& wanted, unsigned seed) {
     const StackFormat format = reader.format();
     const auto errors = in_four_threads([&](unsigned thread) {
@@ -185,7 +185,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
                 }
             });
             for (const std::string& error : errors) CHECK(error == "");
-            // One is missing.
+            // One box is missing.
             CHECK_THROWS_AS(writer->commit(), InvalidArgument);
             CHECK(!std::filesystem::exists(io::parse_path(path).file));
             const auto& [t, c, box] = boxes.back();
@@ -202,7 +202,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
         }
 }
 
-TEST_CASE("boxes that leave the image or have another shape or type are refused", "[io]") {
+TEST_CASE("boxes outside the image or with another shape or type are refused", "[io]") {
     io::ImageMetadata m;
     m.shape = {4, 5, 6};
     for (const FileCase& file : files) {
@@ -234,7 +234,7 @@ TEST_CASE("boxes that leave the image or have another shape or type are refused"
     }
 }
 
-TEST_CASE("samples that are written twice are not taken for those that are missing", "[io]") {
+TEST_CASE("samples that are written twice do not make up for missing ones", "[io]") {
     io::ImageMetadata m;
     m.shape = {4, 5, 6};
     for (const FileCase& file : files) {
@@ -287,8 +287,8 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
         io::ImageMetadata m;
         m.shape = {64, 64, 64};
         const Volume volume = random_volume(m.shape, m.type, 1);
-        // In a process of its own: a limit on the sizes of files, set when the output is there,
-        // stands for a full disk.
+        // A child process limits the size of files after the output is created, which stands for a
+        // full disk.
         const pid_t child = ::fork();
         if (child == 0) {
             std::signal(SIGXFSZ, SIG_IGN);
@@ -305,7 +305,7 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
                 });
                 writer->commit();
             } catch (const InvalidArgument&) {
-                result = folder.files() == 0 ? 0 : 2;  // samples are missing
+                result = folder.files() == 0 ? 0 : 2;  // the output is incomplete
             } catch (const IoError&) {
                 result = folder.files() == 0 ? 0 : 2;
             } catch (...) {
@@ -326,13 +326,14 @@ namespace {
 
 struct Stored {
     bool chunked;
-    int deflate;  ///< level; -1 for none
+    int deflate;  ///< compression level; -1 for none
     bool shuffle;
     bool fletcher;
     bool big_endian;
 };
 
-/// A dataset as HDF5 itself writes it; of chunked ones, the last third of the planes never is.
+/// Writes a dataset with HDF5 itself; of a chunked one, the last third of the planes stays
+/// unwritten.
 void write_with_hdf5(const std::string& path, const Volume& volume, const Stored& how) {
     const Shape3& s = volume.shape();
     const hsize_t dims[3] = {static_cast<hsize_t>(s.z), static_cast<hsize_t>(s.y),
@@ -382,14 +383,15 @@ TEST_CASE("boxes of HDF5 datasets of every storage are read by four threads", "[
                         write_with_hdf5(folder / "a.h5", wanted[0],
                                         {chunked, deflate, shuffle, fletcher, big_endian});
                         auto* samples = static_cast<std::uint16_t*>(wanted[0].view().data);
-                        // Chunks of 3 planes: 10 are written, 12 are stored, 3 are not.
+                        // Of five HDF5 chunks of 3 planes, four are stored and one is not. 10
+                        // planes were written.
                         if (chunked)
                             std::fill(samples + 10 * 61 * 130, samples + 15 * 61 * 130, 0x1234);
                         const auto reader = io::open_image(folder / "a.h5");
                         CHECK(reader->format().piece ==
                               (chunked ? Shape3{3, 17, 40} : Shape3{1, 1, 1}));
                         check_boxes(*reader, wanted, seed);
-                        // In small steps along z.
+                        // Reads in small steps along z.
                         Volume walked(wanted[0].shape(), PixelType::uint16);
                         for (index_t z = 0; z < 15; ++z)
                             reader->read_planes(
@@ -398,7 +400,7 @@ TEST_CASE("boxes of HDF5 datasets of every storage are read by four threads", "[
                     }
 }
 
-TEST_CASE("HDF5 chunks that went through some of their filters only are read", "[io][hdf5]") {
+TEST_CASE("HDF5 chunks that skipped some of their filters are read", "[io][hdf5]") {
     const TempFolder folder;
     const std::string path = folder / "a.h5";
     const Volume zeros({15, 61, 130}, PixelType::uint16);

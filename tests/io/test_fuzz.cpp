@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutated files of every format either read or are refused by a typed error; nothing else happens.
+// Mutated files of every format are either read or refused by a typed error, and do no other harm.
 
 #include "tests/io/io_support.hpp"
 
@@ -36,7 +36,7 @@ void mutate(std::string& bytes, std::mt19937& random) {
     }
 }
 
-/// Runs `count` mutants of each seed file; how many were read.
+/// Reads `count` mutants of each seed file, and returns how many could be read.
 int fuzz(const std::string& name, const std::vector<std::string>& files, int count) {
     const TempFolder folder;
     std::mt19937 random(seed);

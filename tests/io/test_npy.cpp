@@ -54,7 +54,7 @@ TEST_CASE("damaged NPY files are refused in one sentence", "[io]") {
     }
 }
 
-TEST_CASE("files that are no image are refused", "[io]") {
+TEST_CASE("files that are not images are refused", "[io]") {
     const TempFolder folder;
     CHECK(mentions(refusal<InputNotFound>(folder / "missing.tif"), "missing.tif"));
     CHECK(mentions(refusal<InputNotFound>(folder / ""), "not a regular file"));
@@ -66,7 +66,7 @@ TEST_CASE("files that are no image are refused", "[io]") {
     m.shape = {1, 2, 3};
     write_image(folder / "a.npy", m, 1);
     CHECK(mentions(refusal<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
-    // Content decides, not the name.
+    // The content decides the format, not the name.
     std::filesystem::rename(folder / "a.npy", folder / "a.tif");
     CHECK(refusal<BadData>(folder / "a.tif").empty());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs appear complete or not at all.
+// Tests that outputs appear complete or not at all.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -101,7 +101,7 @@ TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
         CHECK(read_bytes(path) != "precious");
         std::filesystem::remove(path);
 
-        // It appears while we write.
+        // Another program creates the output while we write.
         const auto writer = io::create_image(path, small_image());
         writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 1).view());
         write_bytes(path, "precious");
@@ -110,7 +110,7 @@ TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
     }
 }
 
-TEST_CASE("unfinished files of processes that are gone are removed, others stay", "[io]") {
+TEST_CASE("unfinished files of dead processes are removed, others stay", "[io]") {
     const TempFolder folder;
     const auto unfinished = [&] {
         std::vector<std::string> names_there;
@@ -119,7 +119,7 @@ TEST_CASE("unfinished files of processes that are gone are removed, others stay"
         std::sort(names_there.begin(), names_there.end());
         return names_there;
     };
-    // A process that is killed while it writes.
+    // The child process is killed while it writes.
     const pid_t child = fork();
     if (child == 0) {
         const auto writer = io::create_image(folder / "a.npy", small_image());
@@ -128,7 +128,7 @@ TEST_CASE("unfinished files of processes that are gone are removed, others stay"
     REQUIRE(waitpid(child, nullptr, 0) == child);
     const std::vector<std::string> left = unfinished();
     REQUIRE(left.size() == 1);
-    // What another machine, or a process that is alive, writes.
+    // Files of another machine and of a process that is alive.
     const std::string of_child = message("-", child, "-");
     const std::size_t at = left[0].find(of_child);
     REQUIRE(at != std::string::npos);
@@ -167,7 +167,7 @@ TEST_CASE("an output may replace its own input, also behind a link", "[io]") {
     }
 }
 
-TEST_CASE("outputs that cannot be are refused with their reason", "[io]") {
+TEST_CASE("impossible outputs are refused with their reason", "[io]") {
     const TempFolder folder;
     CHECK_THROWS_AS(io::create_image(folder / "no/such/folder.npy", small_image()), CannotCreate);
     CHECK_THROWS_AS(io::create_image(folder / "a.png", small_image()), InvalidArgument);
@@ -192,8 +192,8 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
         const TempFolder folder;
         io::ImageMetadata m = small_image();
         m.shape = {64, 64, 64};
-        // In a process of its own: the limit on file sizes stands for a full disk. The volume is
-        // made before.
+        // In a child process, a limit on file sizes stands for a full disk. The volume is made
+        // before the limit is set.
         const Volume volume = random_volume(m.shape, m.type, 1);
         const pid_t child = ::fork();
         if (child == 0) {
@@ -220,7 +220,7 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
     }
 }
 
-TEST_CASE("small files are whole or as they were", "[io]") {
+TEST_CASE("small files are replaced as a whole or not at all", "[io]") {
     const TempFolder folder;
     const std::string path = folder / "report.json";
     io::write_whole_file(path, std::string_view("{}"));
@@ -250,7 +250,7 @@ TEST_CASE("small files are whole or as they were", "[io]") {
     CHECK_THROWS_AS(io::write_whole_file(folder / "none/report.json", {}), CannotCreate);
 }
 
-TEST_CASE("a signal handler can remove what is unfinished", "[io]") {
+TEST_CASE("a signal handler can remove unfinished files", "[io]") {
     const TempFolder folder;
     const auto first = io::create_image(folder / "a.npy", small_image());
     const auto second = io::create_image(folder / "b.npy", small_image());
@@ -290,14 +290,14 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     check_dataset(file + ":/run/2", 2);
     check_dataset(file + ":/other/deep/3", 3);
 
-    // Replaced, while what was there is read from; nothing else changes.
+    // The dataset is replaced while the old one is read from; nothing else changes.
     const auto reader = io::open_image(file + ":/run/1");
     write_dataset(file + ":/run/1", 4, true);
     CHECK(same_bytes(read_channel(*reader), random_volume({2, 3, 4}, PixelType::uint8, 1)));
     check_dataset(file + ":/run/1", 4);
     check_dataset(file + ":/run/2", 2);
 
-    // Signals likewise.
+    // Signals are added and replaced in the same way.
     {
         const auto writer =
             io::create_signal(file + ":/traces", {2, 5}, io::SampleType::float32, {true, ""});
@@ -308,18 +308,19 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     check_dataset(file + ":/run/1", 4);
     CHECK(io::open_signal(file + ":/traces")->info().dims == std::vector<index_t>{2, 5});
 
-    // A group is no dataset.
+    // A group cannot be replaced by a dataset.
     CHECK_THROWS_AS(write_dataset(file + ":/run", 5, true), CannotCreate);
     check_dataset(file + ":/run/2", 2);
     CHECK(folder.files() == 1);
 
-    // The whole file is replaced where no dataset is named.
+    // Without the name of a dataset, the whole file is replaced.
     write_dataset(file, 6, true);
     check_dataset(file, 6);
     CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
 }
 
-TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others change", "[io]") {
+TEST_CASE("a dataset is not added to a file that is not HDF5 or that another writer changes",
+          "[io]") {
     const TempFolder folder;
     const std::string text = folder / "text.h5";
     std::ofstream(text) << "no HDF5";
@@ -338,7 +339,7 @@ TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others
     check_dataset(file + ":/run/3", 3);
     CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
 
-    // Nor to one that another writer has made since.
+    // It is not added if another writer has added it in the meantime.
     const std::string fresh = folder / "b.h5";
     const auto late =
         io::create_image(fresh + ":/run/2", small_image(), {true, io::Compression::none, ""});

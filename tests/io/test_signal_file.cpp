@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal files: every format gives back what it was given, in ranges of any order; what cannot
-// be is refused with a sentence and leaves nothing.
+// Signal files: every format returns the written samples, in ranges of any order; impossible files
+// are refused with one sentence and leave nothing.
 
 #include <array>
 #include <complex>
@@ -53,7 +53,7 @@ template <class T>
 std::vector<T> read_row(io::SignalReader& reader, index_t row) {
     REQUIRE(size_of(reader.info().type) == sizeof(T));
     std::vector<T> values(static_cast<std::size_t>(reader.info().samples()));
-    // Two ranges, the later one first.
+    // Reads two ranges, the later one first.
     const index_t middle = reader.info().samples() / 3;
     reader.read(row, middle, reader.info().samples() - middle, values.data() + middle);
     reader.read(row, 0, middle, values.data());
@@ -125,7 +125,7 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
             raw(io::StoredType::complex128);
             check_round_trip<std::complex<double>>(path, io::SampleType::complex128, dims, options);
             if (format == ".raw") continue;
-            // Integers of 64 bits come back as float64.
+            // 64-bit integers are read as float64.
             const std::vector<std::int64_t> positions{3, -4};
             const auto writer = io::create_signal(path, {2}, io::SampleType::int64, {true, ""});
             writer->write(0, 0, 2, positions.data());
@@ -136,7 +136,7 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
         }
 }
 
-TEST_CASE("arrays of NumPy in any order of bytes and axes", "[io][signal]") {
+TEST_CASE("NumPy arrays are read in any order of bytes and axes", "[io][signal]") {
     const TempFolder folder;
     const std::string path = folder / "a.npy";
     const auto first_row = [&](const std::string& bytes) {
@@ -167,14 +167,15 @@ TEST_CASE("arrays of NumPy in any order of bytes and axes", "[io][signal]") {
     CHECK(first_row(npy("<i4", "2, 3, 4", many, true)) == V{5, 11, 17, 23});
 }
 
-TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") {
+TEST_CASE("raw files have their type from the name or an option, and are split by an option",
+          "[io][signal]") {
     const TempFolder folder;
     const auto values = counted<float>(12);
     for (const char* name : {"a.f32", "a.dat", "a.C64"})
         write_bytes(folder / name, bytes_as_text(values));
     CHECK(io::open_signal(folder / "a.f32")->info().dims == Dims{12});
     CHECK(io::open_signal(folder / "a.f32")->info().to_string() == "12 float32");
-    // The name knows better than the option.
+    // The type in the name overrides the option.
     CHECK(io::open_signal(folder / "a.f32", {.raw_type = io::StoredType::float64})->info().dims ==
           Dims{12});
     CHECK(io::open_signal(folder / "a.C64")->info().dims == Dims{6});
@@ -239,7 +240,7 @@ TEST_CASE("signal files that cannot be created are refused and leave nothing", "
         CHECK_THROWS_AS(create(name.c_str(), {1 << 20, index_t{1} << 30}, float32), IoError);
         CHECK_THROWS_AS(create(name.c_str(), {index_t{1} << 40, index_t{1} << 40}, float32),
                         InvalidArgument);
-        // Not committed.
+        // The file is not committed.
         create(name.c_str(), {3}, float32)->write(0, 0, 3, "123456789012");
         CHECK(folder.files() == 0);
     }
@@ -259,7 +260,7 @@ TEST_CASE("signal files that cannot be created are refused and leave nothing", "
 }
 
 #ifdef CONVOLUME_HAVE_HDF5
-TEST_CASE("signals in chunked, compressed datasets of other programs", "[io][signal]") {
+TEST_CASE("signals are read from chunked, compressed datasets of other programs", "[io][signal]") {
     const TempFolder folder;
     const std::string path = folder / "a.h5";
     const auto values = counted<std::int64_t>(3 * 100, -7);
@@ -296,7 +297,7 @@ TEST_CASE("signals in chunked, compressed datasets of other programs", "[io][sig
 }
 #endif
 
-TEST_CASE("Raw signals may begin as XML does", "[io][signal]") {
+TEST_CASE("Raw signals may begin with the characters of XML", "[io][signal]") {
     const TempFolder folder;
     write_bytes(folder / "a.bin", "<?xml?>!");
     io::OpenSignalOptions options;
