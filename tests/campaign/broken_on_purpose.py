@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks the code on purpose, one promise of docs/reliability.md after the other, and looks whether the promise's test
+"""Breaks the code on purpose, one promise of docs/reliability.md after another, and checks that the test of the promise
 fails.
 
     tests/campaign/broken_on_purpose.py BUILD [NAME...]
 
 BUILD: a build with tests and the Python package and without CUDA, such as build/release. Files are changed, built,
-tested and put back; so nothing may be changed in the working tree before. NAME: of breaks below; default all. Ends with
-1 if a test passes all the same, or if the code to break is not there any more.
+tested and restored; so nothing may be changed in the working tree before. NAME: names of breaks below; default all.
+Ends with 1 if a test passes all the same, or if the code to break is missing.
 """
 
 import os
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Break:
-    """`old` becomes `new` in `file`; then `target` is built, and `test` of ctest must fail."""
+    """A change of the code: `old` becomes `new` in `file`, `target` is built, and ctest's `test` must fail."""
 
     file: str
     old: str
@@ -170,7 +170,7 @@ def run(*command, **environment):
 
 
 def outcome(build, name, one):
-    """None where the test noticed, or what is wrong."""
+    """Returns None if the test noticed the break, or else a description of what is wrong."""
     path = ROOT / one.file
     text = path.read_text()
     if text.count(one.old) != 1:

@@ -64,7 +64,7 @@ std::string defect(const AxisProblem& problem, const AxisWindow& window) {
         return "kept positions beyond the grid";
     const auto outputs = outputs_on_grid(problem, window);
     for (index_t n = window.out_begin; n < window.out_end; ++n)
-        if (outputs[static_cast<std::size_t>(n - window.out_begin)] != defined_output(problem, n))
+        if (outputs[static_cast<std::size_t>(n - window.out_begin)] != expected_output(problem, n))
             return message("output ", n);
     return {};
 }

@@ -6,13 +6,13 @@
 #include "io/hdf5/library.hpp"
 #include "tests/campaign/fuzz/read_input.hpp"
 
-// All that is in this source is here, so that the linker does not take it from the library.
+// Includes the whole source, so that the linker does not take these functions from the library.
 #define run_in_helper run_in_forked_helper
 #include "io/hdf5/helper_process.cpp"
 #undef run_in_helper
 
-// Where libFuzzer's counters are; null without it. In sources that have counters themselves, Clang
-// would confuse these with variables of its own.
+// The beginning and end of libFuzzer's counters; null without it. In sources that have counters
+// themselves, Clang would confuse them with variables of its own.
 extern "C" {
 extern std::uint8_t __start___sancov_cntrs[] __attribute__((weak, visibility("hidden")));
 extern std::uint8_t __stop___sancov_cntrs[] __attribute__((weak, visibility("hidden")));
@@ -22,10 +22,10 @@ namespace {
 
 enum class Work : int { of_caller, of_helper };
 
-/// Of a reading process: what it is about. Null in others.
+/// In a reading process, the shared variable that tells on whose behalf it works; else null.
 std::atomic<Work>* work_at_hand = nullptr;
 
-/// Microseconds of processor time. Helpers that do not come to an end would take most of the time;
+/// Limits of processor time in microseconds. Helpers that do not end would take most of the time;
 /// callers may read many samples.
 constexpr suseconds_t most_of_helper = 40'000;
 constexpr suseconds_t most_of_caller = 400'000;
@@ -42,7 +42,7 @@ void turn_to(Work work) {
 
 }  // namespace
 
-// In place of the C library's, for helper processes that are forked.
+// Replaces the C library's function, for helper processes that are forked.
 extern "C" int setitimer(__itimer_which_t which, const itimerval* value, itimerval* old) noexcept {
     if (which != ITIMER_PROF) return static_cast<int>(::syscall(SYS_setitimer, which, value, old));
     set_timer(most_of_helper);
@@ -64,16 +64,16 @@ bool run_in_helper(const std::string& path, const HelperLimits& limits,
 
 }  // namespace convolume::io
 
-// Freed memory is kept for a while, but not so much of it that each file is read into fresh pages.
-// Sizes that only a damaged file can ask for are refused, as a helper process's limit refuses them:
-// pages of the sanitizer's own memory would take most of the time.
+// Freed memory is kept for a while, but not so much that each file is read into fresh pages. Sizes
+// that only a damaged file can request are refused, as a helper process's limit refuses them:
+// otherwise, pages of the sanitizer's own memory would take most of the time.
 extern "C" const char* __asan_default_options() {
     return "quarantine_size_mb=16:malloc_context_size=5:max_allocation_size_mb=128:"
            "allocator_may_return_null=1";
 }
 
-// The sanitizers' reports take longer than all else. Whether there is something to report is seen
-// where the file is read once more, in a process that does not end here.
+// Skips the sanitizers' reports, which take longer than all else. If there is something to report,
+// it is seen when the file is read again, in a process that does not end here.
 extern "C" void __asan_on_error() {
     if (work_at_hand != nullptr) ::_exit(1);
 }
@@ -82,13 +82,13 @@ namespace convolume::testing {
 namespace {
 
 constexpr std::size_t most_input_bytes = std::size_t{1} << 20;
-/// Of chunks of one sample, more take long.
+/// With HDF5 chunks of one sample, larger images take long.
 constexpr index_t most_image_bytes = index_t{1} << 16;
 constexpr std::size_t most_counters = std::size_t{1} << 20;
-/// HDF5 does not free everything that it had for a damaged file.
+/// Number of files after which a reader ends, because HDF5 leaks memory of damaged files.
 constexpr int files_of_a_reader = 2000;
 constexpr int most_waiting_ms = 20'000;
-// Exit codes, of readers that were not ended by a file.
+// Exit codes of readers that were not ended by a file.
 constexpr int tired = 40;
 constexpr int not_needed = 41;
 
@@ -144,12 +144,12 @@ void ReadingProcess::start_keeper() {
 }
 
 void ReadingProcess::end_keeper() {
-    close_both(requests_);  // for which a reader waits
+    close_both(requests_);  // the reader that waits for a request then ends
     ::waitpid(keeper_, nullptr, 0);
     close_both(replies_);
 }
 
-/// Forks a reader after another. This process knows no input, so its forks are fast.
+/// Forks one reader after another. This process has read no input, so its forks are fast.
 void ReadingProcess::keep_readers() {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     for (const int ignored : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) ::signal(ignored, SIG_IGN);
@@ -158,7 +158,8 @@ void ReadingProcess::keep_readers() {
     {
         const io::Hdf5Lock lock;
         H5open();
-        // The cache of descriptions, some 500 kB for each file, is larger than what HDF5 keeps.
+        // The cache of metadata, about 500 kB for each file, is larger than what HDF5 keeps by
+        // default.
         constexpr int kept = 4 << 20;
         H5set_free_list_limits(kept, kept, kept, kept, kept, kept);
     }
@@ -199,7 +200,7 @@ void ReadingProcess::be_reader() {
     ::_exit(tired);
 }
 
-/// Whether the file that is there was read.
+/// Requests that the reader reads the shared input. Returns whether it survived that.
 bool ReadingProcess::ask() {
     const char request = 'r';
     pollfd reply{replies_[0], POLLIN, 0};
@@ -210,7 +211,7 @@ bool ReadingProcess::ask() {
         while (events < 0 && errno == EINTR);
         if (events > 0 && ::read(replies_[0], &said, 1) == 1) return said == io::done_letter;
     }
-    ::kill(keeper_, SIGKILL);  // and its reader with it
+    ::kill(keeper_, SIGKILL);  // which also ends its reader
     end_keeper();
     shared_->work = Work::of_caller;
     start_keeper();
