@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--scale-output against tifffile, h5py and SciPy: the stored range, the factor in the file, and what info and
-warnings say. check_scaled_output.py CONVOLUME HDF5.
+"""Checks --scale-output with tifffile, h5py and SciPy: the stored range, the factor in the file, and the texts of info
+and of warnings. check_scaled_output.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
@@ -77,7 +77,7 @@ LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16":
 
 
 def check_range(name, wanted, stored, scale, offset, kind):
-    """Values come back to half a step, and the range is used."""
+    """Checks that values are right to half a step, and that the whole range is used."""
     low, high = LIMITS[kind]
     check(stored.dtype == kind, name, "type", stored.dtype)
     values = stored.astype(float).reshape(wanted.shape) * scale + offset
@@ -102,7 +102,7 @@ def same_json(name, path, scale, offset):
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    # Two times and two channels, of which one is far brighter: the range is that of all.
+    # Two times and two channels, one of which is far brighter: all share one range.
     image = rng.normal(size=(2, 7, 2, 20, 23)).astype("float32")
     image[:, :, 1] *= 40
     kernel = rng.random((3, 5, 3)).astype("float32")
@@ -130,7 +130,7 @@ with tempfile.TemporaryDirectory() as folder:
                 check(json.loads(done.stdout)["output"]["value_scaling"]["scale"] == scale, name, "--json")
                 check("clamped" not in done.stderr and "stored * " in done.stderr, name, done.stderr)
 
-    # The scratch file gives what memory gives, with less of it.
+    # Results through the scratch file equal those in memory, with less memory.
     large = rng.random((60, 200, 256)).astype("float32")
     tifffile.imwrite("large.tif", large, imagej=True, metadata={"axes": "ZYX"})
     whole = json.loads(convolve("large.tif", "kernel.tif", "-o", "whole.tif", "--scale-output", "--json", "-q").stdout)
@@ -147,7 +147,7 @@ with tempfile.TemporaryDirectory() as folder:
     left = [n for n in os.listdir() if n.startswith(".")]
     check(not left, "left behind", left)
 
-    # deconvolve does the same.
+    # deconvolve scales in the same way.
     blurred = np.stack([ndimage.gaussian_filter(rng.poisson(50, (9, 24, 24)).astype(float), 1) + 5 for _ in range(3)])
     tifffile.imwrite("t.tif", blurred.astype("float32"), imagej=True, metadata={"axes": "TZYX"})
     spot = np.zeros((5, 5, 5), "float32")
@@ -163,7 +163,7 @@ with tempfile.TemporaryDirectory() as folder:
         stored, scale, offset = of_imagej("s.tif")
         check_range("deconvolve", exact, stored, scale, offset, "uint8")
 
-    # A scaled file as an input is read as stored, which is said, and its factor does not go on.
+    # A scaled file is read as stored, with a warning, and the result does not inherit its factor.
     convolve("in.tif", "kernel.tif", "-o", "r.tif", "--scale-output", "-q")
     for out in READERS:
         convolve("in.tif", "kernel.tif", "-o", out, "--scale-output", "-q")
@@ -174,7 +174,7 @@ with tempfile.TemporaryDirectory() as folder:
         one = json.loads(run("info", out, "--json", "--stats").stdout)["stats"]
         check(one["max"] == 65535, out, one)
 
-    # Results of one value only.
+    # Results with only one value.
     for value in (0, 7.5, -3):
         tifffile.imwrite("flat.tif", np.full((4, 6, 6), value, "float32"))
         for kind in ("uint8", "int16"):
@@ -183,7 +183,7 @@ with tempfile.TemporaryDirectory() as folder:
             stored, scale, offset = of_imagej("r.tif") if kind == "uint8" else of_ome("r.ome.tif")
             check(np.allclose(stored * scale + offset, value, rtol=1e-5), "flat", value, kind, scale, offset)
 
-    # What cannot be is refused before anything is computed, and nothing is left.
+    # Impossible requests are refused before anything is computed, and no file is left.
     before = sorted(os.listdir())
     def refused(status, names, *options, out="x.tif"):
         done = run("convolve", "in.tif", "kernel.tif", "-o", out, "--scale-output", *options, status=status,
@@ -199,7 +199,7 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("complex.tif", (image[0, :, 0] + 1j).astype("complex64"))
     run("convolve", "complex.tif", "kernel.tif", "-o", "x.tif", "--scale-output", status=2, names="complex")
 
-    # Files of others: ImageJ's signed 16 bits, and CF conventions.
+    # Files of other programs: ImageJ's signed 16 bits, and CF conventions.
     tifffile.imwrite("signed.tif", np.zeros((4, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=4\nslices=4\n"
                      "cf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", metadata=None, photometric="minisblack")
     about = json.loads(run("info", "signed.tif", "--json").stdout)

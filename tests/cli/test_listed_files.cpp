@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of many files: workers for GPUs, GPUs that fail, names of outputs. No GPU is needed:
-// the steps are made up.
+// Tests the queue of many files: workers for GPUs, GPUs that fail, names of outputs. The steps are
+// simulated, so no GPU is needed.
 
 #include <atomic>
 #include <filesystem>
@@ -25,7 +25,7 @@ using Device = EngineChoice::Device;
 
 namespace {
 
-/// Who has computed which file, and on what.
+/// Records which worker has computed which file, and on which device.
 struct Log {
     std::mutex mutex;
     std::map<std::string, std::vector<EngineChoice>> tried;
@@ -100,7 +100,7 @@ struct Files : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("every chosen GPU takes files of its own") {
+TEST_CASE("every chosen GPU computes files of its own") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {0, 2, 3};
@@ -113,7 +113,7 @@ TEST_CASE("every chosen GPU takes files of its own") {
     }
 }
 
-TEST_CASE("at most one result waits for the disk") {
+TEST_CASE("at most one result waits to be written") {
     Files files;
     files.request.engines.device = Device::cpu;
     files.run();
@@ -121,7 +121,7 @@ TEST_CASE("at most one result waits for the disk") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("a GPU that fails is left out, as in a run of one file") {
+TEST_CASE("a GPU that fails is left out if the choice of devices was free") {
     Files files;
     files.request.engines.device = Device::automatic;
     files.request.engines.gpus = {0, 1};
@@ -137,7 +137,7 @@ TEST_CASE("a GPU that fails is left out, as in a run of one file") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("a demanded GPU that fails takes no files from the others") {
+TEST_CASE("a required GPU that fails takes no files from the others") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {0, 1};
@@ -145,7 +145,7 @@ TEST_CASE("a demanded GPU that fails takes no files from the others") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("where no demanded GPU is left the other files fail for its reason") {
+TEST_CASE("if no required GPU is left, the other files fail for the same reason") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {1};
@@ -159,7 +159,7 @@ TEST_CASE("where no demanded GPU is left the other files fail for its reason") {
     CHECK(files.log.tried.size() == 1);
 }
 
-TEST_CASE("names of outputs") {
+TEST_CASE("outputs are named by their pattern") {
     const auto name = [](const char* pattern, const char* image) {
         return output_name(pattern, {image, 7, 20});
     };

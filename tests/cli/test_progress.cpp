@@ -18,7 +18,7 @@ struct Clock {
 
 }  // namespace
 
-TEST_CASE("a terminal gets one line that updates and is cleared") {
+TEST_CASE("a terminal gets one line of progress that is updated and cleared") {
     std::ostringstream out;
     Clock clock;
     {
@@ -33,7 +33,7 @@ TEST_CASE("a terminal gets one line that updates and is cleared") {
     CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K\r\033[K");
 }
 
-TEST_CASE("elsewhere there is a plain line every ten seconds") {
+TEST_CASE("without a terminal there is a plain line every ten seconds") {
     std::ostringstream out;
     Clock clock;
     ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
@@ -47,7 +47,7 @@ TEST_CASE("elsewhere there is a plain line every ten seconds") {
     CHECK(out.str() == "progress  50 %, 50.0 Mvoxel/s, 10.0 s left\n");
 }
 
-TEST_CASE("a note stands at the end of the line") {
+TEST_CASE("a note is at the end of the line") {
     std::ostringstream out;
     Clock clock;
     ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items read and written beside the computation: the same results and the same errors as one at a
-// time.
+// Tests items that are read and written during the computation: results and errors equal those of
+// one item at a time.
 
 #include <algorithm>
 #include <atomic>
@@ -29,7 +29,7 @@ std::string failure_of(index_t count, bool overlapped, const ItemSteps& steps) {
     return "none";
 }
 
-/// Takes 9 items through two inputs and two outputs; each failure is "step item".
+/// Moves 9 items through two inputs and two outputs; each failure is "step item".
 struct Run {
     static constexpr index_t count = 9;
     std::vector<std::string> failures;
@@ -82,7 +82,7 @@ TEST_CASE("every item is read, computed and written once, in order") {
     }
 }
 
-TEST_CASE("the first error is that of one item at a time, and what comes before it is written") {
+TEST_CASE("the first error is that of one item at a time, and items before it are written") {
     const std::vector<std::string> names{"read", "compute", "write"};
     for (index_t item = 0; item < Run::count; ++item)
         for (std::size_t step = 0; step < 3; ++step) {
@@ -99,7 +99,7 @@ TEST_CASE("the first error is that of one item at a time, and what comes before 
         }
 }
 
-TEST_CASE("reading, computing and writing go on side by side") {
+TEST_CASE("reading, computing and writing overlap") {
     std::atomic<int> busy{0}, most{0};
     const auto work = [&](index_t) {
         const int now = ++busy;
