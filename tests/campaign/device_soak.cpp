@@ -38,13 +38,13 @@ Volume ramp(const Shape3& shape) {
     return volume;
 }
 
-struct Use {
+struct ResourceUse {
     double device_mib = 0, host_mib = 0;
     int files = 0;
 };
 
-Use use_now() {
-    Use use;
+ResourceUse use_now() {
+    ResourceUse use;
     std::size_t free_bytes = 0, all_bytes = 0;
     if (cudaMemGetInfo(&free_bytes, &all_bytes) != cudaSuccess) std::abort();
     use.device_mib = static_cast<double>(all_bytes - free_bytes) / (1 << 20);
@@ -100,7 +100,7 @@ void deconvolve_once(int number) {
 
 int soak(int count, double seconds) {
     const auto start = std::chrono::steady_clock::now();
-    Use first;
+    ResourceUse first;
     int done = 0;
     double spent_s = 0;
     for (; done < count && spent_s < seconds; ++done) {
@@ -110,7 +110,7 @@ int soak(int count, double seconds) {
                       : (done % 3 == 1 ? filter_once(number) : deconvolve_once(number));
         spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
-    const Use last = use_now();
+    const ResourceUse last = use_now();
     std::printf(
         "%d of plan, execute, destroy in %.1f s: device memory grew by %.1f MiB, host memory by "
         "%.1f MiB, open files by %d\n",

@@ -42,10 +42,11 @@ struct Channels : TemporaryFolder {
     }
 };
 
-void check_channel(const ImageFile& all, index_t channel, index_t of, const ImageFile& alone) {
+void check_channel(const ImageFile& all, index_t channel, index_t channels_of_all,
+                   const ImageFile& alone) {
     REQUIRE(alone.volumes.size() == static_cast<std::size_t>(frames));
     for (index_t t = 0; t < frames; ++t)
-        CHECK(all.volumes.at(static_cast<std::size_t>(t * of + channel)).values ==
+        CHECK(all.volumes.at(static_cast<std::size_t>(t * channels_of_all + channel)).values ==
               alone.volumes[static_cast<std::size_t>(t)].values);
 }
 

@@ -26,7 +26,7 @@ using Device = EngineChoice::Device;
 namespace {
 
 /// Records which worker has computed which file, and on which device.
-struct Log {
+struct FileLog {
     std::mutex mutex;
     std::map<std::string, std::vector<EngineChoice>> tried;
     std::atomic<int> committing{0};
@@ -34,8 +34,8 @@ struct Log {
 };
 
 struct FakeSteps : ImageSteps {
-    FakeSteps(const ListedFile& file, const EngineChoice& engines, Log& log)
-        : name(std::filesystem::path(file.image).filename()), choice(engines), its_log(log) {}
+    FakeSteps(const ListedFile& file, const EngineChoice& engines, FileLog& log)
+        : name(std::filesystem::path(file.image).filename()), choice(engines), log_(log) {}
 
     void open(const ExecutionContext&) override {}
     void plan(const ExecutionContext&) override {}
@@ -43,8 +43,8 @@ struct FakeSteps : ImageSteps {
     Work work() const override { return {}; }
     void execute(const Console&, ProgressMeter&, const ExecutionContext&) override {
         {
-            const std::lock_guard lock(its_log.mutex);
-            its_log.tried[name].push_back(choice);
+            const std::lock_guard lock(log_.mutex);
+            log_.tried[name].push_back(choice);
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         // GPU 1 fails at its first file.
@@ -52,17 +52,17 @@ struct FakeSteps : ImageSteps {
             throw DeviceFailure("GPU 1 fell off the bus");
     }
     void commit() override {
-        const int now = ++its_log.committing;
-        its_log.most_committing = std::max<int>(its_log.most_committing, now);
+        const int now = ++log_.committing;
+        log_.most_committing = std::max<int>(log_.most_committing, now);
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        --its_log.committing;
+        --log_.committing;
     }
     void report_result(const Console&, const RunTimes&) const override {}
     void fill_json(nlohmann::ordered_json&, const RunTimes*) const override {}
 
     std::string name;
     EngineChoice choice;
-    Log& its_log;
+    FileLog& log_;
 };
 
 struct Files : TemporaryFolder {
@@ -95,7 +95,7 @@ struct Files : TemporaryFolder {
 
     ImageRequest request;
     ManyFilesRequest many;
-    Log log;
+    FileLog log;
 };
 
 }  // namespace

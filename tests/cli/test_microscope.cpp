@@ -112,10 +112,10 @@ struct Recording : TemporaryFolder {
             const auto at = object["center_voxels"].get<std::array<double, 3>>();
             bool alone = true;
             for (const json& other : list["objects"]) {
-                const auto there = other["center_voxels"].get<std::array<double, 3>>();
+                const auto other_at = other["center_voxels"].get<std::array<double, 3>>();
                 double apart = 0;
                 for (std::size_t axis = 0; axis < 3; ++axis)
-                    apart = std::max(apart, std::abs(at[axis] - there[axis]));
+                    apart = std::max(apart, std::abs(at[axis] - other_at[axis]));
                 alone = alone && (other == object || apart > 9);
             }
             for (int axis = 0; axis < 3; ++axis) {

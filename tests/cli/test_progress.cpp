@@ -9,7 +9,7 @@ using namespace convolume::cli;
 
 namespace {
 
-struct Clock {
+struct FakeClock {
     double now_s = 100;
     std::function<double()> function() {
         return [this] { return now_s; };
@@ -20,7 +20,7 @@ struct Clock {
 
 TEST_CASE("a terminal gets one line of progress that is updated and cleared") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     {
         ProgressMeter meter(out, ProgressMeter::Style::terminal, 8e6, clock.function());
         clock.now_s += 2;
@@ -35,7 +35,7 @@ TEST_CASE("a terminal gets one line of progress that is updated and cleared") {
 
 TEST_CASE("without a terminal there is a plain line every ten seconds") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
     clock.now_s += 9;
     meter.update(0.1);
@@ -49,7 +49,7 @@ TEST_CASE("without a terminal there is a plain line every ten seconds") {
 
 TEST_CASE("a note is at the end of the line") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::Style::plain, 1e9, clock.function());
     meter.note("iteration 3 of 6");
     clock.now_s += 10;
@@ -59,7 +59,7 @@ TEST_CASE("a note is at the end of the line") {
 
 TEST_CASE("a quiet run has no progress") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::Style::none, 1e9, clock.function());
     clock.now_s += 60;
     meter.update(0.5);

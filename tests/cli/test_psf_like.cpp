@@ -28,13 +28,13 @@ CommandResult run(Arguments arguments, const TemporaryFolder& folder, const Argu
 
 // Returns the error relative to the truth after fitting the brightness.
 double error_of(const Array& truth, const Array& found) {
-    double both = 0, squares = 0, rest = 0;
+    double products = 0, squares = 0, rest = 0;
     for (std::size_t i = 0; i < truth.values.size(); ++i) {
-        both += truth.values[i].real() * found.values[i].real();
+        products += truth.values[i].real() * found.values[i].real();
         squares += std::norm(found.values[i]);
     }
     for (std::size_t i = 0; i < truth.values.size(); ++i)
-        rest += std::norm(truth.values[i] - both / squares * found.values[i]);
+        rest += std::norm(truth.values[i] - products / squares * found.values[i]);
     return rest;
 }
 

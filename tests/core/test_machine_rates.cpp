@@ -17,11 +17,11 @@ namespace {
 
 const std::string key = "a processor, 4 threads, convolume 1.2.3";
 
-struct Folder {
+struct RatesFolder {
     fs::path path = fs::temp_directory_path() / ("convolume-rates-" + std::to_string(getpid()));
     fs::path file = path / "inner" / "machine-rates.json";
-    Folder() { fs::remove_all(path); }
-    ~Folder() { fs::remove_all(path); }
+    RatesFolder() { fs::remove_all(path); }
+    ~RatesFolder() { fs::remove_all(path); }
 
     void write(const std::string& text) const {
         fs::create_directories(file.parent_path());
@@ -39,7 +39,7 @@ MachineRates measured() {
 }  // namespace
 
 TEST_CASE("rates are read as they were written") {
-    const Folder folder;
+    const RatesFolder folder;
     CHECK_FALSE(read_rates(folder.file, key));
     write_rates(folder.file, key, measured());
     CHECK(read_rates(folder.file, key) == measured());
@@ -51,7 +51,7 @@ TEST_CASE("rates are read as they were written") {
 }
 
 TEST_CASE("rates of another machine, number of threads or version are ignored") {
-    const Folder folder;
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     for (const char* other :
          {"another processor, 4 threads, convolume 1.2.3",
@@ -60,7 +60,7 @@ TEST_CASE("rates of another machine, number of threads or version are ignored") 
 }
 
 TEST_CASE("damaged files of rates are ignored") {
-    const Folder folder;
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     const auto good = [&] {
         std::ifstream stream(folder.file);
@@ -96,7 +96,7 @@ TEST_CASE("damaged files of rates are ignored") {
 }
 
 TEST_CASE("a rate that was not measured keeps its built-in value") {
-    const Folder folder;
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     std::ifstream stream(folder.file);
     auto json = nlohmann::json::parse(stream);
@@ -108,7 +108,7 @@ TEST_CASE("a rate that was not measured keeps its built-in value") {
 }
 
 TEST_CASE("rates that cannot be written are an error that names the file") {
-    const Folder folder;
+    const RatesFolder folder;
     folder.write("");
     const fs::path below = folder.file / "machine-rates.json";
     CHECK_THROWS_AS(write_rates(below, key, measured()), IoError);

@@ -13,7 +13,7 @@ namespace convolume::testing {
 
 namespace {
 
-struct Expected {
+struct ExpectedPrecision {
     index_t count;
     int significant;  ///< significant bits of large samples
 };
@@ -51,8 +51,8 @@ void check(const ShortFormat& format, float largest, int significant, double lea
 TEST_CASE("samples in 16 bits are rounded to the nearest of their format") {
     Random random(test_seed("samples in 16 bits"));
     for (const auto& [count, significant] :
-         {Expected{1, 13}, Expected{1000, 13}, Expected{1 << 16, 13}, Expected{(1 << 16) + 1, 12},
-          Expected{index_t{1} << 32, 12}}) {
+         {ExpectedPrecision{1, 13}, ExpectedPrecision{1000, 13}, ExpectedPrecision{1 << 16, 13},
+          ExpectedPrecision{(1 << 16) + 1, 12}, ExpectedPrecision{index_t{1} << 32, 12}}) {
         for (const float scale : {1e-20F, 0.3F, 1.0F, 7e12F}) {
             INFO(count << " samples of about " << scale);
             const ShortFormat format(count, scale);

@@ -30,19 +30,19 @@ TEST_CASE("a stop ends loops with any number of threads") {
 TEST_CASE("a stop ends loops nested in a loop, and the functions they call") {
     std::stop_source source;
     const StopScope scope(source.get_token());
-    std::atomic<int> inner{0}, told{0};
+    std::atomic<int> inner{0}, called_back{0};
     CHECK_THROWS_AS(parallel_for(4, 4,
                                  [&](index_t, int) {
                                      source.request_stop();
                                      try {
                                          throw_if_stopped();
                                      } catch (const Cancelled&) {
-                                         ++told;
+                                         ++called_back;
                                      }
                                      parallel_for(1000, 2, [&](index_t, int) { ++inner; });
                                  }),
                     Cancelled);
-    CHECK(told >= 1);
+    CHECK(called_back >= 1);
     CHECK(inner == 0);
 }
 

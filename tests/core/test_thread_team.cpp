@@ -59,10 +59,10 @@ TEST_CASE("no two concurrent calls have the same thread number") {
     std::atomic<bool> twice{false};
     for (int repeat = 0; repeat < 200; ++repeat)
         parallel_for(40, threads, [&](index_t, int thread) {
-            auto& mine = inside[static_cast<std::size_t>(thread)];
-            if (mine.fetch_add(1) != 0) twice = true;
+            auto& callers_inside = inside[static_cast<std::size_t>(thread)];
+            if (callers_inside.fetch_add(1) != 0) twice = true;
             std::this_thread::yield();
-            --mine;
+            --callers_inside;
         });
     CHECK_FALSE(twice);
 }

@@ -222,8 +222,9 @@ TEST_CASE("coarse image: the penalty of an object does not change") {
     const deconvolve::Problem fine = deconvolve::resolve_problem(
         {8, 32, 32}, to_volume(psf, PixelType::float64).view(), options);
     // The weighted gradient of an object that rises by g per fine voxel along each axis.
-    const auto penalty = [](const DeconvolveOptions& of, const Coarsening& coarsening) {
-        const VoxelSize& size = of.voxel;
+    const auto penalty = [](const DeconvolveOptions& deconvolve_options,
+                            const Coarsening& coarsening) {
+        const VoxelSize& size = deconvolve_options.voxel;
         const double least = std::min({size.z_um, size.y_um, size.x_um});
         double squares = 0;
         for (int a = 0; a < 3; ++a) {
@@ -231,7 +232,8 @@ TEST_CASE("coarse image: the penalty of an object does not change") {
                 0.7 * static_cast<double>(coarsening.pixels() * coarsening.factor(a));
             squares += std::pow(change * least / size[a], 2);
         }
-        return of.tv_weight * std::sqrt(squares) / static_cast<double>(coarsening.pixels());
+        return deconvolve_options.tv_weight * std::sqrt(squares) /
+               static_cast<double>(coarsening.pixels());
     };
     for (const Coarsening& coarsening :
          {Coarsening{{true, true, true}}, Coarsening{{false, true, true}},

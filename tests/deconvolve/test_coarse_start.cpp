@@ -200,16 +200,16 @@ TEST_CASE(
     const Volume pixels = to_volume(image, PixelType::uint16);
     Volume result(image.shape, PixelType::uint16);
     std::vector<double> fractions;
-    int told = 0;
+    int reported = 0;
     ExecutionContext context;
     context.progress = [&](double fraction) { fractions.push_back(fraction); };
     DeconvolveRun run;
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-        CHECK(iteration.number == ++told);
+        CHECK(iteration.number == ++reported);
         CHECK(iteration.of == 4);
     };
     deconvolver.execute(pixels.view(), result.view(), run, context);
-    CHECK(told == 4);
+    CHECK(reported == 4);
     CHECK(std::is_sorted(fractions.begin(), fractions.end()));
     CHECK(fractions.size() >= 16);
     CHECK(fractions.back() == 1);

@@ -19,13 +19,13 @@ struct Moments {
     double variance = 0;
 };
 
-Moments moments_of_taken(std::int64_t count, int halvings, int draws) {
+Moments moments_of_held_out(std::int64_t count, int halvings, int draws) {
     double sum = 0, squares = 0;
     for (int i = 0; i < draws; ++i) {
         deconvolve::PixelBits bits(7, deconvolve::Thinning::hold_out, i);
-        const auto taken = static_cast<double>(deconvolve::taken_photons(count, halvings, bits));
-        sum += taken;
-        squares += taken * taken;
+        const auto held_out = static_cast<double>(deconvolve::taken_photons(count, halvings, bits));
+        sum += held_out;
+        squares += held_out * held_out;
     }
     const double mean = sum / draws;
     return {mean, squares / draws - mean * mean};
@@ -53,7 +53,7 @@ TEST_CASE(
         for (const std::int64_t count : {0, 1, 5, 31, 32, 33, 200, 1024, 1025, 60000}) {
             const double p = std::pow(0.5, halvings);
             const double variance = static_cast<double>(count) * p * (1 - p);
-            const Moments got = moments_of_taken(count, halvings, draws);
+            const Moments got = moments_of_held_out(count, halvings, draws);
             INFO(count << " photons, chance " << p);
             // The bounds are five standard deviations of the mean and of the variance.
             CHECK(std::abs(got.mean - static_cast<double>(count) * p) <=

@@ -20,15 +20,15 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Run {
+struct RunResult {
     Array result;
     DeconvolveReport report;
     std::vector<double> likelihoods;
 };
 
-Run run_on(Executor& executor, const deconvolve::Problem& problem, const Array& image,
-           const Array& start) {
-    Run done;
+RunResult run_on(Executor& executor, const deconvolve::Problem& problem, const Array& image,
+                 const Array& start) {
+    RunResult done;
     Volume result(image.shape, PixelType::float32);
     poison(result.view());
     const Volume pixels = to_volume(image, PixelType::float32);
@@ -45,7 +45,7 @@ Run run_on(Executor& executor, const deconvolve::Problem& problem, const Array& 
     return done;
 }
 
-Run by_arrays(const deconvolve::Problem& problem, const Array& image, const Array& start) {
+RunResult by_arrays(const deconvolve::Problem& problem, const Array& image, const Array& start) {
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
                                       make_engines(cpu_only(1)));
@@ -56,12 +56,12 @@ Run by_arrays(const deconvolve::Problem& problem, const Array& image, const Arra
     return run_on(executor, problem, image, start);
 }
 
-Run by_passes(const deconvolve::Problem& problem, int threads, bool keep_spectrum,
-              const Array& image, const Array& start) {
+RunResult by_passes(const deconvolve::Problem& problem, int threads, bool keep_spectrum,
+                    const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
-    const Run first = run_on(executor, problem, image, start);
+    const RunResult first = run_on(executor, problem, image, start);
     // An execution must not depend on the one before.
-    const Run again = run_on(executor, problem, image, start);
+    const RunResult again = run_on(executor, problem, image, start);
     CHECK(first.result.values == again.result.values);
     CHECK(first.likelihoods == again.likelihoods);
     return again;
@@ -86,8 +86,8 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
                   << to_string(options.method) << ", " << to_string(options.acceleration)
                   << (options.boundary ? ", zero" : ", extend")
                   << (options.hold_out ? ", hold out" : ""));
-    const Run arrays = by_arrays(problem, image, start);
-    const Run one = by_passes(problem, 1, true, image, start);
+    const RunResult arrays = by_arrays(problem, image, start);
+    const RunResult one = by_passes(problem, 1, true, image, start);
     CHECK(difference(one.result, arrays.result) <= 1e-5 * norm(arrays.result));
     CHECK(one.report.iterations == arrays.report.iterations);
     REQUIRE(one.likelihoods.size() == arrays.likelihoods.size());
@@ -95,7 +95,7 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
         CHECK(std::abs(one.likelihoods[i] - arrays.likelihoods[i]) <=
               1e-4 * std::abs(arrays.likelihoods[i]) + 1e-4);
     for (const bool keep_spectrum : {true, false}) {
-        const Run three = by_passes(problem, 3, keep_spectrum, image, start);
+        const RunResult three = by_passes(problem, 3, keep_spectrum, image, start);
         CHECK(one.result.values == three.result.values);
         CHECK(one.likelihoods == three.likelihoods);
     }

@@ -17,11 +17,11 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Sample {
+struct IterationSpecimen {
     Array psf = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.5, 1.2, 1.2});
     Array image;
 
-    Sample() {
+    IterationSpecimen() {
         Random random(test_seed("a sample to iterate on"));
         image = random.integers({10, 14, 12}, 0, 40);
     }
@@ -52,7 +52,7 @@ TEST_CASE("deconvolve: the scaled heavy ball converges as its paper proves") {
 }
 
 TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 1;
     options.boundary = Boundary{BoundaryKind::reflect};
@@ -69,7 +69,7 @@ TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
 }
 
 TEST_CASE("deconvolve: iterations end if they gain little") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 200;
     for (const auto method : {DeconvolveMethod::richardson_lucy,
@@ -86,7 +86,7 @@ TEST_CASE("deconvolve: iterations end if they gain little") {
 }
 
 TEST_CASE("deconvolve: likelihood and result do not depend on the number of threads") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 8;
     for (const auto method :
@@ -103,7 +103,7 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
 }
 
 TEST_CASE("deconvolve: on_iteration is called after each iteration, and can stop") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 7;
     Deconvolver deconvolver(sample.image.shape, to_volume(sample.psf, PixelType::float32).view(),
@@ -143,7 +143,7 @@ TEST_CASE("deconvolve: on_iteration is called after each iteration, and can stop
 }
 
 TEST_CASE("deconvolve: estimates can be read between iterations, and continued from") {
-    const Sample sample;
+    const IterationSpecimen sample;
     const Volume image = to_volume(sample.image, PixelType::uint8);
     const Volume psf = to_volume(sample.psf, PixelType::float32);
     DeconvolveOptions options;
@@ -194,7 +194,7 @@ TEST_CASE("deconvolve: estimates can be read between iterations, and continued f
 }
 
 TEST_CASE("deconvolve: an extrapolation that overshoots is undone") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 12;
     const deconvolve::Problem problem = deconvolve::resolve_problem(

@@ -45,8 +45,8 @@ struct Slots {
     const Samples& taps;
     Samples values;
 
-    Slots(const PairAxis& of, const Samples& kernel, index_t count)
-        : axis(of), taps(kernel), values(at(count), poison) {}
+    Slots(const PairAxis& pair_axis, const Samples& kernel, index_t count)
+        : axis(pair_axis), taps(kernel), values(at(count), poison) {}
 
     double& operator[](index_t slot) { return values.at(at(slot)); }
 
@@ -87,10 +87,10 @@ Samples projected_back(const PairAxis& axis, const Samples& taps, const Samples&
 }
 
 // One iteration by direct sums: the blur, and the back projection of the ratios with the data.
-struct Direct {
+struct DirectIteration {
     Samples taps, object, data, back;
 
-    Direct(const PairAxis& axis, Random& random) {
+    DirectIteration(const PairAxis& axis, Random& random) {
         const auto fill = [&](Samples& samples, index_t count) {
             for (index_t i = 0; i < count; ++i) samples.push_back(0.5 + random.uniform());
         };
@@ -107,8 +107,8 @@ struct Direct {
 struct WalkSlots : Slots {
     PlaneWalk walk;
 
-    WalkSlots(const PairAxis& of, const Samples& kernel, const PlaneWalk& of_walk)
-        : Slots(of, kernel, of_walk.ring()), walk(of_walk) {}
+    WalkSlots(const PairAxis& pair_axis, const Samples& kernel, const PlaneWalk& plane_walk)
+        : Slots(pair_axis, kernel, plane_walk.ring()), walk(plane_walk) {}
 
     void load(const WalkStep& step, const Samples& object) {
         for (index_t o = step.load.begin; o < step.load.end; ++o)
@@ -147,7 +147,7 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes agree with direct sums
     Random random(test_seed("slabs of planes"));
     for (int k = 0; k < 400; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
         const std::vector<PlanePart> parts = divide_planes(axis, random_speeds(random, count));
         axis.grid = least_grid(axis, parts) + random.integer(0, 3);
@@ -197,7 +197,7 @@ TEST_CASE("deconvolve: a walk along z computes an iteration") {
     Random random(test_seed("walks of planes"));
     for (int k = 0; k < 600; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
         const std::vector<PlanePart> parts = divide_planes(
@@ -235,8 +235,8 @@ TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it
     Random random(test_seed("chains of walks"));
     for (int k = 0; k < 600; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
-        const Samples second = Direct(axis, random).data;
+        const DirectIteration direct(axis, random);
+        const Samples second = DirectIteration(axis, random).data;
         Samples want = projected_back(axis, direct.taps, second);
         for (std::size_t o = 0; o < want.size(); ++o) want[o] *= direct.back[o];
         want = projected_back(axis, direct.taps, blurred(axis, direct.taps, want));
@@ -286,7 +286,7 @@ TEST_CASE("deconvolve: a chain of walks computes several iterations") {
     Random random(test_seed("iterations in a chain"));
     for (int k = 0; k < 300; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t count = random.integer(1, 4), depth = random.integer(1, 12);
         Samples want = direct.object;
         for (index_t i = 0; i < count; ++i) {

@@ -15,7 +15,7 @@ using namespace convolume::testing;
 namespace {
 
 // Records which voxels are the neighbors, and counts calls and the sum of their indices.
-struct Neighborhood {
+struct RecordNeighbors {
     double* seen;
     deconvolve::SumPair operator()(index_t i, const deconvolve::Neighbors& near) const {
         double sum = 0;
@@ -27,7 +27,7 @@ struct Neighborhood {
 };
 
 // Arrays whose loops run on three threads.
-struct Loops {
+struct ThreeThreads {
     Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
     deconvolve::Problem problem =
         deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
@@ -62,16 +62,16 @@ TEST_CASE("deconvolve: the misfit of a pixel agrees with its definition") {
 }
 
 TEST_CASE("deconvolve: each voxel of a grid is visited once, with its neighbors") {
-    const Loops loops;
+    const ThreeThreads loops;
     for (const Shape3& shape :
          {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
         const index_t count = element_count(shape);
         const deconvolve::Grid grid{{shape.z, shape.y, shape.x}};
         std::vector<double> seen(static_cast<std::size_t>(count));
-        const deconvolve::SumPair sums = loops.arrays.sum(grid, Neighborhood{seen.data()});
+        const deconvolve::SumPair sums = loops.arrays.sum(grid, RecordNeighbors{seen.data()});
         CHECK(sums.first == static_cast<double>(count));
         CHECK(sums.second == static_cast<double>(count * (count - 1) / 2));
-        loops.arrays.for_each(grid, Neighborhood{seen.data()});
+        loops.arrays.for_each(grid, RecordNeighbors{seen.data()});
         for (index_t z = 0, i = 0; z < shape.z; ++z)
             for (index_t y = 0; y < shape.y; ++y)
                 for (index_t x = 0; x < shape.x; ++x, ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("deconvolve: each voxel of a grid is visited once, with its neighbors"
 
 TEST_CASE("deconvolve: a step stores its change, and sums products with the last change") {
     Random random(test_seed("steps"));
-    const Loops loops;
+    const ThreeThreads loops;
     const index_t count = 40001;  // more than two batches, and an odd remainder
     const auto numbers = [&] {
         std::vector<float> values(static_cast<std::size_t>(count));

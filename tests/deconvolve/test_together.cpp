@@ -41,26 +41,27 @@ struct CountingExecutor : Executor {
     }
 };
 
-struct Found {
+struct GroupedRun {
     CountingExecutor executor;
-    std::vector<int> told;
+    std::vector<int> reported;
     IterationOutcome outcome;
 };
 
-Found iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
+GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
     Problem problem;
     problem.options = options;
     problem.image = problem.object = {1, 1, 1};
-    Found found;
+    GroupedRun grouped;
     DeconvolveRun run;
     run.reads_every = reads_every;
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-        found.told.push_back(iteration.number);
+        grouped.reported.push_back(iteration.number);
     };
     const ExecutionContext context;
     IterationProgress progress(context, run, options.iterations);
-    found.outcome = iterate(found.executor, problem, {}, held_share, progress, options.iterations);
-    return found;
+    grouped.outcome =
+        iterate(grouped.executor, problem, {}, held_share, progress, options.iterations);
+    return grouped;
 }
 
 DeconvolveOptions heavy_ball(int iterations) {
@@ -79,7 +80,7 @@ TEST_CASE("deconvolve: iterations are fused up to the next one whose estimate is
     CHECK(iterations(heavy_ball(3), 1).executor.groups == Groups{1, 1, 1});
     CHECK(iterations(heavy_ball(8), 3).executor.groups == Groups{3, 3, 2});
     CHECK(iterations(heavy_ball(13), 6).executor.groups == Groups{4, 2, 4, 2, 1});
-    CHECK(iterations(heavy_ball(4), 0).told == Groups{1, 2, 3, 4});
+    CHECK(iterations(heavy_ball(4), 0).reported == Groups{1, 2, 3, 4});
     CHECK(iterations(heavy_ball(4), 0).outcome.report.iterations == 4);
 }
 
@@ -91,7 +92,7 @@ TEST_CASE("deconvolve: iterations that may be the last are not fused") {
 }
 
 TEST_CASE("deconvolve: fused iterations have the same starting points as single ones") {
-    const Found together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
+    const GroupedRun together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
     REQUIRE(together.executor.starts.size() == alone.executor.starts.size());
     for (std::size_t i = 0; i < alone.executor.starts.size(); ++i) {
         const StepStart &got = together.executor.starts[i], &want = alone.executor.starts[i];

@@ -81,11 +81,12 @@ TEST_CASE("windows load every plane before it is used and keep every result once
             // Planes that the next window needs are not overwritten.
             if (&window == &windows.back()) continue;
             const gpu::ZWindow& next = (&window)[1];
-            std::set<index_t> taken;
+            std::set<index_t> overwritten;
             for (index_t out = 0; out < window.kept; ++out)
-                taken.insert((window.store.first + out) % g.ring);
+                overwritten.insert((window.store.first + out) % g.ring);
             for (index_t plane = next.first; plane < window.loaded_end; ++plane)
-                if (plane >= 0 && taken.count(plane % g.ring)) FAIL_CHECK("lost plane " << plane);
+                if (plane >= 0 && overwritten.count(plane % g.ring))
+                    FAIL_CHECK("lost plane " << plane);
         }
         CHECK(kept == z.kept);
         CHECK(g.workspace_bytes() > 0);

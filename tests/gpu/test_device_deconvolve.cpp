@@ -114,13 +114,14 @@ TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]")
                                      {{5, 31, 64}, {5, 31, 15}, {2, 15, 7}},
                                      {{1, 65, 131}, {1, 9, 12}, {0, 4, 6}},
                                      {{40, 12, 600}, {3, 5, 7}, {1, 2, 3}}};
-    for (const Case& of : cases) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+    for (const Case& volume_case : cases) {
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 4, 20000, 5, 0.5);
         DeconvolveOptions options;
         options.background = 5;
         options.iterations = 8;
-        options.center = {KernelCenter::Kind::explicit_, of.center};
+        options.center = {KernelCenter::Kind::explicit_, volume_case.center};
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball})
             for (const auto acceleration : {Acceleration::none, Acceleration::biggs_andrews})
@@ -135,9 +136,10 @@ TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]")
                         const Deconvolved on_gpu =
                             deconvolved(specimen.recorded, psf, options, gpu_only());
                         const Comparison comparison = compare(on_cpu.result, on_gpu.result);
-                        INFO(to_string(method) << ", " << to_string(acceleration) << ", zero "
-                                               << zero << ", held out " << hold_out << ", image "
-                                               << to_string(of.image) << ": " << comparison.report);
+                        INFO(to_string(method)
+                             << ", " << to_string(acceleration) << ", zero " << zero
+                             << ", held out " << hold_out << ", image "
+                             << to_string(volume_case.image) << ": " << comparison.report);
                         CHECK(comparison.error < 1e-4);
                         CHECK(on_gpu.report.iterations == on_cpu.report.iterations);
                         CHECK(on_gpu.report.restarts == on_cpu.report.restarts);
@@ -152,28 +154,29 @@ TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each it
         Shape3 image, psf;
         Index3 center;
     };
-    for (const Case& of :
+    for (const Case& volume_case :
          {Case{{60, 90, 70}, {7, 7, 7}, {3, 3, 3}}, Case{{20, 30, 40}, {17, 5, 6}, {11, 2, 3}}}) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 6, 20000, 5);
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 6, 20000, 5);
         const Volume taps = to_volume(psf, PixelType::float64);
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::wiener_butterworth}) {
             DeconvolveOptions options;
             options.method = method;
             options.iterations = 5;
-            options.center = {KernelCenter::Kind::explicit_, of.center};
-            const Deconvolver whole(of.image, taps.view(), options, gpu_only());
+            options.center = {KernelCenter::Kind::explicit_, volume_case.center};
+            const Deconvolver whole(volume_case.image, taps.view(), options, gpu_only());
             EngineChoice small = gpu_only();
             small.max_gpu_bytes = whole.plan().device_bytes - 1;
-            const Deconvolver compact(of.image, taps.view(), options, small);
+            const Deconvolver compact(volume_case.image, taps.view(), options, small);
             REQUIRE(compact.plan().on_device);
             CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
             const Comparison comparison =
                 compare(deconvolved(specimen.recorded, psf, options, gpu_only()).result,
                         deconvolved(specimen.recorded, psf, options, small).result);
             INFO(to_string(method)
-                 << ", image " << to_string(of.image) << ": " << comparison.report);
+                 << ", image " << to_string(volume_case.image) << ": " << comparison.report);
             CHECK(comparison.error < 1e-5);
         }
     }

@@ -38,7 +38,7 @@ TEST_CASE("device deconvolver: results equal those of images on the host", "[gpu
     const gpu::CudaStream stream;
     for (const PixelType type : {PixelType::float32, PixelType::uint16}) {
         const Volume image = to_volume(specimen.recorded, type);
-        const gpu::DeviceMemory there = on_device(image);
+        const gpu::DeviceMemory image_on_gpu = on_device(image);
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
               DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
@@ -67,7 +67,7 @@ TEST_CASE("device deconvolver: results equal those of images on the host", "[gpu
                 for (int execution = 0; execution < 2; ++execution) {
                     const gpu::DeviceMemory result = on_device(poisoned_like(image.shape(), type));
                     const DeconvolveReport got = deconvolver.execute(
-                        there.data(), result.data(), static_cast<cudaStream_t>(stream));
+                        image_on_gpu.data(), result.data(), static_cast<cudaStream_t>(stream));
                     INFO(to_string(method) << ", zero " << zero << ", " << to_string(type));
                     CHECK(got.iterations == report.iterations);
                     CHECK(got.background == report.background);
@@ -95,15 +95,16 @@ TEST_CASE("device deconvolver: earlier work on the caller's CUDA stream is done 
     const DeviceDeconvolver deconvolver(image.shape(), to_volume(psf, PixelType::float32).view(),
                                         options);
     const gpu::DeviceMemory from = on_device(image);
-    const gpu::DeviceMemory there = on_device(poisoned_like(image.shape(), PixelType::float32));
+    const gpu::DeviceMemory image_on_gpu =
+        on_device(poisoned_like(image.shape(), PixelType::float32));
     const gpu::DeviceMemory result(0, image.bytes());
     const gpu::CudaStream stream;
     const auto bytes = static_cast<std::size_t>(image.bytes());
     for (int k = 0; k < 200; ++k)  // takes long enough to show a missing wait
-        REQUIRE(cudaMemsetAsync(there.data(), k, bytes, stream) == cudaSuccess);
-    REQUIRE(cudaMemcpyAsync(there.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream) ==
-            cudaSuccess);
-    deconvolver.execute(there.data(), result.data(), static_cast<cudaStream_t>(stream));
+        REQUIRE(cudaMemsetAsync(image_on_gpu.data(), k, bytes, stream) == cudaSuccess);
+    REQUIRE(cudaMemcpyAsync(image_on_gpu.data(), from.data(), bytes, cudaMemcpyDeviceToDevice,
+                            stream) == cudaSuccess);
+    deconvolver.execute(image_on_gpu.data(), result.data(), static_cast<cudaStream_t>(stream));
     const Array first = to_array(fetched(result, image.shape(), PixelType::float32).view());
     deconvolver.execute(from.data(), result.data());
     CHECK(first.values ==
@@ -121,9 +122,9 @@ TEST_CASE("device deconvolver: bad input is refused", "[gpu]") {
     const DeviceDeconvolver deconvolver(shape, taps.view());
     Volume image(shape, PixelType::float32);
     image.elements<float>()[17] = std::numeric_limits<float>::quiet_NaN();
-    const gpu::DeviceMemory there = on_device(image);
-    CHECK_THROWS_AS(deconvolver.execute(there.data(), there.data()), BadData);
-    CHECK_THROWS_AS(deconvolver.execute(nullptr, there.data()), InvalidArgument);
+    const gpu::DeviceMemory image_on_gpu = on_device(image);
+    CHECK_THROWS_AS(deconvolver.execute(image_on_gpu.data(), image_on_gpu.data()), BadData);
+    CHECK_THROWS_AS(deconvolver.execute(nullptr, image_on_gpu.data()), InvalidArgument);
     DeviceDeconvolveOptions on;
     on.max_gpu_bytes = 1000;
     CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), {}, on), OutOfMemory);

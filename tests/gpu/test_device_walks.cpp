@@ -37,17 +37,17 @@ std::vector<std::vector<int>> sets_of_gpus() {
     return sets;
 }
 
-struct Volumes {
+struct VolumeCase {
     Shape3 image, psf;
     Index3 center;
 };
 // Objects of few planes, PSFs that reach beyond the neighboring slabs, and PSFs that see every
 // plane or only one.
-const std::vector<Volumes> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
-                                              {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
-                                              {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
-                                              {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
-                                              {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
+const std::vector<VolumeCase> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
+                                                 {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
+                                                 {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
+                                                 {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
+                                                 {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
 
 // Returns options of every method, with and without acceleration, edges and held-out photons.
 std::vector<DeconvolveOptions> various_options() {
@@ -112,7 +112,7 @@ double bound_of(DeconvolveMethod method) {
 // lengths, results agree after `smooth_iterations` only.
 template <class Choose, class IsMeant>
 std::map<DeconvolveMethod, int> check_against_resident(const char* name,
-                                                       const std::vector<Volumes>& volumes,
+                                                       const std::vector<VolumeCase>& volumes,
                                                        const Choose& choose,
                                                        const IsMeant& is_meant,
                                                        int smooth_iterations = 12) {
@@ -122,21 +122,22 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
     // If fewer cases are run, each image gets other ones.
     const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
     std::size_t begin = 0;
-    for (const Volumes& of : volumes) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+    for (const VolumeCase& volume_case : volumes) {
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 4, 20000, 5, 0.5);
         for (std::size_t k = begin++ % every; k < all_options.size(); k += every) {
             DeconvolveOptions options = all_options[k];
             options.background = 5;
             const bool smooth = options.method == DeconvolveMethod::richardson_lucy_tv;
             options.iterations = smooth ? smooth_iterations : 12;
-            options.center = {KernelCenter::Kind::explicit_, of.center};
+            options.center = {KernelCenter::Kind::explicit_, volume_case.center};
             const Deconvolved resident = deconvolved(specimen.recorded, psf, options, on_gpus({0}));
             const Deconvolver plain(specimen.recorded.shape,
                                     to_volume(psf, PixelType::float64).view(), options,
                                     on_gpus({0}));
             for (const EngineChoice& choice : choose(plain.plan())) {
-                INFO(to_string(options.method) << ", image " << to_string(of.image));
+                INFO(to_string(options.method) << ", image " << to_string(volume_case.image));
                 std::string plan;
                 try {
                     const Deconvolver planned(specimen.recorded.shape,
@@ -152,7 +153,8 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
                 INFO(to_string(options.method)
                      << ", " << to_string(options.acceleration) << ", zero "
                      << options.boundary.has_value() << ", held out " << options.hold_out
-                     << ", image " << to_string(of.image) << ", " << plan << comparison.report);
+                     << ", image " << to_string(volume_case.image) << ", " << plan
+                     << comparison.report);
                 CHECK(comparison.error < bound_of(options.method));
                 CHECK(got.report.iterations == resident.report.iterations);
                 CHECK(got.report.restarts == resident.report.restarts);
@@ -205,9 +207,9 @@ TEST_CASE("device deconvolve: walks through tiles of planes agree with arrays in
           "[gpu]") {
     NEEDS_GPU();
     // A ring buffer needs nearly as much memory as all planes; the long rows have no pass.
-    const std::vector<Volumes> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
-                                          {{20, 96, 40}, {14, 5, 4}, {7, 2, 2}},
-                                          {{6, 24, 4300}, {3, 5, 9}, {1, 2, 4}}};
+    const std::vector<VolumeCase> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
+                                             {{20, 96, 40}, {14, 5, 4}, {7, 2, 2}},
+                                             {{6, 24, 4300}, {3, 5, 9}, {1, 2, 4}}};
     const auto choose = [](const DeconvolvePlan& resident) {
         std::vector<EngineChoice> choices;
         for (const double share : {0.5, 0.25}) {
@@ -299,7 +301,7 @@ TEST_CASE("device deconvolve: iterations fused into one walk equal those of seve
         REQUIRE(walking.plan().by_walks);
         together += walking.plan().iterations_a_walk > 1;
         // Returns the estimates after every fifth iteration, and the likelihood of each iteration.
-        const auto seen = [&](const Deconvolver& deconvolver, int reads_every) {
+        const auto observe = [&](const Deconvolver& deconvolver, int reads_every) {
             std::pair<std::vector<Array>, std::vector<double>> found;
             Volume result(specimen.recorded.shape, PixelType::float32);
             DeconvolveRun run;
@@ -315,10 +317,10 @@ TEST_CASE("device deconvolve: iterations fused into one walk equal those of seve
             found.first.push_back(to_array(result.view()));
             return found;
         };
-        const auto want = seen(resident, 1);
+        const auto want = observe(resident, 1);
         REQUIRE(want.first.size() == 3);
         for (const int reads_every : {1, 5, 0}) {
-            const auto got = seen(walking, reads_every);
+            const auto got = observe(walking, reads_every);
             INFO(to_string(method) << ", read after each of " << reads_every << ", plan "
                                    << walking.plan().to_string());
             CHECK(compare(want.first.back(), got.first.back()).error < 1e-5);

@@ -19,7 +19,7 @@ struct Slope {
     __host__ __device__ float operator()(const float* y) const { return (y[1] - y[-1]) / 2; }
 };
 /// A function of complex samples with a real result, which reads ahead.
-struct Ahead {
+struct ReadAhead {
     __host__ __device__ float operator()(const gpu::Complex<float>* y) const {
         return y[2].re - y[0].im;
     }
@@ -85,7 +85,7 @@ TEST_CASE("GPU filters: a caller's function of complex data is applied in device
     FilterWork work;
     work.taps = taps;
     work.complex_data = true;
-    work.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
+    work.function = device_sample_function<gpu::Complex<float>>(ReadAhead{}, 0, 2);
     const SampleRange range{0, samples};
     const auto program = gpu::make_device_filter_program(0, work, bank.data(), 1, samples);
     gpu::Complex<float>* source = nullptr;

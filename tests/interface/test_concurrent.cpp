@@ -33,7 +33,7 @@ void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
     for (std::size_t t = 1; t < thread_count; ++t) REQUIRE_FALSE(same_bytes(serial[0], serial[t]));
 
     std::vector<std::string> wrong(thread_count);
-    std::vector<std::optional<Volume>> others(thread_count);
+    std::vector<std::optional<Volume>> other_results(thread_count);
     std::barrier start(static_cast<std::ptrdiff_t>(thread_count));
     {
         std::vector<std::jthread> threads;
@@ -49,19 +49,19 @@ void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
                         continue;
                     }
                     if (same_bytes(output, serial[t])) continue;
-                    if (others[t] && !same_bytes(output, *others[t]))
+                    if (other_results[t] && !same_bytes(output, *other_results[t]))
                         wrong[t] = message("execution ", repeat, " of thread ", t, " differs");
-                    others[t] = std::move(output);
+                    other_results[t] = std::move(output);
                 }
             });
     }
     for (const std::string& text : wrong) CHECK(text == "");
     for (std::size_t t = 0; t < thread_count; ++t) {
-        if (!others[t]) continue;
+        if (!other_results[t]) continue;
         Volume after = poisoned(output_shape);
         execute(inputs[t], after);
         INFO("thread " << t);
-        CHECK(same_bytes(*others[t], after));
+        CHECK(same_bytes(*other_results[t], after));
     }
 }
 

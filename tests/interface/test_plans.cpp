@@ -47,10 +47,10 @@ TEST_CASE("plans outlive the objects that made them") {
 TEST_CASE("changing a copy of a plan changes no object") {
     const Volume kernel = random_volume({3, 4, 5}, 1);
     const Convolver convolver({12, 16, 20}, kernel.view(), {}, on_cpu());
-    Plan mine = convolver.plan();
-    mine.image = {1, 1, 1};
-    mine.engines.clear();
-    mine.candidates.clear();
+    Plan copy = convolver.plan();
+    copy.image = {1, 1, 1};
+    copy.engines.clear();
+    copy.candidates.clear();
     CHECK(convolver.plan().image == Shape3{12, 16, 20});
     CHECK(convolver.plan().engines.size() == 1);
     CHECK_FALSE(convolver.plan().candidates.empty());

@@ -79,8 +79,8 @@ bool equal(const ConstImageView& a, const ConstImageView& b) {
 }
 
 /// Memory for a box, with gaps between rows and planes, or with odd numbers every second column.
-struct Room {
-    Room(const Shape3& shape, PixelType type, unsigned number)
+struct StridedMemory {
+    StridedMemory(const Shape3& shape, PixelType type, unsigned number)
         : memory({shape.z, shape.y + 1, number % 2 == 0 ? shape.x + 3 : 2 * shape.x + 1}, type) {
         view = {memory.view().data, type, shape, memory.view().strides};
         if (number % 2 == 1) view.strides.x = 2;
@@ -107,12 +107,12 @@ std::vector<std::string> in_four_threads(const Work& work) {
 }
 
 /// A box of one channel at one time.
-struct Placed {
+struct PlacedBox {
     index_t t, c;
     Box3 box;
 };
-std::vector<Placed> scattered(const io::ImageMetadata& m, const Shape3& step, unsigned seed) {
-    std::vector<Placed> boxes;
+std::vector<PlacedBox> scattered(const io::ImageMetadata& m, const Shape3& step, unsigned seed) {
+    std::vector<PlacedBox> boxes;
     for (index_t t = 0; t < m.frames; ++t)
         for (index_t c = 0; c < m.channels; ++c)
             for (index_t z = 0; z < m.shape.z; z += step.z)
@@ -144,7 +144,7 @@ void check_boxes(io::ImageReader& reader, const std::vector<Volume>& wanted, uns
             const auto t = static_cast<index_t>(random()) % format.frames;
             const auto c = static_cast<index_t>(random()) % format.channels;
             const Box3 box = random_box(format.shape, random);
-            const Room room(box.shape(), format.type, i);
+            const StridedMemory room(box.shape(), format.type, i);
             reader.read_box(t, c, box, room.view);
             const Volume& whole = wanted[static_cast<std::size_t>(t * format.channels + c)];
             if (!equal(room.view, subview(whole.view(), box)))
@@ -175,7 +175,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
             CHECK(format.type == m.type);
             CHECK(format.frames == m.frames);
             CHECK(format.channels == m.channels);
-            const std::vector<Placed> boxes = scattered(m, step, seed);
+            const std::vector<PlacedBox> boxes = scattered(m, step, seed);
             std::atomic<std::size_t> next{0};
             const auto errors = in_four_threads([&](unsigned) {
                 for (std::size_t i; (i = next.fetch_add(1)) + 1 < boxes.size();) {
@@ -324,7 +324,7 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
 #ifdef CONVOLUME_HAVE_HDF5
 namespace {
 
-struct Stored {
+struct DatasetStorage {
     bool chunked;
     int deflate;  ///< compression level; -1 for none
     bool shuffle;
@@ -334,7 +334,7 @@ struct Stored {
 
 /// Writes a dataset with HDF5 itself; of a chunked one, the last third of the planes stays
 /// unwritten.
-void write_with_hdf5(const std::string& path, const Volume& volume, const Stored& how) {
+void write_with_hdf5(const std::string& path, const Volume& volume, const DatasetStorage& how) {
     const Shape3& s = volume.shape();
     const hsize_t dims[3] = {static_cast<hsize_t>(s.z), static_cast<hsize_t>(s.y),
                              static_cast<hsize_t>(s.x)};

@@ -274,13 +274,13 @@ TEST_CASE("several threads execute one bank") {
         std::vector<std::string> wrong(4);
         {
             std::vector<std::jthread> threads;
-            for (std::string& mine : wrong)
+            for (std::string& text : wrong)
                 threads.emplace_back([&] {
-                    for (int n = 0; n < 5 && mine.empty(); ++n) {
+                    for (int n = 0; n < 5 && text.empty(); ++n) {
                         Volume results({1, bank.filters(), bank.result_samples()},
                                        bank.result_type());
                         bank.execute(signals.view(), results.view());
-                        mine = defect(c, results.view(), nullptr);
+                        text = defect(c, results.view(), nullptr);
                     }
                 });
         }

@@ -102,7 +102,7 @@ TEST_CASE("streaming gives the results of arrays in memory, and stays within its
         const index_t before = memory_use().current_bytes;
         const FilterBank bank = make_bank(c, cpu_filter_engines(1));
         MemorySink sink(bank);
-        const index_t beside = sink.results.bytes();
+        const index_t result_bytes = sink.results.bytes();
         reset_memory_peak();
         ExecutionContext context;
         double last = 0;
@@ -112,7 +112,7 @@ TEST_CASE("streaming gives the results of arrays in memory, and stays within its
         };
         bank.execute(source, sink, context);
         CHECK(last == 1.0);
-        const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(beside);
+        const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(result_bytes);
         CHECK(used <= *c.options.max_host_bytes + 4096);
         CHECK(bank.plan().stream_bytes <= *c.options.max_host_bytes);
         if (bank.plan().chunk < bank.range().count()) ++divided;
@@ -136,10 +136,10 @@ class EndlessSource : public MemorySource {
         : MemorySource(signal), samples_(signal.shape().x) {}
     index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
         if (begin < next_) throw InternalError("samples were asked for again");
-        const index_t there = std::min(count, samples_ - begin);
-        next_ = begin + std::max<index_t>(there, 0);
-        if (there > 0) read(signal, begin, there, to);
-        return there;
+        const index_t available = std::min(count, samples_ - begin);
+        next_ = begin + std::max<index_t>(available, 0);
+        if (available > 0) read(signal, begin, available, to);
+        return available;
     }
 
   private:

@@ -230,10 +230,10 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
                 const index_t n = positions[row * results.stride() + static_cast<index_t>(w)];
                 if (n < c.range.begin + windows[w].begin || n >= c.range.begin + windows[w].end)
                     return message("the peak of window ", w, " is said to be at ", n);
-                const double there = all[static_cast<std::size_t>(n - c.range.begin)].real();
-                if (largest - there > 30 * filter_tolerance(c.work.precision) *
-                                          std::max(c.size(s, f), std::abs(largest)))
-                    return message("the peak of window ", w, " is ", largest, ", but ", there,
+                const double value_there = all[static_cast<std::size_t>(n - c.range.begin)].real();
+                if (largest - value_there > 30 * filter_tolerance(c.work.precision) *
+                                                std::max(c.size(s, f), std::abs(largest)))
+                    return message("the peak of window ", w, " is ", largest, ", but ", value_there,
                                    " at ", n);
             }
             const double error = relative_error(want, got, c.size(s, f));

@@ -22,8 +22,8 @@ inline std::uint64_t test_seed(const char* name, std::uint64_t fixed = 20240229)
 
 class Random {
   public:
-    explicit Random(std::uint64_t seed, std::uint64_t stream = 0)
-        : engine_(seed * 0x9E3779B97F4A7C15u ^ (stream + 1) * 0xBF58476D1CE4E5B9u) {
+    explicit Random(std::uint64_t seed, std::uint64_t sequence = 0)
+        : engine_(seed * 0x9E3779B97F4A7C15u ^ (sequence + 1) * 0xBF58476D1CE4E5B9u) {
         engine_.discard(8);
     }
 

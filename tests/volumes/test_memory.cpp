@@ -23,12 +23,12 @@ EngineList cpu_engines(int count, std::optional<index_t> memory) {
 }
 
 /// Peak bytes of constructing a convolver and executing it twice, beyond image and output.
-struct Measured {
+struct MeasuredPeak {
     index_t peak;
     Plan plan;
 };
-Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
-                 const EngineList& engines) {
+MeasuredPeak measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
+                     const EngineList& engines) {
     Random random(9);
     Volume image(image_shape, PixelType::float32);
     for (index_t i = 0; i < element_count(image_shape); ++i)
@@ -60,7 +60,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
             options.parts = parts;
             const EngineList engines = cpu_engines(count, limit);
             try {
-                const Measured measured = measure(image, kernel, options, engines);
+                const MeasuredPeak measured = measure(image, kernel, options, engines);
                 const double beyond = static_cast<double>(measured.peak - count * limit) /
                                       static_cast<double>(padded);
                 std::cout << "dif P=" << parts << ", " << count << " engines: peak "
@@ -89,7 +89,7 @@ TEST_CASE("every method stays within the memory that its plan declares") {
             options.method = method;
             const EngineList engines = cpu_engines(
                 count, method == Method::tiled ? std::optional<index_t>(4 * mib) : std::nullopt);
-            const Measured measured = measure(image, kernel, options, engines);
+            const MeasuredPeak measured = measure(image, kernel, options, engines);
             const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
             INFO(to_string(method) << ", " << count << " engines: peak " << measured.peak
                                    << " declared " << declared << "\n"
@@ -108,7 +108,7 @@ TEST_CASE("the memory that a plan declares includes large kernels and continued 
                 options.method = method;
                 options.operation = operation;
                 options.boundary.kind = boundary;
-                const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+                const MeasuredPeak measured = measure(image, kernel, options, cpu_engines(1, {}));
                 const index_t declared =
                     measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 INFO(to_string(operation) << " " << to_string(boundary) << ": peak "
@@ -124,7 +124,7 @@ TEST_CASE("an execution stays within its host limit") {
     for (const index_t extra : {12 * mib, 6 * mib, 3 * mib}) {
         Options options;
         options.max_host_bytes = own + extra;
-        const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+        const MeasuredPeak measured = measure(image, kernel, options, cpu_engines(1, {}));
         INFO(measured.plan.to_string());
         CHECK(measured.peak <= extra);
     }

@@ -64,8 +64,8 @@ TEST_CASE("the host bytes depend on the pixel types") {
     const index_t floats = make_plan(problem, options, engines).chosen.host_bytes;
     problem.image_type = PixelType::uint8;
     problem.output_type = PixelType::float64;
-    const index_t others = make_plan(problem, options, engines).chosen.host_bytes;
-    CHECK(others - floats == (1 - 4 + 8 - 4) * element_count(problem.image));
+    const index_t integer_bytes = make_plan(problem, options, engines).chosen.host_bytes;
+    CHECK(integer_bytes - floats == (1 - 4 + 8 - 4) * element_count(problem.image));
 }
 
 TEST_CASE("when the host limit is too small the message names one that does") {

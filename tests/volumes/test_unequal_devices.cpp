@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
 // Times at which blocks were handed to devices, of all devices of one process.
-struct Course {
+struct HandoutTimes {
     std::mutex mutex;
     Clock::time_point first = Clock::time_point::max(), last = Clock::time_point::min();
 
@@ -37,13 +37,13 @@ struct Course {
 // A device that computes one block at a time, each in `pace`, while the next one is handed to it.
 class PacedDevice : public ReferenceEngine {
   public:
-    PacedDevice(const std::string& name, milliseconds pace, Course& course)
-        : ReferenceEngine({name, true, index_t{1} << 12, 2}), pace_(pace), course_(course) {}
+    PacedDevice(const std::string& name, milliseconds pace, HandoutTimes& handouts)
+        : ReferenceEngine({name, true, index_t{1} << 12, 2}), pace_(pace), handouts_(handouts) {}
 
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override {
-        course_.hand(Clock::now());
+        handouts_.hand(Clock::now());
         const std::lock_guard lock(computing_);
         const auto begin = Clock::now();
         auto report = ReferenceEngine::convolve(block, kernel, input, output, task, context);
@@ -57,13 +57,13 @@ class PacedDevice : public ReferenceEngine {
         double busy = 0;
         for (const auto& [begin, end] : spans_)
             busy += std::max(
-                0.0, std::chrono::duration<double>(std::min(end, course_.last) - begin).count());
-        return 1 - busy / course_.seconds();
+                0.0, std::chrono::duration<double>(std::min(end, handouts_.last) - begin).count());
+        return 1 - busy / handouts_.seconds();
     }
 
   private:
     milliseconds pace_;
-    Course& course_;
+    HandoutTimes& handouts_;
     std::mutex computing_;
     std::vector<std::pair<Clock::time_point, Clock::time_point>> spans_;
 };
@@ -86,16 +86,16 @@ TEST_CASE("devices of unequal speed all work while there are tasks, and agree wi
     Random random(test_seed("unequal devices"));
     const Array image = random.array({448, 10, 10}, false);
     const Array kernel = random.array({3, 3, 3}, false);
-    Course alone_course;
+    HandoutTimes alone_course;
     const EngineList alone{std::make_shared<PacedDevice>("gpu:0", milliseconds(0), alone_course)};
     const Array wanted = convolved(image, kernel, alone);
     for (const int count : {4, 8}) {
         INFO(count << " devices");
-        Course course;
+        HandoutTimes handouts;
         std::vector<std::shared_ptr<PacedDevice>> devices;
         for (int i = 0; i < count; ++i)
             devices.push_back(std::make_shared<PacedDevice>("gpu:" + std::to_string(i),
-                                                            milliseconds(15 + 12 * i), course));
+                                                            milliseconds(15 + 12 * i), handouts));
         const EngineList engines(devices.begin(), devices.end());
         CHECK(convolved(image, kernel, engines).values == wanted.values);
         for (const auto& device : devices) CHECK(device->idle_share() < 0.05);

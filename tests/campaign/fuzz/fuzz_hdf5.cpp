@@ -28,13 +28,13 @@ void leave_no_findings() {
         std::signal(signal, SIG_DFL);
 }
 
-struct Counts {
+struct OutcomeCounts {
     long done = 0;
     long contained = 0;
     long unknown = 0;
     long as_command = 0;
 
-    ~Counts() {
+    ~OutcomeCounts() {
         std::fprintf(stderr,
                      "hdf5: read or refused %ld, contained %ld, unknown %ld; %ld as the "
                      "command reads them\n",
@@ -42,7 +42,7 @@ struct Counts {
     }
 };
 
-bool is_due(ReadingProcess::Outcome outcome, Counts& counts) {
+bool is_due(ReadingProcess::Outcome outcome, OutcomeCounts& counts) {
     constexpr long of_done = 2000;
     constexpr long of_contained = 200;
     switch (outcome) {
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static ReadingProcess process;
-    static Counts counts;
+    static OutcomeCounts counts;
     if (size < 4 || std::memcmp(data, "\211HDF", 4) != 0) return -1;
     const ReadingProcess::Outcome outcome = process.read(data, size);
     if (is_due(outcome, counts)) {

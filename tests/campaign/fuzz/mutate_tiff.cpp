@@ -26,19 +26,19 @@ struct Layout {
 };
 
 struct Directories {
-    std::vector<std::size_t> at;       ///< position of each directory
-    std::vector<std::size_t> links;    ///< positions of the links to them, and of the last link
-    std::vector<std::size_t> entries;  ///< positions of the entries of all directories
+    std::vector<std::size_t> positions;  ///< position of each directory
+    std::vector<std::size_t> links;      ///< positions of the links to them, and of the last link
+    std::vector<std::size_t> entries;    ///< positions of the entries of all directories
 };
 
 Directories find_directories(const Mutation& file, const Layout& layout) {
     Directories found;
     std::size_t link = layout.big ? 8 : 4;
-    while (file.holds(link, layout.width()) && found.at.size() < 16) {
+    while (file.holds(link, layout.width()) && found.positions.size() < 16) {
         found.links.push_back(link);
         const std::size_t at = file.get(link, layout.width(), layout.order);
         if (at == 0 || !file.holds(at, layout.counter())) break;
-        found.at.push_back(at);
+        found.positions.push_back(at);
         const std::size_t count =
             std::min<std::uint64_t>(file.get(at, layout.counter(), layout.order), 64);
         for (std::size_t i = 0; i < count; ++i) {
@@ -87,10 +87,10 @@ bool change_field(Mutation& file) {
             break;
         case 7:  // changes the chain of directories: ends sooner, or never
             file.put(file.one_of(found.links), layout.width(), layout.order,
-                     file.below(4) == 0 ? 0 : file.one_of(found.at));
+                     file.below(4) == 0 ? 0 : file.one_of(found.positions));
             break;
         default:
-            file.change_number(file.one_of(found.at), layout.counter(), layout.order);
+            file.change_number(file.one_of(found.positions), layout.counter(), layout.order);
             break;
     }
     return true;

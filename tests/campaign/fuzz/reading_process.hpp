@@ -34,8 +34,8 @@ class ReadingProcess {
     void start_keeper();
     void end_keeper();
     [[noreturn]] void keep_readers();
-    [[noreturn]] void be_reader();
-    bool ask();
+    [[noreturn]] void run_reader();
+    bool request_read();
 
     Shared* shared_;
     int requests_[2] = {-1, -1};

@@ -34,13 +34,13 @@ struct Event {
     long recorded = 0, passed = 0;  ///< number of times
 };
 
-struct Work {
+struct QueuedWork {
     std::function<void()> run;
     const Event* awaited = nullptr;
     long awaited_times = 0;
 };
 
-using Stream = std::deque<Work>;
+using Stream = std::deque<QueuedWork>;
 
 class Machine {
   public:
@@ -53,7 +53,7 @@ class Machine {
     void add(Stream* stream) { streams_.push_back(stream); }
     void remove(Stream* stream) { std::erase(streams_, stream); }
 
-    void enqueue(Stream* stream, Work work) { stream->push_back(std::move(work)); }
+    void enqueue(Stream* stream, QueuedWork work) { stream->push_back(std::move(work)); }
     void add_memory(const void* memory, std::size_t bytes) {
         memory_[static_cast<const char*>(memory)] = bytes;
     }
@@ -83,7 +83,7 @@ class Machine {
     }
     static bool can_go_on(const Stream* stream) {
         if (stream->empty()) return false;
-        const Work& next = stream->front();
+        const QueuedWork& next = stream->front();
         return next.awaited == nullptr || next.awaited->passed >= next.awaited_times;
     }
     // Runs one item of the first CUDA stream that is not waiting, which thus gets far ahead of the
@@ -97,7 +97,7 @@ class Machine {
         const auto first = std::find_if(streams_.begin(), streams_.end(), can_go_on);
         if (first == streams_.end()) return false;
         Stream& stream = **first;
-        const Work work = std::move(stream.front());
+        const QueuedWork work = std::move(stream.front());
         stream.pop_front();
         if (work.run) work.run();
         return true;

@@ -55,7 +55,7 @@ float extrapolated(const ElementWork& work, index_t i) {
 }
 
 // Returns a sample before a forward transform.
-double made(const ElementWork& work, index_t i) {
+double loaded_sample(const ElementWork& work, index_t i) {
     if (work.ones) {
         const auto* const data = static_cast<const float*>(work.data);
         return data == nullptr || richardson_lucy::is_compared(data[i]) ? 1 : 0;
@@ -66,7 +66,7 @@ double made(const ElementWork& work, index_t i) {
 }
 
 // Returns the value that replaces a sample after an inverse transform. `w` indexes its weight.
-double worked_on(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
+double stored_sample(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
         const float y = work.narrow_data ? static_cast<const std::uint16_t*>(work.data)[i]
@@ -155,14 +155,15 @@ PlanePasses::Box PlanePasses::box(Side side) const {
 
 void PlanePasses::forward(Side side, const ElementWork& work, const Slots& slots,
                           cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+    enqueue(stream, [=, this, box_rows = box(side)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::fill_n(plane, plane_, 0.0);
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i)
-                    plane[(of.first_row + y) * pitch_ + of.first_x + x] = made(work, i);
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i)
+                    plane[(box_rows.first_row + y) * pitch_ + box_rows.first_x + x] =
+                        loaded_sample(work, i);
         }
     });
 }
@@ -202,18 +203,18 @@ void PlanePasses::along_z(const PositionMap& load, const PositionMap& store, boo
 
 index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& slots, double* sums,
                              cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+    enqueue(stream, [=, this, box_rows = box(side)] {
         double found[2] = {0, 0};
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::vector<double> after(static_cast<std::size_t>(plane_));
-            const index_t first_weight = work.alike.stored(z) * of.rows * of.count;
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i) {
-                    const index_t at = (of.first_row + y) * pitch_ + of.first_x + x;
-                    after[static_cast<std::size_t>(at)] =
-                        worked_on(work, i, first_weight + y * of.count + x, plane[at], found);
+            const index_t first_weight = work.alike.stored(z) * box_rows.rows * box_rows.count;
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i) {
+                    const index_t at = (box_rows.first_row + y) * pitch_ + box_rows.first_x + x;
+                    after[static_cast<std::size_t>(at)] = stored_sample(
+                        work, i, first_weight + y * box_rows.count + x, plane[at], found);
                 }
             std::copy_n(after.data(), plane_, plane);
         }
@@ -223,14 +224,14 @@ index_t PlanePasses::inverse(Side side, const ElementWork& work, const Slots& sl
 }
 
 void PlanePasses::inverse(Side side, const Slots& slots, float* target, cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = box(side)] {
+    enqueue(stream, [=, this, box_rows = box(side)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i)
-                    target[i] =
-                        static_cast<float>(plane[(of.first_row + y) * pitch_ + of.first_x + x]);
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i)
+                    target[i] = static_cast<float>(
+                        plane[(box_rows.first_row + y) * pitch_ + box_rows.first_x + x]);
             std::fill_n(plane, plane_, nothing);
         }
     });

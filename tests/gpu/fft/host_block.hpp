@@ -33,19 +33,19 @@ class HostBlock {
     }
     /// Copies 16 bytes, which arrive at wait_copies(), not before.
     void copy_async(void* to, const void* from) const { copy(to, from, 16); }
-    void copy_or_zeros_async(void* to, const void* from, bool there) const {
+    void copy_or_zeros_async(void* to, const void* from, bool is_inside) const {
         static constexpr char zeros[16] = {};
-        copy(to, there ? from : zeros, sizeof zeros);
+        copy(to, is_inside ? from : zeros, sizeof zeros);
     }
     template <int Bytes>
     void copy_few_async(void* to, const void* from) const {
         copy(to, from, Bytes);
     }
     template <int Bytes>
-    void copy_few_or_zeros_async(void* to, const void* from, bool there) const {
+    void copy_few_or_zeros_async(void* to, const void* from, bool is_inside) const {
         static constexpr char zeros[8] = {};
         static_assert(Bytes <= 8);
-        copy(to, there ? from : zeros, Bytes);
+        copy(to, is_inside ? from : zeros, Bytes);
     }
     void wait_copies() const;
     void end_copy_group() const;

@@ -18,7 +18,7 @@ namespace convolume::gpu {
 
 namespace {
 
-using Work = ElementWork<deconvolve::RowElements>;
+using RowWork = ElementWork<deconvolve::RowElements>;
 
 constexpr index_t planes = 3, most_blocks = 2;
 
@@ -56,28 +56,29 @@ struct PassCheck {
 
     template <class Elements = deconvolve::RowElements>
     ElementWork<Elements> work(ElementKind kind) const {
-        ElementWork<Elements> made;
-        made.kind = kind;
-        made.rows = rows;
-        made.begin = begin;
-        made.count = count;
-        return made;
+        ElementWork<Elements> pass_work;
+        pass_work.kind = kind;
+        pass_work.rows = rows;
+        pass_work.begin = begin;
+        pass_work.count = count;
+        return pass_work;
     }
 
     template <ElementKind Kind, class Elements>
-    void run(const ElementWork<Elements>& made) {
-        REQUIRE(made.kind == Kind);
-        const SpectrumPlanes<float> there{spectrum.data(), (rows + 1) * pitch, pitch, first, ring};
-        double of_blocks[2 * most_blocks];
-        auto job = element_job(made, planes, there, 1.0 / length, of_blocks);
+    void run(const ElementWork<Elements>& pass_work) {
+        REQUIRE(pass_work.kind == Kind);
+        const SpectrumPlanes<float> planes_in_ring{spectrum.data(), (rows + 1) * pitch, pitch,
+                                                   first, ring};
+        double block_sums[2 * most_blocks];
+        auto job = element_job(pass_work, planes, planes_in_ring, 1.0 / length, block_sums);
         auto tables = plan_twiddles<float>(Shape::value);
-        const auto of_pairs = pair_twiddles<float>(N);
-        tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
+        const auto pair_tables = pair_twiddles<float>(N);
+        tables.insert(tables.end(), pair_tables.begin(), pair_tables.end());
         job.rows.twiddles = tables.data();
         run_on_host(most_blocks, Shape::threads, ElementShape<N, Kind>::shared_bytes,
                     [&](const HostBlock& block) { element_pass<N, Kind>(block, job); });
-        sums[0] = of_blocks[0] + of_blocks[2];
-        sums[1] = of_blocks[1] + of_blocks[3];
+        sums[0] = block_sums[0] + block_sums[2];
+        sums[1] = block_sums[1] + block_sums[3];
     }
 
     // Fills the ring buffer with the spectra of random rows, and returns these rows.
@@ -123,7 +124,7 @@ void check_point(int begin, int end) {
         100;  // so large that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
         auto kept = std::vector<float>(newest.size(), -1.0F);
-        Work work = check.work(ElementKind::load);
+        RowWork work = check.work(ElementKind::load);
         work.kept = kept.data();
         work.newest = newest.data();
         work.before = before.data();
@@ -156,7 +157,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
             narrow_data.push_back(static_cast<std::uint16_t>(value));
             value = static_cast<float>(narrow_data.back());
         }
-    Work work = check.work(ElementKind::compare);
+    RowWork work = check.work(ElementKind::compare);
     work.data = narrow ? static_cast<const void*>(narrow_data.data()) : data.data();
     work.narrow_data = narrow;
     work.elements.model = {0.5F, 2};
@@ -198,9 +199,9 @@ struct StepCase {
 
 // The second and the third plane share a plane of the weight.
 template <int N>
-void check_step(int begin, int end, const StepCase& of) {
-    const bool ahead = of.ahead, restart = of.restart, changes = of.changes,
-               unmatched = of.unmatched;
+void check_step(int begin, int end, const StepCase& step_case) {
+    const bool ahead = step_case.ahead, restart = step_case.restart, changes = step_case.changes,
+               unmatched = step_case.unmatched;
     PassCheck<N> check(begin, end);
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
@@ -211,7 +212,7 @@ void check_step(int begin, int end, const StepCase& of) {
     for (const float value : check.light(7)) change.push_back(last_format.shortened(value));
     weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
-    Work work = check.work(of.advances ? ElementKind::advance : ElementKind::update);
+    RowWork work = check.work(step_case.advances ? ElementKind::advance : ElementKind::update);
     work.newest = newest.data();
     if (ahead) work.before = before.data();
     work.restart = restart;
@@ -221,9 +222,9 @@ void check_step(int begin, int end, const StepCase& of) {
     work.format = format;
     work.weight = weight.data();
     work.alike = {1, 2};
-    if (of.least_weight) work.elements.least_weight = 1e-2F;
+    if (step_case.least_weight) work.elements.least_weight = 1e-2F;
     work.elements.unmatched = unmatched;
-    if (of.advances)
+    if (step_case.advances)
         check.template run<ElementKind::advance>(work);
     else
         check.template run<ElementKind::update>(work);
@@ -243,18 +244,18 @@ void check_step(int begin, int end, const StepCase& of) {
                                          ? std::max(value + 0.5 * (value - before_was[i]), 0.0)
                                          : value;
                 const double factor = unmatched ? std::max(1 + c, 0.1) : c / w;
-                const double next = of.least_weight && w < 1e-2 ? 0 : point * factor;
+                const double next = step_case.least_weight && w < 1e-2 ? 0 : point * factor;
                 estimates[i] = next;
                 const double got = ahead ? before[i] : newest[i];
                 wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
-                const double made = next - point;
+                const double step = next - point;
                 const double old =
                     restart ? 0 : static_cast<double>(last_format.lengthened(change_was[i]));
-                const double kept = std::clamp(made, -largest_change, largest_change);
+                const double kept = std::clamp(step, -largest_change, largest_change);
                 if (changes)
                     wrong += !(std::abs(static_cast<double>(format.lengthened(change[i])) - kept) <=
                                3e-4 * std::abs(kept) + 40.0 / 512);
-                products += made * old;
+                products += step * old;
                 squares += old * old;
             }
     CHECK(wrong == 0);
@@ -263,7 +264,7 @@ void check_step(int begin, int end, const StepCase& of) {
         CHECK(std::abs(check.sums[0] - products) <= 1e-5 * (std::abs(products) + squares));
         CHECK(std::abs(check.sums[1] - squares) <= near(squares));
     }
-    if (of.advances)
+    if (step_case.advances)
         check.check_spectrum(estimates);
     else
         CHECK(std::memcmp(spectrum.data(), check.spectrum.data(),
@@ -295,7 +296,7 @@ void check_passes() {
 }
 
 // Formulas that no method has.
-struct Products {
+struct ProductElements {
     float factor = 0.5F;
 
     float point(float newest, float before) const { return newest - factor * before; }
@@ -326,7 +327,7 @@ void check_any_functor(int begin, int end) {
     auto newest = check.light(1), before = check.light(2), data = check.light(3);
     const auto held = check.light(4), weight = check.light(5);
     std::vector<double> wanted(newest.size());
-    auto load = check.template work<Products>(ElementKind::load);
+    auto load = check.template work<ProductElements>(ElementKind::load);
     load.newest = newest.data();
     load.before = before.data();
     check.template run<ElementKind::load>(load);
@@ -342,7 +343,7 @@ void check_any_functor(int begin, int end) {
                         .real());
     };
     const auto compared = check.fill();
-    auto compare = check.template work<Products>(ElementKind::compare);
+    auto compare = check.template work<ProductElements>(ElementKind::compare);
     compare.data = data.data();
     compare.held = held.data();
     check.template run<ElementKind::compare>(compare);
@@ -359,7 +360,7 @@ void check_any_functor(int begin, int end) {
 
     const auto updated = check.fill();
     const auto newest_was = newest;
-    auto update = check.template work<Products>(ElementKind::update);
+    auto update = check.template work<ProductElements>(ElementKind::update);
     update.newest = newest.data();
     update.weight = weight.data();
     check.template run<ElementKind::update>(update);
@@ -386,7 +387,7 @@ TEST_CASE("element passes compute with a functor that no method has") {
 }
 
 TEST_CASE("element passes over more rows than a CUDA kernel can count are refused") {
-    Work work;
+    RowWork work;
     work.rows = most_element_rows / 2;
     SpectrumPlanes<float> spectrum;
     spectrum.ring = 3;

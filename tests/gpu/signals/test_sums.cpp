@@ -12,11 +12,11 @@ namespace convolume::gpu {
 namespace {
 
 template <class Sample>
-struct Host {
+struct HostType {
     using type = Sample;
 };
 template <class Real>
-struct Host<Complex<Real>> {
+struct HostType<Complex<Real>> {
     using type = std::complex<Real>;
 };
 
@@ -24,7 +24,7 @@ template <class Real, class Sample>
 void check_sums(index_t taps, index_t filters, index_t samples, SampleRange range, bool power,
                 index_t window) {
     using Shape = SumsShape<Sample>;
-    using HostSample = typename Host<Sample>::type;
+    using HostSample = typename HostType<Sample>::type;
     INFO(filters << " filters of " << taps << " taps, " << samples << " samples, window "
                  << window);
     constexpr index_t signals = 2;
