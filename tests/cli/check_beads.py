@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     import tifffile
@@ -21,21 +24,12 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 
 SHAPE = (41, 240, 250)
 VOXEL = np.array([0.2, 0.08, 0.08])
 NA, NI, WAVELENGTH = 1.0, 1.33, 0.52
 BACKGROUND = 100.0
 PIXELS = 0.08 * np.arange(-180, 181)
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def born_wolf(z, radii):
@@ -259,7 +253,4 @@ with tempfile.TemporaryDirectory() as folder:
     for part in (check_widefield, check_gaussian, check_refusals, check_refined, check_refined_refusals):
         part()
     os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     from scipy import signal
@@ -20,12 +23,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-
-
-def check(condition, *what):
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments):
@@ -106,7 +103,4 @@ with tempfile.TemporaryDirectory() as folder:
     compare_figures("filter", ways["cpu overlap-save segment 256 float32 1 thread"]["errors"],
                     np.load("filtered.npy").reshape(reference.shape), reference)
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(failures)} failures, seed {SEED}")
-sys.exit(bool(failures))
+finish(SEED)

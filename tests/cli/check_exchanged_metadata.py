@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -22,12 +25,6 @@ if sys.argv[2] != "ON":
     sys.exit(77)
 command = os.path.abspath(sys.argv[1])
 rng = np.random.default_rng(7)
-failures = []
-
-
-def check(condition, *what):
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*words, expected=0):
@@ -123,6 +120,4 @@ with tempfile.TemporaryDirectory() as folder:
     for part in (unknown_sizes, display_ranges, channel_names, notes_and_images):
         part()
     os.chdir("/")
-for failure in failures:
-    print("FAILED:", failure)
-sys.exit(1 if failures else 0)
+finish()

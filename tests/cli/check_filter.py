@@ -9,6 +9,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, failures, finish
+
 try:
     import h5py
     import numpy as np
@@ -20,15 +23,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5 = sys.argv[1], sys.argv[2] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def numbers(*shape, complex_=False):
@@ -323,7 +317,4 @@ for part in (formats, types, shapes, posts, methods, streaming, random_cases, no
         part(folder)
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -12,6 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
 except ImportError as error:
@@ -21,17 +24,8 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 CPU = ["--device", "cpu"]
 ZEROS = Path("/dev/zero").open("rb")  # noqa: SIM115 (shared by all processes)
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def close(name, want, got, bound=1e-6):
@@ -309,7 +303,4 @@ for part in (results, ranges, formats, to_files, early, endless, closed_while_wa
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         print(part.__name__, round(time.time() - began, 1), "s")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

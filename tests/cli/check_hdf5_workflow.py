@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -24,15 +27,6 @@ if sys.argv[2] != "ON":
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240802))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -132,7 +126,4 @@ with tempfile.TemporaryDirectory() as folder:
     check(Path("a.h5").read_bytes() == bytes_before, "a refused run changed the file")
     check(os.listdir() == ["a.h5"], "left behind", os.listdir())
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

@@ -8,6 +8,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     import tifffile
@@ -18,16 +21,7 @@ except ImportError as error:
 from png_oracle import read_png
 
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 SIDE = 60  # of the image, which is drawn four times as large
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -135,7 +129,4 @@ with tempfile.TemporaryDirectory() as folder:
     run("three.ome.tif", *out, "--channel", "3", status=2, names="--channel")
     check(not os.path.exists("new.png"), "a picture was written")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+finish()

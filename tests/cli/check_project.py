@@ -10,6 +10,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -24,16 +27,7 @@ SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250611))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
 with_hdf5 = sys.argv[2] == "ON"
-failures = []
-checks = 0
 REDUCE = {"max": np.max, "mean": np.mean, "sum": np.sum}
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -203,7 +197,4 @@ with tempfile.TemporaryDirectory() as folder:
     run("stack.ome.tif", "--dry-run", "-q")
     check({name: Path(name).read_bytes() for name in os.listdir()} == before, "files changed")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

@@ -10,6 +10,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -22,15 +25,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240801))
 rng = np.random.default_rng(SEED)
 command, hdf5 = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -215,7 +209,4 @@ with tempfile.TemporaryDirectory() as folder:
         about = json.loads(run("info", "cf.h5", "--json").stdout)
         check(about["value_scaling"] == {"scale": 0.25, "offset": 100}, "CF conventions", about)
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

@@ -13,6 +13,9 @@ import warnings
 import wave
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -25,15 +28,6 @@ warnings.simplefilter("ignore", wavfile.WavFileWarning)  # it warns of RIFF chun
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5, wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON", sys.argv[3] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(arguments, status=0, names=""):
@@ -458,7 +452,4 @@ for part in (pairs, positions, segments, waves if wav else no_waves, information
         part()
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -6,6 +6,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     from scipy import signal
@@ -16,17 +19,8 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 
 NUMPY_MODES = {"wrap": "wrap", "reflect": "symmetric", "mirror": "reflect", "nearest": "edge"}
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def close(name, want, got, bound):
@@ -107,7 +101,4 @@ def run_parts(parts):
             os.chdir(folder)
             part()
             os.chdir("/")
-    for failure in failures[:40]:
-        print("FAILED:", failure)
-    print(checks, "checks,", len(failures), "failed")
-    sys.exit(1 if failures else 0)
+    finish()

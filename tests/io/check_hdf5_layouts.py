@@ -10,6 +10,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -19,15 +22,6 @@ except ImportError as error:
 
 SEED = 20250718
 rng = np.random.default_rng(SEED)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def pixels(shape, dtype="uint16"):
@@ -513,7 +507,4 @@ for part in (fiji, bdv_types, links, bdv_xml, imaris_sizes, axes, netcdf, choice
         os.chdir(folder)
         part()
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -13,6 +13,9 @@ import sys
 import tempfile
 import uuid
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     import tifffile
@@ -22,15 +25,6 @@ except ImportError as error:
     sys.exit(77)
 
 rng = np.random.default_rng(20261125)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def read(path, axes="", image=""):
@@ -366,7 +360,4 @@ arguments = parser.parse_args()
 for part in (units, imagej2, shaped, metamorph, lsm, renamed, sets, depths, jpeg_2000, foreign):
     with tempfile.TemporaryDirectory() as temporary:
         part(temporary)
-for failure in failures[:60]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

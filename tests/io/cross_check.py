@@ -10,6 +10,9 @@ import sys
 import tempfile
 import xml.etree.ElementTree as ET
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -20,15 +23,6 @@ except ImportError as error:
 
 SEED = 20240611
 rng = np.random.default_rng(SEED)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def pixels(shape, dtype):
@@ -419,7 +413,4 @@ if args.hdf5 == "ON":
 for part in parts:
     with tempfile.TemporaryDirectory() as folder:
         part(folder)
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()
