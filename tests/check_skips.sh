@@ -3,8 +3,8 @@
 # Tests exit codes and messages of test programs with skipped cases: check_skips.sh PROGRAM
 set -eu
 program=$1
+
 # expect CODE TEXT ARGUMENT...: fails unless the program prints TEXT and ends with CODE.
-# expect CODE TEXT ARGUMENT...: the program ends with CODE after it printed TEXT.
 expect() {
     code=$1
     text=$2

@@ -37,14 +37,14 @@ def convolve(*arguments, **expected):
     return run("convolve", *arguments, "--overwrite", "--device", "cpu", **expected)
 
 
-def of_imagej(path):
+def read_scaled_imagej(path):
     with tifffile.TiffFile(path) as file:
         text = dict(line.split("=", 1) for line in file.pages[0].description.splitlines() if "=" in line)
         check(text.get("cf") == "0" and text.get("vunit"), path, "description", text)
         return file.asarray(), float(text["c1"]), float(text["c0"])
 
 
-def of_ome(path):
+def read_scaled_ome(path):
     with tifffile.TiffFile(path) as file:
         root = ET.fromstring(file.ome_metadata)
         space = {"ome": "http://www.openmicroscopy.org/Schemas/OME/2016-06"}
@@ -58,15 +58,15 @@ def of_ome(path):
         return file.asarray(), values["scale"], values["offset"]
 
 
-def of_hdf5(path):
+def read_scaled_hdf5(path):
     with h5py.File(path) as file:
         data = file["data"]
         return data[()], float(data.attrs["scale_factor"][0]), float(data.attrs["add_offset"][0])
 
 
-READERS = {"r.tif": of_imagej, "r.ome.tif": of_ome}
+READERS = {"r.tif": read_scaled_imagej, "r.ome.tif": read_scaled_ome}
 if hdf5:
-    READERS["r.h5"] = of_hdf5
+    READERS["r.h5"] = read_scaled_hdf5
 LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
 
 
@@ -116,9 +116,9 @@ with tempfile.TemporaryDirectory() as folder:
                 options = [] if kind == "uint16" else ["--output-type", kind]
                 done = convolve("in.tif", "kernel.tif", "-o", out, "--boundary", "nearest", "--scale-output", "--json",
                                 *options)
-                read = of_ome if out == "r.tif" and kind.startswith("int") else reader
+                read = read_scaled_ome if out == "r.tif" and kind.startswith("int") else reader
                 stored, scale, offset = read(out)
-                order = wanted.transpose(0, 2, 1, 3, 4) if read is of_ome else by_volume
+                order = wanted.transpose(0, 2, 1, 3, 4) if read is read_scaled_ome else by_volume
                 check_range(name, order, stored, scale, offset, kind)
                 same_json(name, out, scale, offset)
                 check(json.loads(done.stdout)["output"]["value_scaling"]["scale"] == scale, name, "--json")
@@ -154,7 +154,7 @@ with tempfile.TemporaryDirectory() as folder:
         run("deconvolve", "t.tif", "spot.tif", "-o", "s.tif", "--iterations", "5", "--overwrite", "--device", "cpu",
             "--scale-output", "--output-type", "uint8", *options)
         exact = tifffile.imread("d.tif").astype(float)
-        stored, scale, offset = of_imagej("s.tif")
+        stored, scale, offset = read_scaled_imagej("s.tif")
         check_range("deconvolve", exact, stored, scale, offset, "uint8")
 
     # A scaled file is read as stored, with a warning, and the result does not inherit its factor.
@@ -174,7 +174,7 @@ with tempfile.TemporaryDirectory() as folder:
         for kind in ("uint8", "int16"):
             convolve("flat.tif", "kernel.tif", "-o", "r.tif" if kind == "uint8" else "r.ome.tif", "--boundary",
                      "nearest", "--scale-output", "--output-type", kind, "-q")
-            stored, scale, offset = of_imagej("r.tif") if kind == "uint8" else of_ome("r.ome.tif")
+            stored, scale, offset = read_scaled_imagej("r.tif") if kind == "uint8" else read_scaled_ome("r.ome.tif")
             check(np.allclose(stored * scale + offset, value, rtol=1e-5), "flat", value, kind, scale, offset)
 
     # Impossible requests are refused before anything is computed, and no file is left.

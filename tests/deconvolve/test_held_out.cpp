@@ -74,7 +74,7 @@ TEST_CASE(
             CHECK(part <= value);
             deconvolve::PixelBits again(1, deconvolve::Thinning::hold_out, pixel);
             CHECK(deconvolve::taken_value(value, 3, 1, 0, again) == part);
-            // Whole photons, and an eighth of the fraction.
+            // The held-out part is a number of whole photons and an eighth of the fraction.
             const float left = (value - std::floor(value)) / 8;
             CHECK(std::abs(part - left - std::round(part - left)) <= 1e-6F * value);
         }

@@ -64,7 +64,7 @@ class Exchange:
             self.versions[participant.name] = participant.version
             yield participant
 
-    def read_their_files(self):
+    def read_foreign_files(self):
         folder = self.folder / "theirs"
         folder.mkdir()
         for participant in self.present(WRITERS):
@@ -105,7 +105,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         exchange = Exchange(Convolume(args.command, Path(folder) / "kernel"), folder, args.only)
-        exchange.read_their_files()
+        exchange.read_foreign_files()
         exchange.write_our_files()
     for name, reason in exchange.missing.items():
         print(f"SKIP {name}: {reason}")

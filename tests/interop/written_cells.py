@@ -51,8 +51,8 @@ def written_cell(program, file, answer):
         except ValueError as error:
             pixels = found
             return cell(PIXELS if same_values(found, specimen) else WRONG, str(error))
-    told = specimen if answer.frame_interval_s == NOT_TOLD else answer
-    reading = Reading(pixels, answer.voxel_um, answer.channel_names, told.frame_interval_s, "", ())
+    interval_source = specimen if answer.frame_interval_s == NOT_TOLD else answer
+    reading = Reading(pixels, answer.voxel_um, answer.channel_names, interval_source.frame_interval_s, "", ())
     if answer.axes is None and has_first_axis_last(found, specimen):
         return cell(PIXELS, f"the axis of {found.shape[-1]} samples comes last")
     verdict, detail = verdict_of(specimen, reading)

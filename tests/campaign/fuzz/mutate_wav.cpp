@@ -31,7 +31,7 @@ bool change_field(Mutation& file) {
         case 1:
             file.replace(chunk, 4, file.one_of(names));
             break;
-        case 2: {  // copies a RIFF chunk before another one
+        case 2: {  // inserts an empty RIFF chunk before another one
             const std::string_view name = file.one_of(names);
             const std::size_t bytes = 2 * file.below(20);
             std::string_view empty(
