@@ -4,28 +4,12 @@
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace convolume::testing {
-
-/// A new folder that is removed with its content.
-class TemporaryFolder {
-  public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::string path() const { return path_.string(); }
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    /// Returns the names in the folder, sorted.
-    std::vector<std::string> names() const;
-
-  private:
-    std::filesystem::path path_;
-};
 
 struct CommandResult {
     int status = 0;  ///< exit code, or minus the number of the signal that ended the process
@@ -55,6 +39,9 @@ class Process {
 
 /// Runs `convolume ARGUMENTS` in `folder`.
 CommandResult convolume(const Arguments& arguments, const TemporaryFolder& folder);
+
+/// Runs `convolume ARGUMENTS` in `folder`, and fails the test case unless the exit code is 0.
+CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder);
 
 /// Runs any other program, found along PATH.
 CommandResult run_program(const Arguments& command, const TemporaryFolder& folder);

@@ -76,7 +76,7 @@ TEST_CASE("each channel is convolved with its kernel") {
                 all, c, channels,
                 folder.run(with({"image.ome.tif", kernels[c], "--channel", std::to_string(c)}),
                            "one.ome.tif"));
-        // Channels are counted in the file, also if some are selected, in any order.
+        // A channel keeps its kernel if only some channels are selected, in any order.
         const ImageFile chosen =
             folder.run(with({"image.ome.tif", "--channel", "2,0", "--psf-for", "0=a.npy,2=b.npy"}),
                        "chosen.ome.tif");

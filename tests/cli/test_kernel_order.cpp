@@ -173,7 +173,7 @@ TEST_CASE("off-center and hollow kernels are not taken for kernels in FFT order"
     echo(14, 20, 19) = 0.9;
     for (const Array& array : {bead, near, ring, box, echo, decay, files.kernel})
         CHECK_FALSE(contains(files.said_of(array), "FFT order"));
-    // They get the hint that helps instead.
+    // An off-center kernel gets the hint about its center instead.
     CHECK(contains(files.said_of(bead), "--kernel-center peak keeps it in place"));
 }
 

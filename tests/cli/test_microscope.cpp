@@ -24,13 +24,6 @@ constexpr double dark_e_per_s = 20, exposure_s = 0.2;
 constexpr double background =
     offset + (quantum_efficiency * background_photons + dark_e_per_s * exposure_s) / gain;
 
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(arguments[0] << ": " << result.err);
-    REQUIRE(result.status == 0);
-    return result;
-}
-
 struct Bead {
     std::array<double, 3> at;  // z, y, x in voxels
     double light;              // in counts of the camera

@@ -34,13 +34,6 @@ Arguments psf(const Arguments& more) {
     return all;
 }
 
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(result.err);
-    REQUIRE(result.status == 0);
-    return result;
-}
-
 void check_refused(const TemporaryFolder& folder, const Arguments& arguments, int status,
                    const std::string& names) {
     const auto before = folder.names();

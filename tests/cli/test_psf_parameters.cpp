@@ -22,13 +22,6 @@ using nlohmann::json;
 
 namespace {
 
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(result.err);
-    REQUIRE(result.status == 0);
-    return result;
-}
-
 void check_same(const Array& file, const Volume& made) {
     REQUIRE(file.shape == made.shape());
     index_t different = 0;

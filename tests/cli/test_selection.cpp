@@ -185,7 +185,7 @@ TEST_CASE("selection: positions of NaN are counted in the file") {
         CHECK(contains(refusal({command}, "one.npy", {"--psf-background", "1", "-o", "o.npy"},
                                "bad_kernel.npy"),
                        "the kernel \"bad_kernel.npy\" holds nan at z,y,x = 0,2,1"));
-        // Many files, which share a plan.
+        // Positions are also right for many files, which share a plan.
         const CommandResult many =
             testing::convolume({command, "one.npy", "several.ome.tif", "kernel.npy", "--output-dir",
                                 command, "--crop", "3:,5:,6:", "-q"},

@@ -11,6 +11,7 @@
 
 #include "core/host_memory.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace convolume;
 namespace fs = std::filesystem;
@@ -22,18 +23,13 @@ constexpr index_t mib = index_t{1} << 20;
 class FakeSystem {
   public:
     FakeSystem() {
-        std::string name = (fs::temp_directory_path() / "convolume-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
-        root_ = name;
         write("proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 8388608 kB\n");
     }
-    ~FakeSystem() { fs::remove_all(root_); }
-    FakeSystem(const FakeSystem&) = delete;
-    FakeSystem& operator=(const FakeSystem&) = delete;
 
     void write(const std::string& path, const std::string& text) const {
-        fs::create_directories((root_ / path).parent_path());
-        std::ofstream(root_ / path) << text;
+        const fs::path file = root_ / path;
+        fs::create_directories(file.parent_path());
+        std::ofstream(file) << text;
     }
     void group(const std::string& path, const std::string& most, const std::string& high,
                index_t used, index_t cache) const {
@@ -50,10 +46,10 @@ class FakeSystem {
               "30 24 0:26 " +
                   mounted + " /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
     }
-    HostMemoryLimit limit() const { return host_memory_limit(root_); }
+    HostMemoryLimit limit() const { return host_memory_limit(root_.path()); }
 
   private:
-    fs::path root_;
+    testing::TemporaryFolder root_;
 };
 
 std::string text(index_t number) {

@@ -9,6 +9,7 @@
 #include "core/machine_rates.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace convolume;
 namespace fs = std::filesystem;
@@ -17,11 +18,8 @@ namespace {
 
 const std::string key = "a processor, 4 threads, convolume 1.2.3";
 
-struct RatesFolder {
-    fs::path path = fs::temp_directory_path() / ("convolume-rates-" + std::to_string(getpid()));
-    fs::path file = path / "inner" / "machine-rates.json";
-    RatesFolder() { fs::remove_all(path); }
-    ~RatesFolder() { fs::remove_all(path); }
+struct RatesFolder : testing::TemporaryFolder {
+    fs::path file = *this / "inner/machine-rates.json";
 
     void write(const std::string& text) const {
         fs::create_directories(file.parent_path());

@@ -5,23 +5,12 @@
 #include "convolume/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/names.hpp"
 
 using namespace convolume;
+using convolume::testing::check_refusal;
 using convolume::testing::contains;
 using convolume::testing::message_of;
-
-namespace {
-
-/// Checks that the error of parsing `wrong` contains it and every choice.
-template <class Parse>
-void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
-    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
-    INFO(text);
-    CHECK(contains(text, wrong));
-    for (const char* choice : choices) CHECK(contains(text, choice));
-}
-
-}  // namespace
 
 TEST_CASE("option names are parsed to the values that print them") {
     for (const Mode value : {Mode::full, Mode::same, Mode::valid})

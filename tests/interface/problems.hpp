@@ -7,6 +7,7 @@
 
 #include "convolume/convolume.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/volumes.hpp"
 
 namespace convolume::testing {
 
@@ -28,11 +29,6 @@ inline Volume poisoned(const Shape3& shape) {
     Volume volume(shape, PixelType::float32);
     poison(volume.view());
     return volume;
-}
-
-inline bool same_bytes(const Volume& a, const Volume& b) {
-    return a.bytes() == b.bytes() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
 }
 
 }  // namespace convolume::testing

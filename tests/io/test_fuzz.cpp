@@ -38,7 +38,7 @@ void mutate(std::string& bytes, std::mt19937& random) {
 
 /// Reads `count` mutants of each seed file, and returns how many could be read.
 int fuzz(const std::string& name, const std::vector<std::string>& files, int count) {
-    const TempFolder folder;
+    const MemoryFolder folder;
     std::mt19937 random(seed);
     int readable = 0;
     for (const std::string& original : files)
@@ -61,7 +61,7 @@ int fuzz(const std::string& name, const std::vector<std::string>& files, int cou
 
 std::vector<std::string> seeds(const std::string& name,
                                const std::vector<io::Compression>& compressions) {
-    const TempFolder folder;
+    const MemoryFolder folder;
     std::vector<std::string> files;
     for (const auto compression : compressions)
         for (const auto type : {PixelType::uint8, PixelType::float32}) {

@@ -17,7 +17,7 @@ namespace convolume::testing {
 
 TEST_CASE("HDF5 files that are cut short are refused, and HDF5 itself prints nothing",
           "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     io::ImageMetadata m;
     m.shape = {3, 16, 16};
@@ -31,7 +31,7 @@ TEST_CASE("HDF5 files that are cut short are refused, and HDF5 itself prints not
 }
 
 TEST_CASE("the error for HDF5 datasets that need a missing filter names it", "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hsize_t dims[3] = {4, 8, 8};
@@ -46,26 +46,26 @@ TEST_CASE("the error for HDF5 datasets that need a missing filter names it", "[i
     H5Pclose(properties);
     H5Sclose(space);
     H5Fclose(file);
-    CHECK(mentions(refusal<BadData>(path), "32099"));
+    CHECK(contains(refusal<BadData>(path), "32099"));
 }
 
 TEST_CASE("HDF5's compression limits and dataset names are checked", "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     io::ImageMetadata m;
     m.shape = {1, 2, 3};
     CHECK_THROWS_AS(io::create_image(folder / "a.h5", m, {false, io::Compression::lzw, ""}),
                     InvalidArgument);
     CHECK_THROWS_AS(io::create_image(folder / "a.h5:/", m), CannotCreate);
-    CHECK(folder.files() == 0);
+    CHECK(folder.names().size() == 0);
     write_image((folder / "a.h5") + ":/deep/down/data", m, 1);
-    CHECK(mentions(refusal<BadData>((folder / "a.h5") + ":/deep"), "/deep/down/data"));
+    CHECK(contains(refusal<BadData>((folder / "a.h5") + ":/deep"), "/deep/down/data"));
     CHECK(refusal<BadData>(folder / "a.h5").empty());
 }
 
 // Damages chunks only: HDF5 itself can crash on a damaged heap or object header (contain_damage(),
 // tests/campaign/check_damaged_hdf5.py).
 TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     io::ImageMetadata m;
     m.shape = {3, 40, 50};
@@ -120,7 +120,7 @@ TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short on
     for (std::size_t i = 0; i < bytes; ++i) samples[i] = static_cast<char>(i * 37 + 11);
     for (const std::size_t element : {1u, 2u, 3u, 7u})
         for (const std::size_t stored : {bytes, std::size_t{84}}) {
-            const TempFolder folder;
+            const MemoryFolder folder;
             const std::string path = folder / "a.h5";
             std::string shuffled(samples);
             const std::size_t elements = bytes / element;
@@ -135,7 +135,7 @@ TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short on
             whole[at + 8] = static_cast<char>(element);
             write_bytes(path, whole);
             INFO("elements of " << element << ", " << stored << " bytes");
-            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+            CHECK(contains(refusal<BadData>(path), "another size") == (stored < bytes));
             if (stored < bytes) continue;
             const auto reader = io::open_image(path);
             Volume got({2, 6, 5}, PixelType::uint16);
@@ -149,19 +149,19 @@ TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short on
 TEST_CASE("HDF5 chunks without filters that are too short are refused", "[io][hdf5]") {
     for (const hsize_t edge : {6u, 300u})  // smaller and larger than the rest of the file
         for (const std::size_t short_by : {0u, 1u, 40u}) {
-            const TempFolder folder;
+            const MemoryFolder folder;
             const std::string path = folder / "a.h5";
             const std::size_t bytes = 2 * edge * edge * 2;
             const std::size_t stored = edge == 6 || short_by == 0 ? bytes - short_by : 84;
             write_one_chunk(path, {2, edge, edge}, false, std::string(bytes, '\7'), stored);
             INFO(stored << " of " << bytes << " bytes");
-            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+            CHECK(contains(refusal<BadData>(path), "another size") == (stored < bytes));
         }
 }
 
 TEST_CASE("HDF5 chunks without filters are read even if the index calls them larger",
           "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hsize_t chunk[3] = {1, 3, 5};
@@ -264,7 +264,7 @@ std::map<std::string, std::string> write_texts(const std::string& path, bool lar
 }  // namespace
 
 TEST_CASE("attributes of HDF5 are the same if a helper process reads them", "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const bool large = GENERATE(false, true);
     const bool contained = GENERATE(false, true);
     const auto texts = write_texts(folder / "a.h5", large);
@@ -278,7 +278,7 @@ TEST_CASE("attributes of HDF5 are the same if a helper process reads them", "[io
 }
 
 TEST_CASE("a linked HDF5 file that changes while it is read is an error", "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     io::ImageMetadata m;
     m.shape = {4, 16, 16};
     write_image(folder / "linked.h5", m, 1);
@@ -295,7 +295,7 @@ TEST_CASE("a linked HDF5 file that changes while it is read is an error", "[io][
     CHECK_THROWS_AS(read_channel(*reader), IoError);
     reader.reset();
     const std::string refused = refusal<BadData>(folder / "a.h5");
-    CHECK(mentions(refused, "linked.h5"));
+    CHECK(contains(refused, "linked.h5"));
 }
 
 }  // namespace convolume::testing

@@ -17,7 +17,7 @@ TEST_CASE("pieces are handed over once and complete, for boxes of any shape", "[
     for (const Shape3& step :
          {Shape3{5, 7, 11}, Shape3{1, 7, 11}, Shape3{2, 3, 4}, Shape3{1, 1, 1}, Shape3{3, 2, 5}}) {
         INFO(to_string(step));
-        const TempFolder folder;
+        const MemoryFolder folder;
         // One piece is in memory, the others are in a file.
         io::PieceAssembler assembler(format, folder / "", 1);
         CHECK(assembler.pieces() == 2 * 3 * 3 * 3);
@@ -72,7 +72,7 @@ TEST_CASE("the assembler's memory is that of the incomplete pieces", "[io]") {
 }
 
 TEST_CASE("pieces beyond the memory limit are kept in an unnamed file", "[io]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const index_t bytes = (1 << 20) + 3;
     io::PieceMemory memory(folder / "", bytes, 2 * bytes);
     std::vector<char*> pieces;
@@ -83,7 +83,7 @@ TEST_CASE("pieces beyond the memory limit are kept in an unnamed file", "[io]") 
     }
     CHECK(memory.used_bytes() == 100 * bytes);
     CHECK(memory.file_bytes() == 2 * (index_t{64} << 20));
-    CHECK(folder.files() == 0);
+    CHECK(folder.names().size() == 0);
     bool kept = true;
     for (int i = 0; i < 100; ++i) {
         const auto last = static_cast<std::size_t>(bytes - 1);

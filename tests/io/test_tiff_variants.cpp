@@ -108,7 +108,7 @@ void check(const std::string& path, const Variant& v) {
 }  // namespace
 
 TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     TIFFSetWarningHandler(nullptr);  // it warns of the old code for deflate
     const PixelType types[] = {PixelType::uint8,     PixelType::int8,    PixelType::uint16,
@@ -139,7 +139,7 @@ TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
 }
 
 TEST_CASE("gray images that JPEG stores as YCbCr are read as three equal channels", "[io][tiff]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     constexpr int side = 32;
     TIFF* tiff = TIFFOpen(path.c_str(), "w");

@@ -8,6 +8,7 @@
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -42,10 +43,6 @@ Moments moments_of(const Volume& adu) {
         squares += value * value;
     }
     return {sum / count, squares / count - sum / count * (sum / count)};
-}
-
-bool same_bits(const Volume& a, const Volume& b) {
-    return std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
 }
 
 }  // namespace
@@ -144,14 +141,14 @@ TEST_CASE("pixels do not depend on threads, slabs or pixel types") {
     for (const int threads : {2, 3, 7}) {
         Volume again(shape, PixelType::uint16);
         expose(camera, photons.view(), 5, again.view(), threads);
-        CHECK(same_bits(whole, again));
+        CHECK(testing::same_bytes(whole, again));
     }
     Volume in_groups(shape, PixelType::uint16);
     for (const auto& [begin, end] : {std::pair<index_t, index_t>{4, 6}, {0, 1}, {1, 4}}) {
         const Box3 box{{begin, 0, 0}, {end, shape.y, shape.x}};
         expose(camera, subview(photons.view(), box), 5 + begin, subview(in_groups.view(), box));
     }
-    CHECK(same_bits(whole, in_groups));
+    CHECK(testing::same_bytes(whole, in_groups));
 
     Volume as_float(shape, PixelType::float32);
     expose(camera, photons.view(), 5, as_float.view());
@@ -163,10 +160,10 @@ TEST_CASE("pixels do not depend on threads, slabs or pixel types") {
 
     Volume other(shape, PixelType::uint16);
     expose(camera, photons.view(), 6, other.view());
-    CHECK(!same_bits(whole, other));
+    CHECK(!testing::same_bytes(whole, other));
     camera.seed = 78;
     expose(camera, photons.view(), 5, other.view());
-    CHECK(!same_bits(whole, other));
+    CHECK(!testing::same_bytes(whole, other));
 }
 
 TEST_CASE("impossible cameras are refused") {

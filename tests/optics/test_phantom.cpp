@@ -13,6 +13,7 @@
 #include "convolume/volume.hpp"
 #include "optics/phantom_object.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -30,10 +31,6 @@ Volume draw_whole(const Phantom& phantom, int threads = 0) {
 
 Volume draw_whole(const PhantomOptions& options) {
     return draw_whole(Phantom(options));
-}
-
-bool same_bits(const Volume& a, const Volume& b) {
-    return std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
 }
 
 struct Light {
@@ -83,7 +80,7 @@ TEST_CASE("a bead's light and center do not depend on its position between voxel
             const PhantomObject& bead = phantom.objects().at(0);
             const Light light = light_of(draw_whole(phantom));
             INFO("radius " << radius_um << " µm, seed " << seed);
-            // Both are exact except for the rounding of voxels to float32.
+            // Light and center are exact except for the rounding of voxels to float32.
             CHECK(std::abs(light.sum / (bead.brightness * ball_um3(radius_um) / voxel_um3) - 1) <
                   1e-6);
             for (int axis = 0; axis < 3; ++axis) {
@@ -175,15 +172,16 @@ TEST_CASE("every part of a phantom is the same in any order and with any number 
         const Phantom phantom(options);
         const Volume whole = draw_whole(phantom, 1);
         INFO("kind " << to_string(kind));
-        for (const int threads : {2, 5}) CHECK(same_bits(whole, draw_whole(phantom, threads)));
+        for (const int threads : {2, 5})
+            CHECK(testing::same_bytes(whole, draw_whole(phantom, threads)));
         Volume parts(options.shape, PixelType::float32);
         for (const auto& [begin, end] :
              {std::pair<index_t, index_t>{21, 22}, {3, 11}, {0, 3}, {11, 21}})
             phantom.draw(begin, subview(parts.view(), {{begin, 0, 0}, {end, 90, 50}}));
-        CHECK(same_bits(whole, parts));
-        CHECK(same_bits(whole, draw_whole(options)));
+        CHECK(testing::same_bytes(whole, parts));
+        CHECK(testing::same_bytes(whole, draw_whole(options)));
         options.seed = 2;
-        CHECK(!same_bits(whole, draw_whole(options)));
+        CHECK(!testing::same_bytes(whole, draw_whole(options)));
     }
 }
 
@@ -199,7 +197,7 @@ TEST_CASE("wide phantoms are drawn in bands of rows without seams") {
         expected += bead.brightness * ball_um3(0.3) / 0.002;
     const Volume volume = draw_whole(phantom);
     CHECK(std::abs(light_of(volume).sum / expected - 1) < 1e-6);
-    CHECK(same_bits(volume, draw_whole(phantom, 3)));
+    CHECK(testing::same_bytes(volume, draw_whole(phantom, 3)));
 }
 
 TEST_CASE("each kind fills its share of the volume") {

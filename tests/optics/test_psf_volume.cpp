@@ -10,6 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -77,11 +78,6 @@ double worst_difference(const Volume& psf, const std::vector<double>& expected) 
         worst =
             std::max(worst, std::abs(static_cast<double>(psf.elements<float>()[i]) - expected[i]));
     return worst / *std::max_element(expected.begin(), expected.end());
-}
-
-bool same_bits(const Volume& a, const Volume& b) {
-    return a.shape() == b.shape() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
 }
 
 }  // namespace
@@ -196,7 +192,7 @@ TEST_CASE("the number of threads does not change a bit") {
         for (const int threads : {2, 3, 7}) {
             options.threads = threads;
             const Psf some = make_psf(options);
-            CHECK(same_bits(one.values, some.values));
+            CHECK(testing::same_bytes(one.values, some.values));
             CHECK(one.captured == some.captured);
         }
     }

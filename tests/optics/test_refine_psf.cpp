@@ -10,8 +10,11 @@
 #include "convolume/beads.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
+using convolume::testing::contains;
+using convolume::testing::message_of;
 
 namespace {
 
@@ -114,16 +117,7 @@ RefineOptions refine(std::vector<PsfParameter> parameters) {
 /// Returns the message of the error that a refinement throws.
 template <class E>
 std::string refusal(const Volume& measured, const PsfOptions& model, const RefineOptions& options) {
-    try {
-        refine_psf(measured.view(), model, options);
-    } catch (const E& error) {
-        return error.what();
-    }
-    return {};
-}
-
-bool contains(const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
+    return message_of<E>([&] { refine_psf(measured.view(), model, options); });
 }
 
 }  // namespace

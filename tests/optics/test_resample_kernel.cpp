@@ -76,7 +76,7 @@ TEST_CASE("a resampled Gaussian equals the Gaussian of the other voxels") {
         Index3 center;
         double tolerance;  // relative to the peak: the spline's error of fourth order
     };
-    // Coarser, finer and irrational ratios, one axis alone, and centers off the middle.
+    // Coarser, finer and fractional ratios, one axis alone, and centers off the middle.
     for (const Case& c :
          {Case{{0.3, 0.1, 0.1}, {11, 15, 16}, 3e-3}, Case{{0.1, 0.04, 0.05}, {12, 14, 17}, 4e-3},
           Case{{0.2, 0.065, 0.13}, {10, 15, 16}, 3e-3},

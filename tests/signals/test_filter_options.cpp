@@ -4,22 +4,11 @@
 #include "core/result_chunks.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
-
-namespace {
-
-template <class Parse>
-void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
-    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
-    INFO(text);
-    CHECK(contains(text, wrong));
-    for (const char* choice : choices) CHECK(contains(text, choice));
-}
-
-}  // namespace
 
 TEST_CASE("names of filter options are parsed to the values that print them") {
     for (const FilterMethod value :

@@ -151,6 +151,21 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
     return {};
 }
 
+EngineList cpu_engines() {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    return make_engines(choice);
+}
+
+EngineList cpu_engines(int count, std::optional<index_t> memory) {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    choice.cpu_engines = count;
+    choice.threads = 2;
+    choice.max_cpu_engine_bytes = memory;
+    return make_engines(choice);
+}
+
 Array result_of(const ConvolverCase& c, const EngineList& engines) {
     const Volume kernel = to_volume(c.kernel, c.kernel_type()),
                  image = to_volume(c.image, c.image_type);

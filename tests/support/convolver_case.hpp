@@ -2,6 +2,7 @@
 #pragma once
 // One convolution as a caller requests it, run through Convolver and compared with the oracle.
 
+#include <optional>
 #include <string>
 
 #include "convolume/convolver.hpp"
@@ -41,6 +42,11 @@ std::string defect(const ConvolverCase& c, const EngineList& engines, double* er
 
 /// Tests a given Convolver.
 std::string defect(const ConvolverCase& c, const Convolver& convolver, double* error = nullptr);
+
+/// Returns one CPU engine with all threads.
+EngineList cpu_engines();
+/// Returns CPU engines that have two threads together, and at most `memory` bytes each.
+EngineList cpu_engines(int count, std::optional<index_t> memory = {});
 
 /// Returns one result in the natural output type.
 Array result_of(const ConvolverCase& c, const EngineList& engines);

@@ -27,6 +27,15 @@ void check_names(const Names<Value>& names) {
     CHECK_THROWS_AS(to_string(static_cast<Value>(names.size())), InternalError);
 }
 
+/// Checks that the error of parsing `wrong` contains it and every choice.
+template <class Parse>
+void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
+    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
+    INFO(text);
+    CHECK(contains(text, wrong));
+    for (const char* choice : choices) CHECK(contains(text, choice));
+}
+
 /// Checks that `parse` refuses words close to `choices`, and names the word and all choices.
 template <class Parse>
 void check_refusals(Parse parse, const std::vector<std::string>& choices) {

@@ -10,6 +10,7 @@
 
 #include "convolume/image_stream.hpp"
 #include "convolume/volume.hpp"
+#include "tests/support/volumes.hpp"
 
 namespace convolume::testing {
 
@@ -57,8 +58,5 @@ class TestSink : public ImageSink {
     std::vector<Volume> volumes_, times_given_;
     index_t writes_ = 0;
 };
-
-/// Returns whether two volumes have equal shapes, types and bytes.
-bool same_bytes(const Volume& a, const Volume& b);
 
 }  // namespace convolume::testing

@@ -15,12 +15,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 const double nan_value = std::nan("");
 const double infinity = std::numeric_limits<double>::infinity();
 

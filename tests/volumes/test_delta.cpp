@@ -13,12 +13,6 @@ namespace {
 const auto all_methods = {Method::automatic, Method::in_core, Method::dif, Method::tiled,
                           Method::direct};
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 }  // namespace
 
 TEST_CASE("a delta kernel returns the image") {

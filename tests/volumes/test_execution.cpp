@@ -22,15 +22,6 @@ namespace {
 
 const auto all_methods = {Method::in_core, Method::dif, Method::tiled, Method::direct};
 
-EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
-
 ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
     Random random(5);
     ConvolverCase c = make_case(random, image, {4, 5, 6});

@@ -16,12 +16,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 // Returns a case with counts of 11 bits and a positive kernel of sum 1. Image and kernel have equal
 // sizes, such that the full result has the extents `padded`.
 ConvolverCase counts_case(Random& random, const Shape3& padded) {

@@ -49,7 +49,7 @@ index_t available_bytes() {
 
 constexpr index_t gib = index_t{1} << 30;
 
-EngineList cpu_engines(std::optional<index_t> memory = {}) {
+EngineList limited_cpu_engine(index_t memory) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     choice.max_cpu_engine_bytes = memory;
@@ -111,7 +111,7 @@ TEST_CASE("an image of more than 2^31 voxels is convolved correctly") {
         view_of(static_cast<const std::uint8_t*>(image_pages.data()), shape);
     const Convolver convolver = ConvolverFactory::make(
         shape, view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}), options,
-        cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
+        limited_cpu_engine(gib / 2), PixelType::uint8, PixelType::uint8);
     const ExecutionReport report = convolver.execute(image, output);
     std::cout << convolver.plan().to_string() << report.seconds << " s\n";
     const auto result = [&](index_t y, index_t x) {

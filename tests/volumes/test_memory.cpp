@@ -13,15 +13,6 @@ namespace {
 
 constexpr index_t mib = index_t{1} << 20;
 
-EngineList cpu_engines(int count, std::optional<index_t> memory) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
-
 /// Peak bytes of constructing a convolver and executing it twice, beyond image and output.
 struct MeasuredPeak {
     index_t peak;

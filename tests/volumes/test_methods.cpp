@@ -13,15 +13,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
-
 Options with(Method method, int parts = 0) {
     Options options;
     options.method = method;

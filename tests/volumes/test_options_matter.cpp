@@ -13,12 +13,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 void check(const ConvolverCase& c, const EngineList& engines) {
     const std::string wrong = defect(c, engines);
     INFO(c.describe() << "\n" << wrong);

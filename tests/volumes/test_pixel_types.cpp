@@ -15,7 +15,7 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines(std::optional<index_t> memory = {}) {
+EngineList two_cpu_engines(std::optional<index_t> memory = {}) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = 2;
@@ -51,7 +51,7 @@ ImageView scattered(const Array& array, PixelType type, std::vector<char>& memor
 
 TEST_CASE("integer images give the result of equal float images, for every method") {
     Random random(test_seed("integer images"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (const PixelType type : integers)
         for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
             for (int b = 0; b < 6; ++b) {
@@ -83,7 +83,7 @@ TEST_CASE("integer images give the result of equal float images, for every metho
 
 TEST_CASE("integer results are rounded, clamped and counted, for every method and boundary") {
     Random random(test_seed("integer results"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (const PixelType type : integers)
         for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
             for (const double beyond : {0.0, 5.0}) {
@@ -127,7 +127,7 @@ TEST_CASE("integer results are rounded, clamped and counted, for every method an
 }
 
 TEST_CASE("halves are rounded to even") {
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     Array image(Shape3{1, 1, 9});
     for (index_t x = 0; x < 9; ++x) image(0, 0, x) = static_cast<double>(x - 4);
     const Volume volume = to_volume(image, PixelType::int16);
@@ -144,7 +144,7 @@ TEST_CASE("halves are rounded to even") {
 
 TEST_CASE("inputs and outputs may have gaps and negative strides") {
     Random random(test_seed("strides"));
-    const EngineList whole = cpu_engines(), tiles = cpu_engines(index_t{40} << 10);
+    const EngineList whole = two_cpu_engines(), tiles = two_cpu_engines(index_t{40} << 10);
     for (const Method method :
          {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
         for (const PixelType type :
@@ -183,7 +183,7 @@ TEST_CASE("inputs and outputs may have gaps and negative strides") {
 }
 
 TEST_CASE("a stride of zero repeats a plane") {
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     Random random(test_seed("zero stride"));
     const Array plane = random.array({1, 6, 7}, false);
     const Volume memory = to_volume(plane, PixelType::float32);
@@ -201,7 +201,7 @@ TEST_CASE("a stride of zero repeats a plane") {
 
 TEST_CASE("kernels of every pixel type agree with the oracle") {
     Random random(test_seed("kernel types"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (int t = 0; t < 10; ++t) {
         const auto type = static_cast<PixelType>(t);
         ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});

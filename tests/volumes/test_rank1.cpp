@@ -13,12 +13,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 Array gaussian(const Shape3& shape, double sigma) {
     Array kernel(shape);
     for (index_t z = 0; z < shape.z; ++z)

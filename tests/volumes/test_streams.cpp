@@ -15,14 +15,6 @@ namespace {
 
 constexpr index_t mib = index_t{1} << 20;
 
-EngineList cpu_engines(int count) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    return make_engines(choice);
-}
-
 Volume ramp(const Shape3& shape, PixelType type, index_t period) {
     Volume volume(shape, type);
     Volume floats(shape, PixelType::float32);
