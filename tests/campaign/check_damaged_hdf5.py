@@ -90,7 +90,7 @@ def damaged(content, chance):
 
 
 def run(file):
-    # The sums of pixels read all of them; the same file is also read as signals by another reader.
+    # Printing sums reads all pixels; the same file is also read as signals, by another reader.
     done = subprocess.run([command, "info", "--stats", *(["--signal"] if file.startswith("signal") else []), file],
                           capture_output=True, timeout=longest_s)
     return done.returncode, done.stderr.decode(errors="replace")

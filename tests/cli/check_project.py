@@ -58,7 +58,7 @@ def check_equal(got, want, *what):
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
 
-    # Every type, axis and rule. NPY keeps the type of NumPy's result.
+    # Projects every type along every axis by every rule. NPY keeps the type of NumPy's result.
     for kind in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
         if kind[0] == "f":
             image = rng.normal(-3, 2, (5, 6, 7)).astype(kind)
@@ -180,7 +180,7 @@ with tempfile.TemporaryDirectory() as folder:
     said = run("stack.ome.tif", "-o", "p.png", "--by", "sum", *one[:-1]).stderr
     check(f"black {sums.min():.6g}, white {sums.max():.6g}" in said, said)
 
-    # Nothing is lost, and mistakes have their exit codes.
+    # Existing files are kept, and mistakes have their exit codes.
     np.save("complex.npy", np.ones((2, 3, 4), np.complex64))
     before = {name: Path(name).read_bytes() for name in os.listdir()}
     run("stack.ome.tif", "-o", "p.tif", status=5, names="--overwrite")

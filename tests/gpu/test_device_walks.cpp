@@ -86,7 +86,7 @@ std::vector<DeconvolveOptions> various_options() {
     return all;
 }
 
-// Number of these options that are tried with each image.
+// Number of sets of options that are tried with each image.
 int option_cases() {
     return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }

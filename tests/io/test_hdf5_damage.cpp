@@ -62,8 +62,8 @@ TEST_CASE("HDF5's compression limits and dataset names are checked", "[io][hdf5]
     CHECK(refusal<BadData>(folder / "a.h5").empty());
 }
 
-// Damages chunks only: HDF5 itself can crash on a damaged heap or object header (contain_damage(),
-// tests/campaign/check_damaged_hdf5.py).
+// Damages HDF5 chunks only: HDF5 itself can crash on a damaged heap or object header
+// (contain_damage(), tests/campaign/check_damaged_hdf5.py).
 TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
     const MemoryFolder folder;
     const std::string path = folder / "a.h5";
