@@ -181,7 +181,7 @@ TEST_CASE("selection: positions of NaN are counted in the file") {
             refusal({command}, "one.npy", {"--crop", "3:,5:,6:", "-o", "o.npy"});
         CHECK(contains(said, place));
         CHECK_FALSE(contains(said, "frame"));
-        // Positions in kernels are reported likewise, before anything is computed.
+        // Positions in kernels are reported in the same way, before anything is computed.
         CHECK(contains(refusal({command}, "one.npy", {"--psf-background", "1", "-o", "o.npy"},
                                "bad_kernel.npy"),
                        "the kernel \"bad_kernel.npy\" holds nan at z,y,x = 0,2,1"));

@@ -35,7 +35,7 @@ const FileCase files[] = {
 #endif
 };
 
-/// Returns an image with several strips and chunks along every axis, the last ones cut.
+/// Returns an image with several TIFF strips or HDF5 chunks along every axis, the last ones cut.
 io::ImageMetadata large_image() {
     io::ImageMetadata m;
     m.shape = {9, 301, 517};

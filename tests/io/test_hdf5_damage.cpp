@@ -112,7 +112,7 @@ void write_one_chunk(const std::string& path, const std::array<hsize_t, 3>& dims
     H5Fclose(file);
 }
 
-// HDF5 reads as many bytes of a chunk as its index says, into memory of any size.
+// HDF5 reads as many bytes of an HDF5 chunk as its index says, into memory of any size.
 TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short ones are refused",
           "[io][hdf5]") {
     constexpr std::size_t bytes = 2 * 6 * 5 * 2;
@@ -183,7 +183,7 @@ TEST_CASE("HDF5 chunks without filters are read even if the index calls them lar
     H5Pclose(properties);
     H5Fclose(file);
 
-    // Each key in a node of the index begins with the number of bytes of its chunk.
+    // Each key in a node of the index begins with the number of bytes of its HDF5 chunk.
     std::string bytes = read_bytes(path);
     const std::string of_chunks("TREE\1\0", 6);
     const std::size_t node = bytes.find(of_chunks);

@@ -127,10 +127,10 @@ TEST_CASE("an HDF5 chunk is decoded once while the cache keeps it, and the oldes
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
     CHECK(decoded == 3);
-    cache.get({1, 0}, 10, decode);  // evicts chunk 0 of dataset 0
+    cache.get({1, 0}, 10, decode);  // evicts HDF5 chunk 0 of dataset 0
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 4);
-    cache.get({0, 0}, 10, decode);  // evicts chunk 2
+    cache.get({0, 0}, 10, decode);  // evicts HDF5 chunk 2
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 5);
     CHECK_THROWS_AS(cache.get({2, 2}, 10, []() -> io::ChunkCache::Chunk { throw BadData("x"); }),

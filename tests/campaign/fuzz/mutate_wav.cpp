@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mutates WAV files: names, sizes and the order of RIFF chunks, and the content of the format
-// chunk.
+// Mutates WAV files: names, sizes and the order of RIFF chunks, and the content of the RIFF chunk
+// with the format.
 
 #include "tests/campaign/fuzz/mutation.hpp"
 
