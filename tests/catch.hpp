@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Catch2 of either generation: Debian 12 ships 2.13, Ubuntu 24.04 ships 3.
+// Includes Catch2 2 or 3: Debian 12 ships 2.13, Ubuntu 24.04 ships 3.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
@@ -8,8 +8,8 @@ using Catch::Approx;
 #include <catch2/catch.hpp>
 #endif
 
-// SKIP(reason) ends a test case that cannot run here. main.cpp tells the reasons, and makes a
-// program whose cases were all skipped end with 77. Catch2 has a macro of its own since 3.3.
+// SKIP(reason) ends a test case that cannot run here. main.cpp prints the reasons, and ends a
+// program with 77 if all its cases were skipped. Catch2 has its own SKIP since 3.3.
 #ifdef SKIP
 #define CONVOLUME_CATCH_SKIPS 1
 #else

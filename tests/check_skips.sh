@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Exit codes and messages of test programs with skipped cases: check_skips.sh PROGRAM
+# Tests exit codes and messages of test programs with skipped cases: check_skips.sh PROGRAM
 set -eu
 program=$1
 
-# expect CODE TEXT ARGUMENT...: the program ends with CODE after it printed TEXT.
+# expect CODE TEXT ARGUMENT...: fails unless the program prints TEXT and ends with CODE.
 expect() {
     code=$1
     text=$2

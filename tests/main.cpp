@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main() of test programs, for Catch2 of either generation. Prints which test cases were
-// skipped and why. Ends with 0 if none failed, with 77 if all that were chosen were skipped, which
-// ctest then says, and with 1 otherwise: Catch2's own code may be the number of failures, and so
-// any of these. CONVOLUME_SKIPS=fail in the environment makes skipped cases failures.
+// The main() of test programs, for Catch2 2 and 3. Prints which test cases were skipped and why.
+// The exit code is 0 if no case failed, 77 (which ctest shows as skipped) if all chosen cases were
+// skipped, and 1 otherwise. Catch2's own exit code may be the number of failures, and thus any of
+// these. CONVOLUME_SKIPS=fail in the environment turns skipped cases into failures.
 #define CATCH_CONFIG_RUNNER
 #include <cstdlib>
 #include <iostream>
@@ -16,9 +16,9 @@
 namespace {
 
 struct Progress {
-    std::string test_case;                                 // the current one
-    std::set<std::string> skipped;                         // also cases of which some sections ran
-    std::map<std::string, std::set<std::string>> reasons;  // and the cases of each
+    std::string test_case;                                 // name of the current one
+    std::set<std::string> skipped;                         // also those of which some sections ran
+    std::map<std::string, std::set<std::string>> reasons;  // test cases by reason
     std::size_t cases = 0, failed = 0;
 };
 

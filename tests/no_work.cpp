@@ -1,2 +1,2 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of programs that only have precompiled headers (tests/CMakeLists.txt).
+// The empty source of programs that exist only to compile headers once (tests/CMakeLists.txt).

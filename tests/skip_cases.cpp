@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cases that pass, fail and are skipped, for check_skips.sh.
+// Test cases that pass, fail and are skipped: check_skips.sh runs them to test main.cpp.
 #include "tests/catch.hpp"
 
 TEST_CASE("passing", "[passing]") {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded before a program (LD_PRELOAD), makes allocations of memory fail, from the beginning of
-// main() on: number CONVOLUME_FAULT_ALLOCATION, or with CONVOLUME_FAULT=onward that one and all
-// after it. Counts those of malloc, operator new and their kin, and maps of anonymous memory.
-// CONVOLUME_FAULT_COUNT names a file that gets the number of allocations when the program ends.
+// A library to be loaded before a program (LD_PRELOAD): makes allocations of memory fail, from the
+// beginning of main() on. The one that fails is number CONVOLUME_FAULT_ALLOCATION, and with
+// CONVOLUME_FAULT=onward all later ones, too. Counted are malloc, operator new and similar
+// functions, and anonymous mappings. CONVOLUME_FAULT_COUNT names a file that gets the number of
+// allocations when the program ends.
 //
-// With CONVOLUME_FAULT_LARGEST, allocations of more bytes than that are written to the file
-// CONVOLUME_FAULT_COUNT instead, and none fails.
+// With CONVOLUME_FAULT_LARGEST, no allocation fails: the sizes of those with more bytes than that
+// are written to the file CONVOLUME_FAULT_COUNT.
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Breaks the code on purpose, one promise of docs/reliability.md after the other, and looks whether the promise's test
+"""Breaks the code on purpose, one promise of docs/reliability.md after another, and checks that the test of the promise
 fails.
 
     tests/campaign/broken_on_purpose.py BUILD [NAME...]
 
 BUILD: a build with tests and the Python package and without CUDA, such as build/release. Files are changed, built,
-tested and put back; so nothing may be changed in the working tree before. NAME: of breaks below; default all. Ends with
-1 if a test passes all the same, or if the code to break is not there any more.
+tested and restored; so nothing may be changed in the working tree before. NAME: names of breaks below; default all.
+Ends with 1 if a test passes all the same, or if the code to break is missing.
 """
 
 import os
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass
 class Break:
-    """`old` becomes `new` in `file`; then `target` is built, and `test` of ctest must fail."""
+    """A change of the code: `old` becomes `new` in `file`, `target` is built, and ctest's `test` must fail."""
 
     file: str
     old: str
@@ -42,17 +42,17 @@ BREAKS = {
         "if (!seen.insert(folder).second) return;",
         "return;",
         "campaign_kills"),
-    "a failure to reach the disk is passed over": Break(
+    "a failed fsync is ignored": Break(
         "io/atomic_output.cpp",
         "if (::fsync(descriptor_) != 0) throw",
         "if (::fsync(descriptor_) > 0) throw",
         "campaign_write_faults"),
-    "a short write is taken for a whole one": Break(
+    "a short write counts as a whole one": Break(
         "io/atomic_output.cpp",
         "bytes -= done;",
         "bytes = 0;",
         "campaign_write_faults"),
-    "what cannot be read is zeros": Break(
+    "samples that cannot be read are zeros": Break(
         "io/raw_file.cpp",
         "if (got < 0)\n            throw",
         "if (got < 0) return;\n        if (got < -1)\n            throw",
@@ -67,17 +67,17 @@ BREAKS = {
         "if (state.identity != identity_ ||",
         "if (size_ >= 0) return;\n    if (state.identity != identity_ ||",
         "campaign_silent_losses"),
-    "infinities of a result are not told": Break(
+    "infinities in a result are not reported": Break(
         "cli/files/result_output.cpp",
         "if (samples == 0) return;",
         "if (samples >= 0) return;",
         "campaign_silent_losses"),
-    "clamped values are not told": Break(
+    "clamped values are not reported": Break(
         "cli/files/result_output.cpp",
         "if (executed.clamped_low > 0 ||",
         "if (executed.clamped_low > 0 &&",
         "test_cli_deconvolve"),
-    "damaged HDF5 files are opened as any other": Break(
+    "damaged HDF5 files are opened without a helper process": Break(
         "cli/app.cpp",
         "io::contain_damage(true);",
         "io::contain_damage(false);",
@@ -88,7 +88,7 @@ BREAKS = {
         "",
         "test_io",
         "test_io"),
-    "an HDF5 chunk that is too short is a whole one": Break(
+    "an HDF5 chunk that is too short counts as whole": Break(
         "io/hdf5/dataset.cpp",
         "if (limit.read() < static_cast<index_t>(bytes)) refuse(wrong_size);",
         "",
@@ -99,7 +99,7 @@ BREAKS = {
         "if (room < 0 || table_room < 0)",
         "if (room < -(index_t{1} << 60) || table_room < -(index_t{1} << 60))",
         "campaign_small_files"),
-    "a refused allocation ends the process": Break(
+    "a failed allocation aborts the process": Break(
         "cli/run/process_end.cpp",
         "usual_end = std::set_terminate(end_by_exception);",
         "usual_end = std::get_terminate(); static_cast<void>(end_by_exception);",
@@ -124,7 +124,7 @@ BREAKS = {
         "unregister_pending(slot_);\n    ::close(descriptor_);\n    descriptor_ = -1;",
         "unregister_pending(slot_);\n    descriptor_ = -1;",
         "campaign_soak"),
-    "callers share their scratch": Break(
+    "concurrent callers share scratch memory": Break(
         "volumes/adjoint.cpp",
         "std::vector<Sum> sums(width * static_cast<std::size_t>(threads));",
         "static std::vector<Sum> sums(std::size_t{1} << 20);",
@@ -136,19 +136,19 @@ BREAKS = {
         "const auto factors = geometry.factors(false);",
         "test_convolver",
         "test_convolver"),
-    "tiles count what their margins hold": Break(
+    "tiles count the pixels of their margins": Break(
         "deconvolve/executors/plane_geometry.hpp",
         "if (is_whole) return true;",
         "if (is_whole || rows > 0) return true;",
         "test_walks",
         "test_walks"),
-    "random numbers are those of the tile's pixels": Break(
+    "random numbers depend on the position in the tile": Break(
         "deconvolve/methods/element_wise.hpp",
         "if (is_whole) return first + i;",
         "if (is_whole || i >= 0) return first + i;",
         "test_walks",
         "test_walks"),
-    "the first changes of a nearly empty object are cut": Break(
+    "the first changes of a nearly empty object are clipped": Break(
         "core/short_float.hpp",
         "return root <= 6 ? ShortFormat",
         "return root <= 31 ? ShortFormat",
@@ -170,7 +170,7 @@ def run(*command, **environment):
 
 
 def outcome(build, name, one):
-    """None where the test noticed, or what is wrong."""
+    """Returns None if the test noticed the break, or else a description of what is wrong."""
     path = ROOT / one.file
     text = path.read_text()
     if text.count(one.old) != 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of outputs share: inputs, commands over all formats, and whether an output is whole."""
+"""Inputs, commands over all formats, and checks of whole outputs, for the campaign's checks of outputs."""
 import os
 import subprocess
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Runs:
-    """Inputs in the current folder, and the commands that make outputs named out… of them."""
+    """Inputs in the current folder, and commands that turn them into outputs named out…."""
 
     def __init__(self, command, has_hdf5, has_tiff, shape=(12, 40, 36)):
         rng = np.random.default_rng(7)
@@ -52,7 +52,7 @@ class Runs:
         return subprocess.CompletedProcess(process.args, process.returncode, output, error)
 
     def contents(self, name):
-        """By file: the samples of HDF5 files, sums of compressed ones, the bytes of all others; None: no file."""
+        """Returns, by file, samples of HDF5 files, sums of compressed ones, bytes of others, or None if missing."""
         output = self.arguments[name][-1]
         if output != "outs":
             return {output: self._content(output)}
@@ -67,14 +67,14 @@ class Runs:
                     return file["data"][()].tobytes()
             except (OSError, KeyError) as error:
                 return f"damaged: {error}"
-        if path.endswith("coded.ome.tif"):  # whose strips lie in any order, and may need more than tifffile has
+        if path.endswith("coded.ome.tif"):  # TIFF strips are in any order, and tifffile may lack the codec
             done = subprocess.run([self.command, "info", "--stats", path], capture_output=True, text=True)
             return done.stdout or "damaged"
         with open(path, "rb") as file:
             return file.read()
 
     def put_old(self, name):
-        """Gives the outputs old contents, which are returned."""
+        """Writes old contents to the outputs, and returns these contents."""
         for file in self.contents(name):
             path = os.path.join("outs", file) if self.arguments[name][-1] == "outs" else file
             if path.endswith(".h5"):
@@ -92,7 +92,7 @@ class Runs:
                 os.remove(path)
 
     def leftovers(self):
-        """Files that are neither inputs nor outputs, which are removed."""
+        """Removes the files that are neither inputs nor outputs, and returns their names."""
         outputs = {arguments[-1] for arguments in self.arguments.values()}
         left = [name for name in os.listdir(".") if name not in self.inputs | outputs]
         left += [os.path.join("outs", name) for name in os.listdir("outs") if "partial" in name]

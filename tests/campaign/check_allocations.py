@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every allocation may fail: the command then ends with exit code 3 and one sentence, or its result is right.
-check_allocations.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT: COUNT allocations of each command, spread over all of
-them, and the last ones, with which results are told and get their names; 0: every one. Each fails alone, and with all
-that follow.
+"""Lets every allocation fail: the command must end with exit code 3 and one sentence, or with the right result.
+check_allocations.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT: COUNT allocations of each command, evenly spread, and
+the last ones, during which results are reported and get their names; 0: every one. Each fails alone, and together with
+all later ones.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import collections
 import os
 import shutil
@@ -27,7 +27,7 @@ failures, codes = [], collections.Counter()
 
 
 def commands():
-    """Arguments by name; the last one is the output, where there is one."""
+    """Returns the arguments of each command by name; the last one is the output if the command has one."""
     optics = ["--na", "0.8", "--wavelength", "520nm", "--voxel", "400,200,200nm", "--size", "9,17,17"]
     every = {
         "info": ["info", "--stats", "image.npy"],
@@ -56,7 +56,7 @@ def run(arguments, **faults):
 
 
 def contents(path):
-    """Of the output, without what differs from run to run."""
+    """Returns the content of an output, without what differs from run to run."""
     if os.path.isdir(path):
         return {name: contents(os.path.join(path, name)) for name in sorted(os.listdir(path))}
     if not os.path.exists(path):
@@ -113,7 +113,7 @@ for name, arguments in commands().items():
                 clear(output)
                 continue
             codes[done.returncode] += 1
-            # HDF5 crashes at some refusals, also when it ends: nothing has its name then, or all of it is there.
+            # HDF5 crashes at some failed allocations, also at exit: then the output is either missing or whole.
             if name == "hdf5" and done.returncode in (-6, -11) and (not os.path.exists(output) or
                                                                     contents(output) == wanted):
                 for file in set(os.listdir(".")) - inputs:
@@ -124,9 +124,9 @@ for name, arguments in commands().items():
                 if found != wanted:
                     failures.append(f"{where}: another result")
             elif name == "hdf5" and done.returncode in (65, 73) and found is None:
-                pass  # HDF5 gives other reasons than a refusal; docs/reliability.md says so
+                pass  # HDF5 reports other reasons; docs/reliability.md says so
             elif done.returncode == -6 and "failed to register TLS destructor" in done.stderr:
-                pass  # the C library ends the process itself where a thread's first variables find no memory
+                pass  # the C library aborts if it cannot allocate a thread's variables
             elif done.returncode not in ((3, 7) if name == "many" else (3,)):
                 failures.append(f"{where}: exit code {done.returncode}: {done.stderr[:300]}")
             elif name != "many" and (done.stderr.count("convolume: error") != 1 or
@@ -135,9 +135,9 @@ for name, arguments in commands().items():
             elif name == "many" and any(data != wanted[file] for file, data in found.items()):
                 failures.append(f"{where}: another result")
             elif name != "many" and output and found is not None and found != wanted:
-                # Whole outputs are right: reports are made when the output has its name.
+                # A whole output is right: reports are written after the output has got its name.
                 failures.append(f"{where}: an output that is not whole")
-            # The parameters of a PSF take their name before it does.
+            # The parameters of a PSF get their name before the PSF does.
             left = set(os.listdir(".")) - inputs - {output} - ({"out.json"} if name == "psf" else set())
             left |= {file for file in os.listdir("outs") if "partial" in file}
             if left:

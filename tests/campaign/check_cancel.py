@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs that prepare for long (large kernels and filters, transforms that are measured, folds) are interrupted at
-moments all over them: each ends soon after.
-check_cancel.py CONVOLUME INTERRUPTS [SECONDS]: as many for each run, which end within SECONDS, default 3 (an idle
-machine needs less than 1), and within an eighth of the time of the whole run and a quarter of a second.
+"""Interrupts runs with long preparations (large kernels and filters, FFTW's measurements, folds) at many moments: each
+must end soon after.
+check_cancel.py CONVOLUME INTERRUPTS [SECONDS]: INTERRUPTS interruptions of each run. It must end within SECONDS,
+default 3 (an idle machine needs less than 1), and within an eighth of the time of the whole run and a quarter of a
+second.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import shutil
 import signal
@@ -33,7 +34,7 @@ def line(length):
 
 np.save("small.npy", rng.random((16, 16, 16)).astype(np.float32))
 np.save("image.npy", rng.random((120, 160, 160)).astype(np.float32))
-# A product of three lines, which is factored, and one that is none.
+# A kernel that is the product of three lines, which is separated, and one that is not.
 np.save("product.npy", line(400)[:, None, None] * line(400)[:, None] * line(400))
 np.save("psf.npy", rng.random((100, 130, 130)).astype(np.float32))
 np.save("signal.npy", rng.random(1 << 22).astype(np.float32))
@@ -51,7 +52,7 @@ failures, latest = [], {}
 for name, arguments in runs.items():
 
     def start(arguments=arguments):
-        # Without transforms that were measured before.
+        # Removes FFTW's measurements of earlier runs.
         shutil.rmtree("cache", ignore_errors=True)
         return subprocess.Popen([command, *arguments, "-o", "out.npy", "--overwrite", "-q", "--device", "cpu"],
                                 stderr=subprocess.PIPE, text=True,

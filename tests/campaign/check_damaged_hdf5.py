@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files with flipped bytes are read or refused: nothing crashes, hangs, or takes long.
-check_damaged_hdf5.py CONVOLUME COUNT [SEED [FOLDER]]: COUNT damaged files; those that did harm are kept in FOLDER.
+"""Reads HDF5 files with flipped bytes: each is read or refused, without crashing, hanging, or taking long.
+check_damaged_hdf5.py CONVOLUME COUNT [SEED [FOLDER]]: COUNT damaged files; files that do harm are kept in FOLDER.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import collections
 import os
 import pathlib
@@ -23,12 +23,12 @@ except ImportError as error:
 command, count = os.path.abspath(sys.argv[1]), int(sys.argv[2])
 seed = int(sys.argv[3]) if len(sys.argv) > 3 else 20250131
 keep = os.path.abspath(sys.argv[4]) if len(sys.argv) > 4 else None
-longest_s = 60  # of a run; on an idle machine a damaged file of this size takes a second at most
+longest_s = 60  # limit of a run; an idle machine needs at most one for such a file
 right = (0, 3, 65, 74)
 
 
 def make_files():
-    """Small files of every kind of description: old and new, attributes, links, chunks by every index."""
+    """Writes small files with every kind of metadata: old and new, attributes, links, HDF5 chunks with every index."""
     samples = np.arange(8 * 24 * 20, dtype=np.uint16).reshape(8, 24, 20)
     layouts = {"contiguous": {}, "compact": {}, "chunks": {"chunks": (2, 8, 8)},
                "deflated": {"chunks": (2, 8, 8), "compression": 1, "shuffle": True},
@@ -69,7 +69,7 @@ def damaged(content, chance):
     content = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 4, 16))):
         at = chance.randrange(len(content))
-        # Most of a file is samples: descriptions stand where bytes are not alike.
+        # Most of a file is samples: metadata are where neighboring bytes differ.
         if chance.random() < 0.7:
             marks = [content.find(mark, chance.randrange(len(content))) for mark in
                      (b"TREE", b"SNOD", b"HEAP", b"GCOL", b"OHDR", b"FADB", b"FAHD", b"EAHD", b"EAIB", b"BTHD", b"FRHP",
@@ -90,7 +90,7 @@ def damaged(content, chance):
 
 
 def run(file):
-    # The sums of pixels read all of them; as signals another reader does.
+    # Printing sums reads all pixels; the same file is also read as signals, by another reader.
     done = subprocess.run([command, "info", "--stats", *(["--signal"] if file.startswith("signal") else []), file],
                           capture_output=True, timeout=longest_s)
     return done.returncode, done.stderr.decode(errors="replace")
@@ -103,7 +103,7 @@ originals = {name: pathlib.Path(name).read_bytes() for name in files}
 codes, slowest, harm = collections.Counter(), (0.0, ""), 0
 for name in files:
     code, text = run(name)
-    if code != (65 if name.startswith("lzf") else 0):  # that filter is a plug-in of h5py
+    if code != (65 if name.startswith("lzf") else 0):  # the LZF filter is a plug-in of h5py
         print(f"FAILED: {name}, whole: exit code {code}: {text}")
         harm += 1
 for number in range(count):

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calls of CUDA fail, one after another: the command falls back and its result is right, or it ends with one sentence
-and code 3 or 4, what had the output's name is there, and nothing else is left.
-check_device_faults.py CONVOLUME LIBRARY [SECONDS [AT_ONCE]]: SECONDS, default 30, is shared among commands and faults;
-AT_ONCE processes use the device side by side, default 4. CONVOLUME has CUDA's runtime as a shared library
-(-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared); LIBRARY is what device_faults.cpp becomes.
+"""Lets calls of CUDA fail, one after another. The command must fall back and give the right result, or end with one
+sentence and code 3 or 4; then the old output must still be there, and no other file may be left.
+check_device_faults.py CONVOLUME LIBRARY [SECONDS [AT_ONCE]]: SECONDS, default 30, are shared by commands and faults;
+AT_ONCE processes, default 4, use the device at the same time. CONVOLUME must use CUDA's runtime as a shared library
+(-DCMAKE_CUDA_RUNTIME_LIBRARY=Shared); LIBRARY is built from device_faults.cpp.
 
-Ends with 77 (skipped) where there is no GPU or a module is missing."""
+Ends with 77 (skipped) if there is no GPU or a module is missing."""
 import concurrent.futures
 import os
 import shutil
@@ -48,7 +48,7 @@ hang_s = 2
 
 
 def run(name, place, device="gpu", **faults):
-    """In a folder of its own, whose files are returned with the code, the message and the time."""
+    """Runs a command in a folder of its own, and returns its files, its code, its message and its time."""
     os.makedirs(place)
     arguments = [name if not name.endswith(".npy") else os.path.join(folder, name) for name in runs[name]]
     output = os.path.join(place, "out.npy")
@@ -134,7 +134,7 @@ with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
         stop = time.monotonic() + seconds / len(jobs)
         after, step, is_over = 0, 1, False
         while not is_over and time.monotonic() < stop:
-            # The first ones all, then fewer and fewer, for there are thousands of calls.
+            # Tries all of the first calls, then fewer and fewer, because there are thousands of calls.
             numbers = [after + i * step for i in range(at_once)]
             after += at_once * step
             step = max(1, after // 12)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Two commands at once on a GPU whose memory is nearly all taken: with limits that fit side by side both succeed; with
-limits that do not, each succeeds or says that there is no memory. Results are right.
-check_device_sharing.py CONVOLUME DEVICE_SOAK [ROUNDS]: default 2.
+"""Runs two commands at once on a GPU whose memory is nearly full. With limits that fit together, both must succeed;
+with limits that do not, each must succeed or report a lack of memory. All results must be right.
+check_device_sharing.py CONVOLUME DEVICE_SOAK [ROUNDS]: default 2 rounds.
 
-Ends with 77 (skipped) where there is no GPU or a module is missing."""
+Ends with 77 (skipped) if there is no GPU or a module is missing."""
 import os
 import shutil
 import subprocess

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs are killed at random moments: what is under an output's name is the old file or the new one, whole.
-check_kills.py CONVOLUME HDF5 TIFF KILLS INTERRUPTS [SEED]: as many by SIGKILL and by SIGINT.
+"""Kills runs at random moments: a file with an output's name must be the whole old file or the whole new one.
+check_kills.py CONVOLUME HDF5 TIFF KILLS INTERRUPTS [SEED]: KILLS runs by SIGKILL, INTERRUPTS by SIGINT.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import collections
 import os
 import random
@@ -29,7 +29,7 @@ failures, ends = [], collections.Counter()
 
 
 def catches(process, number):
-    """Whether the process has a handler for that signal, or blocks it: not yet while its libraries are loaded."""
+    """Returns whether the process handles or blocks the signal, which it does not while its libraries are loaded."""
     with open(f"/proc/{process.pid}/status") as status:
         masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigCgt", "SigBlk"))]
     return any(mask >> (number - 1) & 1 for mask in masks)
@@ -63,14 +63,14 @@ for sent, count in counts.items():
         ends[f"{sent.name}: {process.returncode}{' before main' if too_early else ''}"] += 1
         if sent == signal.SIGKILL:
             allowed = (-sent, 0)
-        else:  # by the signal only while the system loads the program, which has begun nothing then
+        else:  # SIGINT itself ends a process only while the system loads it
             allowed = (0, 130) if caught else (0, 130, -sent)
         if process.returncode not in allowed:
             failures.append(f"{where}: exit code {process.returncode}: {error[:300]}")
         for file, found in runs.contents(name).items():
             if found != wanted[name][file] and (process.returncode == 0 or found != old[file]):
                 failures.append(f"{where}: {file} is not whole")
-        # Hidden files of killed processes go with the next run that writes there.
+        # The next run in the folder removes hidden files of killed processes.
         if sent == signal.SIGKILL:
             done = runs.run(name)
             if done.returncode != 0 or runs.contents(name) != wanted[name]:
@@ -78,7 +78,7 @@ for sent, count in counts.items():
         left = runs.leftovers()
         if left:
             failures.append(f"{where}: left {left}")
-# Loading is short: where it excuses every second interruption, there is no handler at all.
+# Loading is short: if it explains every second interruption, there is no handler at all.
 interruptions = counts[signal.SIGINT]
 early = sum(number for end, number in ends.items() if end.endswith("before main"))
 if interruptions >= 10 and early > interruptions / 2:

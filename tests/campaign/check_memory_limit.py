@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The memory of a run stays within --max-host-mem, or the run is refused with exit code 3.
+"""Checks that the memory of a run stays within --max-host-mem, or that the run is refused with exit code 3.
 check_memory_limit.py CONVOLUME.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import shutil
 import subprocess
@@ -18,12 +18,12 @@ except ImportError as error:
     sys.exit(77)
 
 command = os.path.abspath(sys.argv[1])
-program_mib = 48  # the program, its libraries, and tables that no plan counts
+program_mib = 48  # the program, its libraries, and tables that no plan counts, in MiB
 failures, checked = [], 0
 
 
 def peak_mib(arguments):
-    """Exit code, error and the largest resident memory, which a process of its own asks for."""
+    """Returns exit code, error and the largest resident memory, which is measured in a process of its own."""
     code = ("import resource, subprocess, sys; done = subprocess.run(sys.argv[1:], capture_output=True, text=True); "
             "print(done.returncode, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss); "
             "sys.stderr.write(done.stderr)")
@@ -38,7 +38,7 @@ rng = np.random.default_rng(3)
 voxels = {"imagej": True, "resolution": (1, 1), "metadata": {"spacing": 1.0, "unit": "um", "axes": "ZYX"}}
 tifffile.imwrite("image.tif", rng.integers(1, 100, (64, 256, 256)).astype(np.uint16), **voxels)
 tifffile.imwrite("kernel.tif", rng.random((9, 15, 15)).astype(np.float32), **voxels)
-# Of larger voxels than the image's: 8 x 8 x 8 as many samples.
+# The kernel's voxels are larger than the image's: it is resampled to 8 x 8 x 8 times as many.
 voxels = {"imagej": True, "resolution": (1 / 8, 1 / 8), "metadata": {"spacing": 8.0, "unit": "um", "axes": "ZYX"}}
 tifffile.imwrite("coarse.tif", rng.random((41, 61, 61)).astype(np.float32), **voxels)
 image, kernel = tifffile.imread("image.tif"), tifffile.imread("kernel.tif")

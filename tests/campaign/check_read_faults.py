@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that stop giving their bytes: the command ends with an error, or the result is right.
+"""Makes reads of files fail or end early: the command must end with an error, or give the right result.
 check_read_faults.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import subprocess
 import sys
@@ -22,7 +22,7 @@ failures, checks, refused = [], 0, 0
 
 
 def make_files():
-    """Uncompressed, coded and converted samples, each of which is read another way."""
+    """Writes uncompressed, compressed and converted samples, each of which is read by other code."""
     image = rng.integers(1, 1000, (24, 96, 96)).astype(np.uint16)
     np.save("image.npy", image)
     files = ["image.npy"]
@@ -68,7 +68,7 @@ with tempfile.TemporaryDirectory() as folder:
                     os.remove("out.npy")
                     continue
                 refused += 1
-                # A short read may look like damage where a description ends in it, but an error is one of reading.
+                # A short read may look like damage if metadata end in it, but an error must be reported as such.
                 if done.returncode not in ((74,) if fault == "error" else (65, 74)):
                     failures.append(f"{where}: exit code {done.returncode}: {done.stderr}")
                 if done.stderr.count("\n") != 1:

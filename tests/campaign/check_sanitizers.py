@@ -5,12 +5,12 @@
     check_sanitizers.py PROGRAM FOLDER [--tools TOOL,...] [--seconds S] [--total S] [--launches N]
                         [--jobs N] [--cases PATTERN]
 
-PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets what each tool wrote, a file a case. CONVOLUME_TEST_CASES,
-if it is not set, is 8: the tools slow kernels down a hundredfold, racecheck a thousandfold. So that one and synccheck
-can be told to look at the first launches of kernels in each case only (--launches). Prints a line for each case that
-was not clean, and a table: of each tool the cases that were clean, had findings, failed by themselves, did not end in
-time, were skipped, run nothing on a GPU, or were not begun since the time for all of them (--total) was up. Ends with
-1 if there were findings or failures."""
+PROGRAM: such as build/gpu/tests/gpu/test_gpu. FOLDER gets the output of each tool, a file for each case. The default of
+CONVOLUME_TEST_CASES is 8: the tools slow CUDA kernels down a hundredfold, racecheck a thousandfold. Therefore racecheck
+and synccheck can be limited to the first launches of CUDA kernels in each case (--launches). Prints a line for each
+case that was not clean, and a table: for each tool the number of cases that were clean, had findings, failed by
+themselves, took too long, were skipped, ran nothing on a GPU, or were not begun because the time for all of them
+(--total) was over. Ends with 1 if there were findings or failures."""
 
 import argparse
 import collections
@@ -29,7 +29,7 @@ TOOLS = "memcheck,racecheck,synccheck,initcheck"
 
 
 def cases_of(program, pattern):
-    # Version 2 of Catch2 breaks long names into lines unless names alone are asked for, and ends with their number;
+    # Version 2 of Catch2 breaks long names into lines unless only names are requested, and ends with their number;
     # version 3 does not know that option.
     def listed(*options):
         return subprocess.run([program, *pattern, *options], check=False, capture_output=True, text=True).stdout
@@ -42,23 +42,23 @@ def cases_of(program, pattern):
 
 
 def run(job, arguments):
-    """What became of a case under a tool."""
+    """Runs a case under a tool, and returns the outcome."""
     tool, case = job
     left = arguments.end - time.monotonic()
     if left <= 0:
         return "not begun", "-"
     written = arguments.folder / f"{tool}-{re.sub('[^a-zA-Z0-9]+', '-', case)[:80]}.log"
     command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", str(FINDINGS)]
-    # memcheck is fast enough, and initcheck has to see all that is written.
+    # memcheck is fast enough, and initcheck must see everything that is written.
     if arguments.launches and tool in ("racecheck", "synccheck"):
         command += ["--launch-count", str(arguments.launches)]
-    command += [arguments.program, case.replace(",", "\\,")]  # a comma separates names
+    command += [arguments.program, case.replace(",", "\\,")]  # Catch2 separates names by commas
     with (open(written, "w", encoding="utf-8") as log,
           subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True) as process):
         try:
             code = process.wait(timeout=min(left, arguments.seconds))
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)  # the tool, and the program that it has started
+            os.killpg(process.pid, signal.SIGKILL)  # the tool and the program that it started
             return "unfinished", written
     text = written.read_text(encoding="utf-8", errors="replace")
     if code == FINDINGS:
@@ -67,7 +67,7 @@ def run(job, arguments):
         return "clean", written
     if code == SKIPPED or "SKIPPED: 1 of 1 test cases: " in text:
         return "skipped", written
-    # The tools end with an error where a program has used no GPU.
+    # The tools end with an error if a program has not used a GPU.
     return ("no GPU work" if "All tests passed" in text and " SUMMARY:" not in text else "failed"), written
 
 

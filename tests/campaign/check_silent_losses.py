@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a result cannot show is said: infinities, further images of a file, display ranges of other values, and files
-that change while they are read.
+"""Checks that the command reports losses that a result cannot show: infinities, further images of a file, display
+ranges of other values, and files that change while they are read.
 check_silent_losses.py CONVOLUME TIFF.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import shutil
 import subprocess
@@ -44,7 +44,7 @@ def infinities():
 
 
 def images():
-    """Two images in one OME-TIFF."""
+    """Tests two images in one OME-TIFF."""
     with tifffile.TiffWriter("two.ome.tif", ome=True) as writer:
         for shape in ((3, 8, 8), (2, 9, 9)):
             writer.write(np.ones(shape, np.uint16), photometric="minisblack", metadata={"axes": "ZYX"})
@@ -71,7 +71,7 @@ def display_ranges():
 
 
 def changed_files():
-    """Signals that grow, or are written again, while they are read."""
+    """Tests signals that grow, or are overwritten, while they are read."""
     samples = np.random.default_rng(2).random(40_000_000).astype(np.float32)
     np.save("signal.npy", samples)
     samples.tofile("signal.f32")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small files that promise much are answered at once: every reader, for files under 1 MB.
+"""Checks that every reader answers at once for files under 1 MB that claim to be large.
 check_small_files.py CONVOLUME HDF5 TIFF."""
 import os
 import shutil
@@ -10,12 +10,12 @@ import tempfile
 import time
 
 command = os.path.abspath(sys.argv[1])
-longest_s = float(os.environ.get("CONVOLUME_TEST_SECONDS", "3"))  # alone on a machine it is far below 1 s
+longest_s = float(os.environ.get("CONVOLUME_TEST_SECONDS", "3"))  # an idle machine needs far less than 1 s
 failures = []
 
 
 def tiff(pages, strips, table, shared=True, description=b""):
-    """Pages of `strips` rows, one a strip, whose table of `table` entries is the same for all."""
+    """Returns a TIFF of pages with `strips` rows, one in each strip, and `table` entries in the table of strips."""
     head = bytearray(b"II*\0" + struct.pack("<I", 0))
     table_at = len(head)
     head += struct.pack(f"<{table}I", *([8] * table))

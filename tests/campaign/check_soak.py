@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A batch of many images in one run: memory, threads and open files do not become more, and each result is right.
+"""Runs batches of many images: memory, threads and open files must not grow, and each result must be right.
 check_soak.py CONVOLUME TIFF COUNT: COUNT images for each of several commands.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import shutil
 import subprocess
@@ -20,7 +20,7 @@ command, count = os.path.abspath(sys.argv[1]), int(sys.argv[3])
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 rng = np.random.default_rng(13)
-shapes = [(24, 100, 110), (24, 100, 110), (17, 90, 128)]  # plans change now and then
+shapes = [(24, 100, 110), (24, 100, 110), (17, 90, 128)]  # two equal shapes and another, so that plans change
 kinds = len(shapes)
 for number, shape in enumerate(shapes):
     np.save(f"image{number}.npy", rng.integers(1, 1000, shape).astype(np.uint16))
@@ -32,11 +32,11 @@ for number, name in enumerate(names):
 runs = {"convolve": ["convolve"], "deconvolve": ["deconvolve", "--iterations", "2"]}
 if sys.argv[2] == "ON":
     runs["coded TIFF"] = ["convolve", "--output-name", "{stem}.tif", "--compression", "deflate"]
-ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # what it may grow by, after a tenth of the files
+ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # allowed growth after a tenth of the files
 
 
 def use(process):
-    """Memory in MiB, threads and open files of the process; nothing where it has ended."""
+    """Returns memory in MiB, threads and open files of the process, or nothing if it has ended."""
     try:
         with open(f"/proc/{process.pid}/status") as status:
             values = dict(line.split(":", 1) for line in status)
@@ -79,7 +79,7 @@ for name, arguments in runs.items():
     for number, result in enumerate(results):
         if name == "coded TIFF":
             continue
-        # Transforms are measured after some seconds of use: then the last bits of results are others.
+        # FFTW measures transforms after some seconds of use, which changes the last bits of results.
         samples_of_it = np.load(os.path.join("outs", result))
         wanted = first.setdefault(number % kinds, samples_of_it)
         if not np.allclose(samples_of_it, wanted, rtol=1e-3, atol=1e-5 * np.abs(wanted).max()):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing fails at every call: the old output stays as it was or the new one is whole, and nothing else is left.
+"""Makes writing fail at every call: the output must be the old or the new file, whole, and no other file may be left.
 check_write_faults.py CONVOLUME PRELOAD_LIBRARY HDF5 TIFF COUNT: the first COUNT calls of each kind.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import collections
 import errno
 import os
@@ -32,7 +32,7 @@ for name in runs.arguments:
                         ("write", "error"), ("write", "short"), ("fsync", "error"), ("rename", "error"),
                         ("close", "error"), ("ftruncate", "error")):
         if fault == "zero" and name in ("hdf5", "chunks"):
-            continue  # HDF5 itself tries again for ever
+            continue  # HDF5 itself retries without end
         for after in range(count):
             old = runs.put_old(name)
             done = runs.run(name, LD_PRELOAD=library, CONVOLUME_FAULT_CALL=call, CONVOLUME_FAULT_AFTER=str(after),
@@ -53,7 +53,7 @@ for name in runs.arguments:
                 failures.append(f"{where}: left {left}")
             hit += done.returncode != 0
             if done.returncode == 0 and fault != "short":
-                break  # there are no more calls of that kind, or none that matter
+                break  # there are no more such calls, or their failure does not matter
 if hit == 0:
     failures.append("no call was made to fail: is the library loaded?")
 os.chdir("/")

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded before a program that uses CUDA's shared runtime (LD_PRELOAD), makes its calls fail.
-// CONVOLUME_DEVICE_FAULT names the fault, CONVOLUME_DEVICE_FAULT_AFTER the number n of the call,
-// from 0:
-//   malloc   the n-th allocation on the device is refused
-//   host     the n-th allocation of page-locked memory is refused
-//   call     the n-th launch, copy or synchronisation fails, and all later calls with it, as those
-//            of a device that is lost
-//   hang     the n-th synchronisation takes CONVOLUME_DEVICE_FAULT_SECONDS longer
+// A library to be loaded before a program that uses CUDA's shared runtime (LD_PRELOAD): makes calls
+// of the runtime fail. CONVOLUME_DEVICE_FAULT names the fault, CONVOLUME_DEVICE_FAULT_AFTER the
+// number n of the call, from 0:
+//   malloc   the n-th allocation on the device fails
+//   host     the n-th allocation of page-locked memory fails
+//   call     the n-th launch, copy or synchronization and all later calls fail, as if the device
+//            were lost
+//   hang     the n-th synchronization takes CONVOLUME_DEVICE_FAULT_SECONDS longer
 //   none     there is no device
-// Where the fault took place the file CONVOLUME_DEVICE_FAULT_FILE is made.
+// The file CONVOLUME_DEVICE_FAULT_FILE is created when the fault occurs.
 
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
@@ -35,7 +35,7 @@ bool is(const char* fault) {
     return std::strcmp(setting("CONVOLUME_DEVICE_FAULT"), fault) == 0;
 }
 
-/// Whether this call, one of those that `fault` counts, is the one.
+/// Returns whether this is the call at which `fault` occurs, and counts the calls that it counts.
 bool is_due(const char* fault) {
     static std::atomic<int> left{std::atoi(setting("CONVOLUME_DEVICE_FAULT_AFTER"))};
     if (!is(fault) || left.fetch_sub(1) != 0) return false;
@@ -67,7 +67,7 @@ Function next(const char* name) {
 
 }  // namespace
 
-// The function of that name in the runtime; `before` may return instead.
+// Defines the function `name` of the runtime, which calls the real one unless `before` returns.
 #define CONVOLUME_CALL(name, parameters, arguments, before)                         \
     extern "C" __attribute__((visibility("default"))) cudaError_t name parameters { \
         static const auto real = next<cudaError_t(*) parameters>(#name);            \
@@ -101,7 +101,7 @@ CONVOLUME_CALL(cudaLaunchKernel,
                (const void* kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                 cudaStream_t stream),
                (kernel, grid, block, arguments, shared, stream), CONVOLUME_MAY_BE_LOST)
-// What nvcc 13 makes of kernel<<<…>>>(…).
+// Functions that nvcc 13 calls for kernel<<<…>>>(…).
 CONVOLUME_CALL(__cudaLaunchKernel,
                (cudaKernel_t kernel, dim3 grid, dim3 block, void** arguments, size_t shared,
                 cudaStream_t stream),

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // device_soak COUNT [SECONDS]: plans, executes and destroys a convolver, a filter bank or a
-// deconvolver on the GPU COUNT times, or until SECONDS are over. Fails where memory of the device
-// or of the host, or open files, become more and more.
-// device_soak hold BYTES: takes the device's memory but for BYTES, says "held", and keeps it until
-// its standard input ends.
-// Ends with 77 where there is no GPU.
+// deconvolver on the GPU COUNT times, or until SECONDS are over. Fails if memory of the device or
+// the host, or the number of open files, keeps growing.
+// device_soak hold BYTES: allocates the device's memory except BYTES, prints "held", and keeps it
+// until its standard input ends.
+// Ends with 77 (skipped) if there is no GPU.
 
 #include <cuda_runtime_api.h>
 
@@ -28,7 +28,7 @@ using namespace convolume;
 
 constexpr double allowed_device_mib = 4, allowed_host_mib = 64;
 constexpr int allowed_files = 4;
-constexpr int warm_up = 60;  // pools, cuFFT, code that is loaded when it is first used
+constexpr int warm_up = 60;  // runs that fill pools, and load cuFFT and code at first use
 
 Volume ramp(const Shape3& shape) {
     Volume volume(shape, PixelType::float32);
@@ -38,13 +38,13 @@ Volume ramp(const Shape3& shape) {
     return volume;
 }
 
-struct Use {
+struct ResourceUse {
     double device_mib = 0, host_mib = 0;
     int files = 0;
 };
 
-Use use_now() {
-    Use use;
+ResourceUse use_now() {
+    ResourceUse use;
     std::size_t free_bytes = 0, all_bytes = 0;
     if (cudaMemGetInfo(&free_bytes, &all_bytes) != cudaSuccess) std::abort();
     use.device_mib = static_cast<double>(all_bytes - free_bytes) / (1 << 20);
@@ -66,7 +66,7 @@ EngineChoice gpu() {
 }
 
 void convolve_once(int number) {
-    // Sizes alternate: what is kept for one must not be lost with the next.
+    // Sizes alternate: objects that are cached for one size must not leak when the other comes.
     const Shape3 shape{20 + number % 3, 40, 48 + number % 5};
     static const Volume kernel = ramp({5, 7, 9});
     Options options;
@@ -100,7 +100,7 @@ void deconvolve_once(int number) {
 
 int soak(int count, double seconds) {
     const auto start = std::chrono::steady_clock::now();
-    Use first;
+    ResourceUse first;
     int done = 0;
     double spent_s = 0;
     for (; done < count && spent_s < seconds; ++done) {
@@ -110,7 +110,7 @@ int soak(int count, double seconds) {
                       : (done % 3 == 1 ? filter_once(number) : deconvolve_once(number));
         spent_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     }
-    const Use last = use_now();
+    const ResourceUse last = use_now();
     std::printf(
         "%d of plan, execute, destroy in %.1f s: device memory grew by %.1f MiB, host memory by "
         "%.1f MiB, open files by %d\n",

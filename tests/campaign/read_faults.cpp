@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded before a program (LD_PRELOAD), makes reads of one file fail: after CONVOLUME_FAULT_AFTER
-// reads of files whose path ends in CONVOLUME_FAULT_FILE, each gives nothing, as if the file had
-// become shorter, or with CONVOLUME_FAULT=error the error EIO.
+// A library to be loaded before a program (LD_PRELOAD): makes reads of one file fail. After
+// CONVOLUME_FAULT_AFTER reads of files whose path ends in CONVOLUME_FAULT_FILE, each read returns 0
+// bytes, as if the file had become shorter, or with CONVOLUME_FAULT=error the error EIO.
 
 #include <dlfcn.h>
 #include <unistd.h>

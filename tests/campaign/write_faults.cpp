@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loaded before a program (LD_PRELOAD), makes calls that write files fail: call number
-// CONVOLUME_FAULT_AFTER of the one that CONVOLUME_FAULT_CALL names (pwrite, write, fsync, rename,
-// close, ftruncate, fallocate), counted over files whose path holds "out", gives the error
+// A library to be loaded before a program (LD_PRELOAD): makes calls that write files fail. Call
+// number CONVOLUME_FAULT_AFTER of the function CONVOLUME_FAULT_CALL (pwrite, write, fsync, rename,
+// close, ftruncate, fallocate), counted over files whose path contains "out", returns the error
 // CONVOLUME_FAULT_ERROR (a number, default EIO), or with CONVOLUME_FAULT=short writes half. With
-// CONVOLUME_FAULT=zero that call and all after it write nothing.
+// CONVOLUME_FAULT=zero that call and all later ones write nothing.
 
 #include <dlfcn.h>
 #include <fcntl.h>

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convolume psf --from-beads` on stacks that NumPy makes: check_beads.py CONVOLUME.
+"""Runs `convolume psf --from-beads` on stacks of simulated beads: check_beads.py CONVOLUME.
 
-Beads are evaluated from formulas at their places between voxels, so that nothing is interpolated. Ends with 77
-(skipped) where a module is missing.
+Beads are computed from formulas at their positions between voxels, so that nothing is interpolated. Ends with 77
+(skipped) if a module is missing.
 """
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import numpy as np
@@ -21,8 +24,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 
 SHAPE = (41, 240, 250)
 VOXEL = np.array([0.2, 0.08, 0.08])
@@ -31,15 +32,8 @@ BACKGROUND = 100.0
 PIXELS = 0.08 * np.arange(-180, 181)
 
 
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
-
-
 def born_wolf(z, radii):
-    """|2 ∫ J0(k NA r ρ) exp(i k z √(n² − NA²ρ²)) ρ dρ|², midpoints."""
+    """Computes |2 ∫ J0(k NA r ρ) exp(i k z √(n² − NA²ρ²)) ρ dρ|² by the midpoint rule."""
     k = 2 * np.pi / WAVELENGTH
     rho = (np.arange(400) + 0.5) / 400
     phase = np.exp(1j * k * z * np.sqrt(NI ** 2 - (NA * rho) ** 2)) * rho
@@ -58,7 +52,7 @@ def gaussian(z, r):
 
 
 def light(psf, center, shape):
-    """The PSF with its source at `center`, in voxels, on a stack."""
+    """Returns a stack with the PSF at `center`, in voxels."""
     planes = []
     y = (np.arange(shape[1]) - center[1]) * VOXEL[1]
     x = (np.arange(shape[2]) - center[2]) * VOXEL[2]
@@ -69,7 +63,7 @@ def light(psf, center, shape):
 
 
 def fwhm(values, axis):
-    """Through the brightest voxel, between samples by a cubic through four."""
+    """Returns the full width at half maximum through the brightest voxel; a cubic interpolates between samples."""
     peak = np.unravel_index(values.argmax(), values.shape)
     line = np.moveaxis(values, axis, 0)[(slice(None),) + tuple(p for a, p in enumerate(peak) if a != axis)]
     fine = np.linspace(0, len(line) - 1, 200 * (len(line) - 1) + 1)
@@ -127,7 +121,7 @@ def check_measured(name, psf, size, good, peaks, options, expected):
 
 
 def places(rows, columns):
-    """Beads in rows, with any place between voxels."""
+    """Returns positions of beads in rows, anywhere between voxels."""
     grid = [(20, 30 + i * 60, 32 + j * 60) for i in range(rows) for j in range(columns)]
     return np.array(grid) + rng.uniform(-0.5, 0.5, (len(grid), 3)) * (3, 8, 8)
 
@@ -163,7 +157,8 @@ def check_gaussian():
 
 
 class GibsonLanni:
-    """|2 ∫ J0(k NA r ρ) exp(i k OPD) ρ dρ|², midpoints; the cover glass is as designed, z from the brightest point."""
+    """Computes |2 ∫ J0(k NA r ρ) exp(i k OPD) ρ dρ|² by the midpoint rule, with the cover glass as designed. z counts
+    from the brightest point."""
 
     def __init__(self, na, ni, ns, depth):
         self.k = 2 * np.pi / WAVELENGTH
@@ -177,7 +172,7 @@ class GibsonLanni:
         self.focus = z[axis.argmax()]
 
     def __call__(self, z, r):
-        # Planes of higher index look deeper: z falls.
+        # Planes of higher index look deeper: z decreases.
         phase = np.exp(1j * self.k * (self.focus - z) * self.defocus) * self.field
         profile = np.abs(2 * (self.bessel @ phase) / 600) ** 2
         return np.interp(r, RADII[:800], profile, right=0)
@@ -203,7 +198,7 @@ def check_refined():
     check(not found["na"]["at_bound"] and found["residual"] < found["first_residual"], "residual", found)
     check("refined NA 1.1" in text and "warning" not in text, text)
     check(parameters["na"] == found["na"]["value"] and parameters["ns"] == found["index"]["value"], parameters)
-    # -o is the measured PSF, but for the constant that the model's fit takes away.
+    # The output is the measured PSF, except for the constant that the fit of the model subtracts.
     check(np.corrcoef(values.ravel(), measured.ravel())[0, 1] > 0.99999, "the measured PSF is written")
 
     values, side_file, _ = refined(*microscope, "--na", "1.1", "--ns", "1.37", "--depth", "3um", "--refine", "depth,na",
@@ -222,7 +217,7 @@ def check_refined():
 def check_refined_refusals():
     known = ["--na", "1.0", "--ni", "1.33", "--wavelength", "520nm", "--size", "9,25,25"]
     good = places(3, 4)
-    make(gaussian, good, np.full(len(good), 60), "u2")  # 60 photons at most, the background has 100
+    make(gaussian, good, np.full(len(good), 60), "u2")  # at most 60 photons, on a background of 100
     text = run(*known, "--depth", "5um", "--ns", "1.36", "--refine", "index,depth", status=65)[2]
     check("does not determine the" in text and text.count("\n") <= 2, text)
     make(gaussian, good, np.full(len(good), 3000), "u2")
@@ -258,7 +253,4 @@ with tempfile.TemporaryDirectory() as folder:
     for part in (check_widefield, check_gaussian, check_refusals, check_refined, check_refined_refusals):
         part()
     os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convolume deconvolve --coarse-start` from file to file: check_coarse_start.py CONVOLUME. Ends with 77 (skipped)
-where a module is missing."""
+"""Runs `convolume deconvolve --coarse-start` from file to file: check_coarse_start.py CONVOLUME. Ends with 77 (skipped)
+if a module is missing."""
 import json
 
 from deconvolve_oracle import (
@@ -21,7 +21,7 @@ BOUND = 2e-5
 
 
 def halved(values, axes):
-    """Sums of pairs along axes; what is left over goes."""
+    """Returns sums of pairs along axes, without a sample that is left over."""
     for axis in axes:
         pairs = values.take(range(values.shape[axis] // 2 * 2), axis)
         values = pairs.reshape(*pairs.shape[:axis], -1, 2, *pairs.shape[axis + 1:]).sum(axis + 1)
@@ -29,7 +29,7 @@ def halved(values, axes):
 
 
 def interpolation(fine, coarse, fine_at, coarse_at):
-    """Matrix from coarse to fine samples of an axis: linear between the middles, half of the light each."""
+    """Returns the matrix from coarse to fine samples of an axis: linear between the middles, half of the light each."""
     matrix = np.zeros((fine, coarse))
     for i in range(fine):
         middle = (i - fine_at - 0.5) / 2
@@ -40,8 +40,8 @@ def interpolation(fine, coarse, fine_at, coarse_at):
 
 
 class CoarseModel:
-    """Sums of pixels of what is blurred of interpolated voxels, of a fine problem with edges extend, without any PSF of
-    its own."""
+    """The model of a coarse image: blurs interpolated voxels with the fine PSF, and sums pixels. Edges are extended,
+    and it needs no coarse PSF."""
 
     def __init__(self, y, psf, center, background, axes):
         self.y, self.background, self.axes = y, background, axes
@@ -50,7 +50,7 @@ class CoarseModel:
         self.matrices = []
         shape = list(self.blur.object)
         for a in self.axes:
-            # Coarse voxels whose interpolated light reaches the image.
+            # Keeps the coarse voxels whose interpolated light reaches the image.
             before = (psf.shape[a] - 1 - center[a] + 2) // 2
             after = (center[a] + 2) // 2
             shape[a] = self.sums.shape[a] + before + after
@@ -84,13 +84,13 @@ class CoarseModel:
 
 
 def wide_kernel(shape):
-    """Wide enough for one coarser image; a second one would need planes of 32 pixels along y or x, or 16 planes."""
+    """Returns a kernel wide enough for one coarser image. A second needs 32 pixels along y or x, or 16 planes."""
     grid = np.meshgrid(*[np.arange(n) - n // 2 for n in shape], indexing="ij")
     return np.exp(-sum((g / 2.0) ** 2 for g in grid) / 2) * rng.uniform(0.8, 1.2, shape)
 
 
 def check_iterations():
-    # Pixels of planes are summed, and where planes are too small for that, planes.
+    # Coarse images sum pixels along y and x, and along z if y and x are too short.
     for shape, extents, axes in (((1, 24, 29), (1, 9, 11), (1, 2)), ((15, 19, 22), (7, 8, 9), (1, 2)),
                                  ((12, 16, 21), (9, 30, 27), (1, 2)), ((19, 13, 14), (9, 8, 7), (0,))):
         psf = wide_kernel(extents)
@@ -139,11 +139,11 @@ def check_words():
     refused = text_of(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
     check("coarse start is for rl" in refused, "refusal:", refused)
 
-    # An estimate that is given is what is begun with.
+    # A given estimate is used as the start.
     np.save("s.npy", np.full(y.shape, 5, "f4"))
     one = restored("--start", "s.npy", "--iterations", "2", "--coarse-start", "5")
     close("with --start", restored("--start", "s.npy", "--iterations", "2"), one, 1e-12)
-    # What saturated pixels hold does not matter.
+    # The values of saturated pixels do not matter.
     y[0, 10, 10:13] = 5000
     np.save("y.npy", y.astype("u2"))
     one = restored("--coarse-start", "--iterations", "2", "--saturation", "5000")
@@ -158,7 +158,7 @@ def psnr(truth, x):
 
 
 def check_quality():
-    """Three iterations after a coarse start are better than eight without, and --stop auto is not worse for it."""
+    """Checks that three iterations after a coarse start beat eight without, and that --stop auto is as good with it."""
     psf = wide_kernel((7, 13, 13))
     psf /= psf.sum()
     truth = np.zeros((30, 76, 76))

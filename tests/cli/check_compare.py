@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of `convolume compare` against NumPy and SciPy: check_compare.py CONVOLUME.
+"""Compares figures of `convolume compare` with NumPy and SciPy: check_compare.py CONVOLUME.
 
-The results that `compare` measures are made again by `convolve` and `filter`; SciPy gives the
-reference in double precision. Ends with 77 (skipped) where a module is missing."""
+`convolve` and `filter` compute the results that `compare` measures again; SciPy computes the
+reference in double precision. Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import numpy as np
@@ -20,12 +23,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-
-
-def check(condition, *what):
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments):
@@ -46,8 +43,8 @@ def figures(result, reference):
 
 
 def compare_figures(name, errors, result, reference):
-    """float32 results are wrong by some 1e-7, the references by some 1e-15: of what is measured, at
-    most 1e-6 comes from SciPy's reference being another."""
+    """Compares measured errors. float32 results err by about 1e-7, references by about 1e-15: at most 1e-6
+    of a measured error comes from the difference between SciPy's reference and ours."""
     want = figures(result, reference)
     for figure in ("delta", "relative_linf", "relative_l2"):
         check(abs(errors[figure] - want[figure]) <= 1e-6 * want[figure],
@@ -74,7 +71,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("compare", "image.npy", "kernel.npy", "-o", "images", "--devices", "cpu", "--methods",
         "in-core,direct", "--repeats", "1", "--threads", "1")
     ways, problem = ways_of("images")
-    # "same" around the tap k/2, the kernel's sum being 1.
+    # Mode "same" around the tap k/2; the kernel's sum is 1.
     full = signal.convolve(image.astype(np.float64), kernel.astype(np.float64) / kernel.sum(dtype=np.float64),
                            method="direct")
     reference = full[tuple(slice(k // 2, k // 2 + n) for k, n in zip(kernel.shape, image.shape))]
@@ -106,7 +103,4 @@ with tempfile.TemporaryDirectory() as folder:
     compare_figures("filter", ways["cpu overlap-save segment 256 float32 1 thread"]["errors"],
                     np.load("filtered.npy").reshape(reference.shape), reference)
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{len(failures)} failures, seed {SEED}")
-sys.exit(bool(failures))
+finish(SEED)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of `convolume deconvolve` against SciPy in double precision: check_deconvolve.py CONVOLUME.
+"""Compares results of `convolume deconvolve` with SciPy in double precision: check_deconvolve.py CONVOLUME.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 from deconvolve_oracle import Blur, close, kernel, np, restored, run_parts, specimen
 
-# Ten multiplications by corrections from float32 transforms, each good to some 1e-6 of the largest value.
+# Ten multiplications by corrections from float32 transforms, each accurate to 1e-6 of the largest value.
 BOUND_RL = 2e-5
-# (AᵀA + K) x is within STOP_WIENER of its right side, so x within (1 + K) / K of that; as much again for float32.
+# (AᵀA + K) x is within STOP_WIENER of its right side, so x within (1 + K) / K of that; twice that with float32.
 STOP_WIENER = 1e-6
 
 

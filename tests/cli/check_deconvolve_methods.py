@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The methods of `convolume deconvolve` against plain loops of NumPy in double precision, from the formulas of their
-papers: check_deconvolve_methods.py CONVOLUME. Ends with 77 (skipped) where a module is missing."""
+"""Compares methods of `convolume deconvolve` with loops in NumPy from the formulas of their papers, in double
+precision: check_deconvolve_methods.py CONVOLUME. Ends with 77 (skipped) if a module is missing."""
 from deconvolve_oracle import Blur, check, close, kernel, np, restored, rng, run, run_parts, signal, specimen
 
 ITERATIONS = 20
-# Of the largest value, after 20 steps by corrections from float32 transforms.
+# Largest error relative to the largest value, after 20 steps by corrections from float32 transforms.
 BOUND = 1e-5
 LEAST_WEIGHT = 0.01
 
@@ -14,7 +14,7 @@ CASES = [((9, 24, 21), (3, 5, 7), "extend", 0), ((9, 24, 21), (3, 5, 7), "extend
 
 
 class Problem:
-    """A recording, and what all methods start with."""
+    """A recording, and the starting point of all methods."""
 
     def __init__(self, shape, extents, edges, background):
         psf = kernel(extents)
@@ -62,7 +62,7 @@ def check_scaled_heavy_ball():
 
 
 def full_width(line, peak):
-    """At half the maximum, between samples."""
+    """Returns the full width at half maximum, interpolated between samples."""
     width = 0
     for side in (line[peak:], line[peak::-1]):
         below = np.nonzero(side <= side[0] / 2)[0]
@@ -72,7 +72,7 @@ def full_width(line, peak):
 
 
 def back_projector(psf, alpha):
-    """Of Wiener and Butterworth, as a kernel whose adjoint is applied."""
+    """Returns the back projector of Wiener and Butterworth, as a kernel whose adjoint is applied."""
     middle = [k // 2 for k in psf.shape]
     peak = np.unravel_index(psf.argmax(), psf.shape)
     H = np.fft.fftn(np.roll(psf, [-c for c in middle], (0, 1, 2)))
@@ -113,7 +113,7 @@ def check_wiener_butterworth():
 
 
 def philox(counter, key):
-    """Philox4x32-10 of arrays of counters (4) and a key (2): four words each."""
+    """Computes Philox4x32-10 of arrays of counters (4) and a key (2): four words each."""
     c = [np.broadcast_to(np.asarray(v, np.uint64), counter[2].shape).copy() for v in counter]
     low = np.uint64(0xFFFFFFFF)
     k0, k1 = key
@@ -126,7 +126,7 @@ def philox(counter, key):
 
 
 def half_of(counts, seed):
-    """What each of up to 1024 photons' own random bit takes."""
+    """Returns half of each pixel's photons: each of up to 1024 photons has its own random bit."""
     pixel = np.arange(counts.size, dtype=np.uint64)
     left = counts.ravel().astype(np.int64)
     taken = np.zeros(counts.size, np.int64)
@@ -163,13 +163,13 @@ def check_gradient_consensus():
 
 
 def psnr(truth, x):
-    """In dB, with the brightness that fits best."""
+    """Returns the peak signal-to-noise ratio in dB, with the brightness that fits best."""
     x = x * (truth * x).sum() / (x * x).sum()
     return 10 * np.log10(truth.max() ** 2 / ((truth - x) ** 2).mean())
 
 
 def check_held_out():
-    """--stop auto is close to the best of all iterations, at any light level, with a camera's gain and offset."""
+    """Checks that --stop auto is nearly as good as the best iteration, for any light level, gain and offset."""
     run("psf", "-o", "h.npy", "--na", "1.2", "--ni", "1.33", "--wavelength", "520nm", "--voxel", "200,100,100nm",
         "--size", "11,25,25")
     run("phantom", "-o", "object.npy", "--size", "34,104,104", "--voxel", "200,100,100nm", "--seed", "7")

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`deconvolve --dump-every`: each file is what a run of that many iterations gives.
+"""Runs `deconvolve --dump-every`: each file must equal the result of a run with as many iterations.
 check_dumped_estimates.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -21,15 +24,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250622))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -56,7 +50,7 @@ with tempfile.TemporaryDirectory() as folder:
         "Channel": {"Name": ["DAPI", "GFP"]}})
     inputs = ["psf.npy", "one.npy", "all.ome.tif"]
 
-    # Every estimate is the result of a shorter run, and the last one that of this run.
+    # Every estimate is the result of a shorter run, and the last one is the result of this run.
     for method in ("rl", "rl-tv", "shb", "wiener"):
         options = ["one.npy", "psf.npy", "--method", method, "-q", "--overwrite"]
         if method == "wiener":
@@ -77,7 +71,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(*options, "-o", "r.ome.tif")
     names = [f"r.t{t}.c{c}.iter{k}.ome.tif" for t in (0, 1) for c in (0, 1) for k in ("005", "010")]
     check(listed(*inputs) == sorted([*names, "r.ome.tif"]), listed(*inputs))
-    result = tifffile.imread("r.ome.tif").reshape(2, 2, 9, 24, 22)  # written with z fastest
+    result = tifffile.imread("r.ome.tif").reshape(2, 2, 9, 24, 22)  # z is the fastest axis in the file
     for t in (0, 1):
         for c in (0, 1):
             with tifffile.TiffFile(f"r.t{t}.c{c}.iter010.ome.tif") as file:
@@ -100,7 +94,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.remove("l.tif")
     os.remove("luts.tif")
 
-    # What exists is kept, or replaced where that is asked for.
+    # Existing files are kept, or replaced with --overwrite.
     os.remove("r.ome.tif")
     before = {name: Path(name).read_bytes() for name in os.listdir()}
     run(*options, "-o", "r.ome.tif", status=5, names="r.t0.c0.iter005.ome.tif")
@@ -127,7 +121,7 @@ with tempfile.TemporaryDirectory() as folder:
         for name in listed(*inputs):
             os.remove(name)
 
-    # A search for the number of iterations is not dumped; nothing is written for what is not done.
+    # A search for the number of iterations is not dumped; no file is written for iterations that are not done.
     said = run("one.npy", "psf.npy", "-o", "r.npy", "--stop", "auto", "--dump-every", "1", "--gain", "1", "--json")
     iterations = int(said.stdout.split('"iterations": ')[2].split(",")[0])
     check(len(listed(*inputs)) == iterations + 1, iterations, "iterations, but", listed(*inputs))
@@ -140,7 +134,4 @@ with tempfile.TemporaryDirectory() as folder:
     run("one.npy", "psf.npy", "--dry-run", "--dump-every", "1", "-q")
     check(listed(*inputs) == ["r.npy"], listed(*inputs))
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

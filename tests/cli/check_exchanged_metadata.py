@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command keeps of an image's metadata, makes anew, or says it assumes: voxel sizes of which some are unknown,
-display ranges, names of channels, images to choose from. tifffile and h5py look at the files.
+"""Checks which metadata of an image the command keeps, makes anew, or says that it assumes: partly unknown voxel sizes,
+display ranges, names of channels, images to choose from. tifffile and h5py read the files.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -22,12 +25,6 @@ if sys.argv[2] != "ON":
     sys.exit(77)
 command = os.path.abspath(sys.argv[1])
 rng = np.random.default_rng(7)
-failures = []
-
-
-def check(condition, *what):
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*words, expected=0):
@@ -41,7 +38,7 @@ def info(path, *options):
 
 
 def unknown_sizes():
-    """A z spacing alone must not become pixels of 1 µm."""
+    """Checks that a z spacing alone does not give pixels of 1 µm."""
     with h5py.File("z.h5", "w") as f:
         f.create_dataset("data", data=np.zeros((4, 6, 8), np.uint16)).attrs["element_size_um"] = [0.5, 0, 0]
     with h5py.File("yx.h5", "w") as f:
@@ -59,7 +56,7 @@ def unknown_sizes():
 
 
 def display_ranges():
-    """Those of the source are of other values."""
+    """Checks that display ranges of the source, which has other values, are not copied."""
     a = rng.poisson(20, (2, 8, 16, 16)).astype(np.uint16)
     tifffile.imwrite("r.tif", a[0], imagej=True, metadata={"axes": "ZYX", "min": 3.0, "max": 9.0})
     ranged = {"axes": "ZCYX", "mode": "composite", "Ranges": (1.0, 2.0, 3.0, 4.0)}
@@ -123,6 +120,4 @@ with tempfile.TemporaryDirectory() as folder:
     for part in (unknown_sizes, display_ranges, channel_names, notes_and_images):
         part()
     os.chdir("/")
-for failure in failures:
-    print("FAILED:", failure)
-sys.exit(1 if failures else 0)
+finish()

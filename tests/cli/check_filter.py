@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of `convolume filter` against SciPy in double precision: check_filter.py CONVOLUME HDF5.
+"""Compares results of `convolume filter` with SciPy in double precision: check_filter.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, failures, finish
 
 try:
     import h5py
@@ -20,19 +23,10 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5 = sys.argv[1], sys.argv[2] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def numbers(*shape, complex_=False):
-    """Random, and the same in float32 as in float64."""
+    """Returns random numbers that float32 holds exactly."""
     def part():
         return rng.uniform(-1, 1, shape).astype("float32").astype("float64")
     return part() + 1j * part() if complex_ else part()
@@ -60,7 +54,7 @@ def origin_of(taps, origin):
 
 
 def full_rows(x, filters, origin="center"):
-    """Full results of every filter, all with the origins of the filters at one index, which comes second."""
+    """Returns full results of every filter, aligned so that all origins are at one index, and that index."""
     origins = [origin_of(len(h), origin) for h in filters]
     before = max(origins)
     after = max(len(h) - 1 - o for h, o in zip(filters, origins))
@@ -78,7 +72,7 @@ def full_rows(x, filters, origin="center"):
 def same(x, filters, origin="center"):
     full, at = full_rows(x, filters, origin)
     ends = np.zeros(full.shape[:-1] + (x.shape[-1] + abs(at),), full.dtype)
-    full = np.concatenate([ends, full, ends], -1)  # origins may lie beyond the taps
+    full = np.concatenate([ends, full, ends], -1)  # origins may lie outside the taps
     at += ends.shape[-1]
     return full[..., at:at + x.shape[-1]]
 
@@ -215,7 +209,7 @@ def check_peaks(name, full, origin, begin, end, window, positions):
         np.fromfile(positions, "<i8").reshape(got.shape) if positions.endswith("i64")
         else h5py.File(positions)["data"][()])
     check(at.dtype == "int64" and at.shape == got.shape, name, "positions", at.dtype, at.shape)
-    at = at + origin  # from samples of the signal to those of the full result
+    at = at + origin  # from indices of the signal to indices of the full result
     starts = np.arange(begin, end, window)
     want = np.stack([full[..., s:min(s + window, end)].max(-1) for s in starts], -1)
     close(name, want, got)
@@ -223,7 +217,7 @@ def check_peaks(name, full, origin, begin, end, window, positions):
     check(inside, name, "positions outside their windows")
     if not inside:
         return
-    # Equal but for rounding: any of the largest may win.
+    # Samples that are equal except for rounding: any of the largest may win.
     check(np.allclose(np.take_along_axis(full, at, -1), want, rtol=0, atol=1e-5 * np.abs(full).max()), name,
           "positions are not the peaks'")
 
@@ -270,7 +264,7 @@ def streaming(folder):
 
 
 def random_cases(folder):
-    """Batches, ragged banks, windows and ranges in chunks of every kind."""
+    """Tests batches, banks of filters with different lengths, windows, and ranges in chunks of every kind."""
     for case in range(40):
         x = numbers(*rng.integers(1, 4, rng.integers(0, 3)), rng.integers(1, 60000))
         filters = [numbers(rng.integers(1, 400)) for _ in range(rng.integers(1, 5))]
@@ -323,7 +317,4 @@ for part in (formats, types, shapes, posts, methods, streaming, random_cases, no
         part(folder)
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

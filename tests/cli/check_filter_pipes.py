@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`convolume filter` between pipes: check_filter_pipes.py CONVOLUME.
+"""Runs `convolume filter` between pipes: check_filter_pipes.py CONVOLUME.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import contextlib
 import os
 import pty
@@ -12,6 +12,9 @@ import tempfile
 import time
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
 except ImportError as error:
@@ -21,17 +24,8 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 CPU = ["--device", "cpu"]
-ZEROS = Path("/dev/zero").open("rb")  # noqa: SIM115 (of all processes)
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
+ZEROS = Path("/dev/zero").open("rb")  # noqa: SIM115 (shared by all processes)
 
 
 def close(name, want, got, bound=1e-6):
@@ -43,13 +37,13 @@ def close(name, want, got, bound=1e-6):
 
 
 def start(arguments, **streams):
-    """A filter with pipes at all its streams."""
+    """Starts a filter with pipes as its input and outputs."""
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     return subprocess.Popen([command, "filter", *arguments, *CPU], **{**pipes, **streams})
 
 
 def through(data, arguments, status=0):
-    """What leaves standard output, and the text on standard error."""
+    """Returns the data on standard output, and the text on standard error."""
     process = start(arguments)
     out, err = process.communicate(data, timeout=120)
     check(process.returncode == status, arguments, "exit code", process.returncode, err.decode())
@@ -57,7 +51,7 @@ def through(data, arguments, status=0):
 
 
 def end(process, name, status):
-    """Waits, and kills what does not end."""
+    """Waits for a process, and kills it if it does not end."""
     try:
         process.wait(timeout=20)
         check(process.returncode == status, name, "exit code", process.returncode)
@@ -73,7 +67,7 @@ def full_result(x, h):
 
 
 def results():
-    """Every mode and window, for signals that end anywhere among the chunks."""
+    """Tests every mode and window, for signals that end anywhere in a chunk."""
     for n in (1, 2, 30, 31, 32, 100, 127, 128, 129, 1000, 5000):
         x = rng.uniform(-1, 1, n).astype("f4")
         for taps in (1, 2, 31):
@@ -130,7 +124,7 @@ def ranges():
     close("range to the end", full[2900:3019], np.frombuffer(out), 1e-13)
     _, err = through(x.tobytes(), [*both, "--range", "90:5000"], 2)
     check("90:5000" in err and "0:3019" in err, err)
-    # What comes after the range is not waited for.
+    # Samples behind the range are not waited for.
     process = start([*both, "--range", "0:500"])
     process.stdin.write(x[:1000].tobytes())
     process.stdin.flush()
@@ -140,7 +134,7 @@ def ranges():
 
 
 def formats():
-    """Integers in and out, header and byte order, from and to pipes and files alike."""
+    """Tests integers as input and output, header and byte order, from and to pipes and files."""
     h = rng.uniform(-1, 1, 9) + 1j * rng.uniform(-1, 1, 9)
     h.tofile("h.c128")
     for name, dtype, zero in (("cu8", "u1", 127.5), ("ci8", "i1", 0), ("ci16", "<i2", 0), ("ci32", "<i4", 0)):
@@ -157,7 +151,7 @@ def formats():
         out, _ = through(b"h" * 44 + big, ["-", "h.c128", "-o", "-", "--raw", name, "-q", "--header", "44",
                                            "--byte-order", "big"])
         close("big-endian " + name, want, np.frombuffer(out, "<c8"))
-        # Half of the results are beyond the integers.
+        # Half of the results are outside the range of the integers.
         scaled = np.stack([want.real, want.imag], -1).ravel() + zero
         stored = np.clip(np.rint(scaled), limits.min, limits.max)
         out, err = through(raw, ["-", "h.c128", "-o", "-", "--raw", name, "--output-type", name, "--precision",
@@ -174,7 +168,7 @@ def formats():
 
 
 def to_files():
-    """A pipe into files, whose length is known at the end."""
+    """Tests a pipe into files, whose length is known only at the end."""
     x = rng.uniform(-1, 1, 100_001).astype("f4")
     h = rng.uniform(-1, 1, 31).astype("f4")
     h.tofile("h.f32")
@@ -199,7 +193,7 @@ def to_files():
 
 
 def early():
-    """Results leave while the signal goes on."""
+    """Tests that results leave while the signal continues."""
     h = np.ones(1, "f4")
     h.tofile("h.f32")
     process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "-q", "--chunk", "256"])
@@ -214,7 +208,7 @@ def early():
 
 
 def endless():
-    """Memory does not grow with the signal."""
+    """Tests that memory does not grow with the signal."""
     np.ones(8, "f4").tofile("h.f32")
     process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "--chunk", "4096"],
                     stdin=ZEROS, stdout=subprocess.PIPE)
@@ -232,14 +226,14 @@ def endless():
     swallow(400 << 20)
     grown = resident() - before
     check(grown < 2 << 20, "memory grew by", grown)
-    # Who reads goes: no sentence, the code of SIGPIPE.
+    # The reader closes the pipe: the exit code is that of SIGPIPE, without a message.
     process.stdout.close()
     err = end(process, "closed pipe", 141)
     check("error" not in err and "output" not in err, "closed pipe says", err)
 
 
 def closed_while_waiting():
-    """The reader is gone and no more input comes."""
+    """Tests a closed output pipe while no more input comes."""
     np.ones(8, "f4").tofile("h.f32")
     process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "-q", "--chunk", "64"])
     process.stdout.close()
@@ -309,7 +303,4 @@ for part in (results, ranges, formats, to_files, early, endless, closed_while_wa
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         print(part.__name__, round(time.time() - began, 1), "s")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results that go into the HDF5 file of the image: right, and nothing else in the file is touched.
+"""Checks results that are written into the HDF5 file of the image: they are right, and nothing else in it changes.
 check_hdf5_workflow.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module or HDF5 is missing."""
+Ends with 77 (skipped) if a module or HDF5 is missing."""
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -24,15 +27,6 @@ if sys.argv[2] != "ON":
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240802))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -43,7 +37,7 @@ def run(*arguments, status=0, names=""):
 
 
 def content(path, without=()):
-    """Everything in a file: kinds, samples, attributes, links."""
+    """Returns everything in a file: kinds, samples, attributes, links."""
     found = {}
 
     def attributes(item):
@@ -95,7 +89,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(content("a.h5", ["results"]) == before, "something else was changed")
     with h5py.File("a.h5") as file:
         check(file["results/blurred"].compression == "gzip", "not compressed")
-    # Of the result of a run, and by the other commands.
+    # The result of another run is the input; other commands write into the file, too.
     run("deconvolve", "a.h5:/results/blurred", "a.h5:/kernels/psf", "-o", "a.h5:/results/restored", "--iterations",
         "3", "--overwrite")
     run("simulate", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/recorded", "--overwrite")
@@ -108,7 +102,7 @@ with tempfile.TemporaryDirectory() as folder:
         values = scaled[()] * scaled.attrs["scale_factor"][0] + scaled.attrs["add_offset"][0]
         check(np.abs(values - wanted).max() <= 0.51 * scaled.attrs["scale_factor"][0], "scaled")
 
-    # Through a link to the input: the link goes, the input stays.
+    # The dataset is a link to the input: the link is replaced, the input stays.
     shutil.copy("a.h5", "b.h5")
     run("convolve", "b.h5:/raw", "b.h5:/kernels/psf", "-o", "b.h5:/alias", "--overwrite")
     right("b.h5", "alias")
@@ -116,7 +110,7 @@ with tempfile.TemporaryDirectory() as folder:
     after.pop("alias", None)
     check(after == {name: what for name, what in before.items() if name != "alias"}, "the input behind a link")
 
-    # What would lose an input is refused, and the file stays to the byte.
+    # Outputs that would destroy an input are refused, and no byte of the file changes.
     os.remove("b.h5")
     bytes_before = Path("a.h5").read_bytes()
     refused = [("a.h5:/raw", "a.h5:/raw", "is one of the inputs"), ("a.h5:/raw", "a.h5://raw/", "is one of the inputs"),
@@ -132,7 +126,4 @@ with tempfile.TemporaryDirectory() as folder:
     check(Path("a.h5").read_bytes() == bytes_before, "a refused run changed the file")
     check(os.listdir() == ["a.h5"], "left behind", os.listdir())
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Colors of merged channels: those of OME-XML, of ImageJ's lookup tables, of names, and chosen ones.
+"""Checks the colors of merged channels: those of OME-XML, of ImageJ's lookup tables, of names, and chosen ones.
 check_preview.py CONVOLUME.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import numpy as np
@@ -18,16 +21,7 @@ except ImportError as error:
 from png_oracle import read_png
 
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
-SIDE = 60  # of the image, drawn four times as large
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
+SIDE = 60  # of the image, which is drawn four times as large
 
 
 def run(*arguments, status=0, names=""):
@@ -37,7 +31,7 @@ def run(*arguments, status=0, names=""):
 
 
 def panel_color(*arguments):
-    """The color of most pixels that are not background: of an image that is the same everywhere."""
+    """Returns the color of most pixels that are not background, for an image that is constant."""
     run(*arguments, "-o", "p.png", "--limits", "0,200", "--scale", "4", "--overwrite", "-q")
     colors, counts = np.unique(read_png("p.png").reshape(-1, 3), axis=0, return_counts=True)
     there = [(n, tuple(int(v) for v in c)) for n, c in zip(counts, colors) if tuple(c) != (16, 18, 22)]
@@ -47,7 +41,7 @@ def panel_color(*arguments):
 
 
 def light(*parts):
-    """Lights of (level, color) added up."""
+    """Returns the sum of lights, each (level, color)."""
     return tuple(min(255, sum(int(np.floor(level * color[i] + 0.5)) for level, color in parts)) for i in range(3))
 
 
@@ -62,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     half, part = 100 / 200, 30 / 200
 
-    # Nothing is known: cyan, magenta, yellow.
+    # Without any information: cyan, magenta, yellow.
     write("plain.ome.tif", [100, 30, 0])
     check(panel_color("plain.ome.tif") == light((half, CYAN), (part, MAGENTA)), panel_color("plain.ome.tif"))
     write("plain.ome.tif", [0, 30, 100])
@@ -70,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
     write("plain.ome.tif", [200, 200, 200])
     check(panel_color("plain.ome.tif") == (255, 255, 255), "not clamped")
 
-    # Names of channels, also beside unknown ones.
+    # Names of channels, also together with unknown names.
     names = {"DAPI": BLUE, "Hoechst 33342": BLUE, "GFP": GREEN, "EGFP": GREEN, "FITC": GREEN, "RFP": RED,
              "mCherry": RED, "Texas Red": RED, "TRITC": ORANGE, "Cy3": ORANGE, "Cy5": MAGENTA, "Cy5.5": MAGENTA,
              "iRFP670": MAGENTA, "Alexa Fluor 488": GREEN, "AF405": BLUE, "ATTO 647N": MAGENTA, "561 nm": ORANGE,
@@ -84,7 +78,7 @@ with tempfile.TemporaryDirectory() as folder:
     write("named.ome.tif", [0, 100], Channel={"Name": ["CFP", "other"]})
     check(panel_color("named.ome.tif") == light((half, MAGENTA)), "the first color that is free")
 
-    # OME stores RGBA as a signed number. -1, white, is its default.
+    # OME stores RGBA as a signed number, whose default is -1, white.
     def ome(color):
         number = color[0] << 24 | color[1] << 16 | color[2] << 8 | 255
         return number - (1 << 32) if number >= 1 << 31 else number
@@ -105,7 +99,7 @@ with tempfile.TemporaryDirectory() as folder:
                                    "Labels": ["a", "b"]})
         check(panel_color("ij.tif") == light((half, chosen[0]), (half, chosen[1])), "ImageJ", order)
 
-    # Chosen colors; one channel alone; images of one channel.
+    # Chosen colors; one channel alone; images with one channel.
     write("three.ome.tif", [100, 30, 60], Channel={"Name": ["DAPI", "GFP", "Cy5"]})
     third = 60 / 200
     check(panel_color("three.ome.tif", "--color", "orange,none,00ff80")
@@ -126,7 +120,7 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("rgb.tif", rgb, photometric="rgb")
     check(panel_color("rgb.tif") == light((half, RED), (part, GREEN), (third, BLUE)), "RGB")
 
-    # Mistakes.
+    # Mistakes on the command line.
     out = ["-o", "new.png"]
     run("three.ome.tif", *out, "--color", "red,green,blue,cyan", status=2, names="--color")
     run("three.ome.tif", *out, "--color", "none,none,none", status=2, names="--color")
@@ -135,7 +129,4 @@ with tempfile.TemporaryDirectory() as folder:
     run("three.ome.tif", *out, "--channel", "3", status=2, names="--channel")
     check(not os.path.exists("new.png"), "a picture was written")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Projections as NumPy computes them, of every type and format, and what the files say of them.
+"""Compares projections of every type and format with NumPy, and checks the metadata of the files.
 check_project.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -24,16 +27,7 @@ SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250611))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
 with_hdf5 = sys.argv[2] == "ON"
-failures = []
-checks = 0
 REDUCE = {"max": np.max, "mean": np.mean, "sum": np.sum}
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -45,7 +39,7 @@ def run(*arguments, status=0, names=""):
 
 
 def wanted(image, axis, by):
-    """The projection along the axis from the end: 3 is z of (…, z, y, x)."""
+    """Returns the projection along an axis counted from the end: 3 is z of (…, z, y, x)."""
     if by == "max":
         return image.max(axis=axis)
     return REDUCE[by](image, axis=axis, dtype=np.float64).astype(np.float32)
@@ -55,7 +49,7 @@ def check_equal(got, want, *what):
     check(got.shape == want.shape, *what, "shape", got.shape, "not", want.shape)
     check(got.dtype == want.dtype, *what, "type", got.dtype, "not", want.dtype)
     if got.shape == want.shape:
-        # Sums in double precision differ in their last bits only, where they are rounded to float32.
+        # Sums in double precision differ in their last bits only, which matter when they are rounded to float32.
         near = np.allclose(got, want, rtol=2e-7, atol=0, equal_nan=True)
         check(np.array_equal(got, want, equal_nan=True) if np.issubdtype(want.dtype, np.integer) else near,
               *what, "values")
@@ -64,7 +58,7 @@ def check_equal(got, want, *what):
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
 
-    # Every type, axis and rule. NPY keeps what NumPy's result is.
+    # Projects every type along every axis by every rule. NPY keeps the type of NumPy's result.
     for kind in ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"):
         if kind[0] == "f":
             image = rng.normal(-3, 2, (5, 6, 7)).astype(kind)
@@ -83,7 +77,7 @@ with tempfile.TemporaryDirectory() as folder:
             run("a.npy", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
             check_equal(np.load("p.npy"), wanted(image, number, by), "NaN", axis, by)
 
-    # More than is held at a time: by groups of planes, and by rows of a plane.
+    # Images larger than what is held at a time: by groups of planes, and by rows of a plane.
     for shape in ((70, 400, 500), (3, 3000, 3001)):
         image = rng.integers(0, 256, shape, dtype=np.uint8)
         tifffile.imwrite("large.tif", image, rowsperstrip=16, photometric="minisblack")
@@ -94,7 +88,7 @@ with tempfile.TemporaryDirectory() as folder:
     peak = json.loads(run("large.tif", "-o", "p.npy", "--overwrite", "-q", "--json").stdout)["peak_buffer_bytes"]
     check(peak < 40 << 20, "held", peak, "bytes")
 
-    # Channels and times stay, and so does what the file says of what is left.
+    # Channels and times stay, and so do the metadata of the remaining axes.
     stack = rng.integers(0, 60000, (2, 4, 3, 9, 11), dtype=np.uint16)  # t, z, c, y, x
     tifffile.imwrite("stack.ome.tif", stack, photometric="minisblack", metadata={
         "axes": "TZCYX", "PhysicalSizeX": 0.1, "PhysicalSizeY": 0.2, "PhysicalSizeZ": 0.5,
@@ -129,7 +123,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("stack.ome.tif", "-o", "p.npy", "--channel", "2", "--frame", "1", "--crop", "1:4,:,2:9", "--overwrite", "-q")
     check_equal(np.load("p.npy"), ordered[1, 2, 1:4, :, 2:9].max(axis=0), "selection")
 
-    # ImageJ's lookup tables stay as they are. Their bright ends become OME's colors, and OME's colors tables.
+    # ImageJ's lookup tables are kept. Their bright ends become OME's colors, and OME's colors become tables.
     def tables_of(name):
         with tifffile.TiffFile(name) as file:
             return file.imagej_metadata.get("LUTs", [])
@@ -171,7 +165,7 @@ with tempfile.TemporaryDirectory() as folder:
     run("stack.ome.tif", "-o", "p.tif", "--overwrite", "-q")
     check(len(tables_of("p.tif")) == 0, "tables of no colors")
 
-    # Pictures: the values themselves where they fit, else from the least to the largest.
+    # Pictures: they hold the values themselves if these fit, or else the range from the least to the largest.
     one = ["--channel", "0", "--frame", "0", "--overwrite", "-q"]
     for number, axis in enumerate("zyx"):
         run("stack.ome.tif", "-o", "p.PNG", "--axis", axis, *one)
@@ -186,7 +180,7 @@ with tempfile.TemporaryDirectory() as folder:
     said = run("stack.ome.tif", "-o", "p.png", "--by", "sum", *one[:-1]).stderr
     check(f"black {sums.min():.6g}, white {sums.max():.6g}" in said, said)
 
-    # Nothing is lost, and mistakes have their exit codes.
+    # Existing files are kept, and mistakes have their exit codes.
     np.save("complex.npy", np.ones((2, 3, 4), np.complex64))
     before = {name: Path(name).read_bytes() for name in os.listdir()}
     run("stack.ome.tif", "-o", "p.tif", status=5, names="--overwrite")
@@ -203,7 +197,4 @@ with tempfile.TemporaryDirectory() as folder:
     run("stack.ome.tif", "--dry-run", "-q")
     check({name: Path(name).read_bytes() for name in os.listdir()} == before, "files changed")
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

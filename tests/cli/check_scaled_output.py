@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""--scale-output against tifffile, h5py and SciPy: the stored range, the factor in the file, and what info and
-warnings say. check_scaled_output.py CONVOLUME HDF5.
+"""Checks --scale-output with tifffile, h5py and SciPy: the stored range, the factor in the file, and the texts of info
+and of warnings. check_scaled_output.py CONVOLUME HDF5.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -22,15 +25,6 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240801))
 rng = np.random.default_rng(SEED)
 command, hdf5 = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(*arguments, status=0, names=""):
@@ -43,14 +37,14 @@ def convolve(*arguments, **expected):
     return run("convolve", *arguments, "--overwrite", "--device", "cpu", **expected)
 
 
-def of_imagej(path):
+def read_scaled_imagej(path):
     with tifffile.TiffFile(path) as file:
         text = dict(line.split("=", 1) for line in file.pages[0].description.splitlines() if "=" in line)
         check(text.get("cf") == "0" and text.get("vunit"), path, "description", text)
         return file.asarray(), float(text["c1"]), float(text["c0"])
 
 
-def of_ome(path):
+def read_scaled_ome(path):
     with tifffile.TiffFile(path) as file:
         root = ET.fromstring(file.ome_metadata)
         space = {"ome": "http://www.openmicroscopy.org/Schemas/OME/2016-06"}
@@ -64,20 +58,20 @@ def of_ome(path):
         return file.asarray(), values["scale"], values["offset"]
 
 
-def of_hdf5(path):
+def read_scaled_hdf5(path):
     with h5py.File(path) as file:
         data = file["data"]
         return data[()], float(data.attrs["scale_factor"][0]), float(data.attrs["add_offset"][0])
 
 
-READERS = {"r.tif": of_imagej, "r.ome.tif": of_ome}
+READERS = {"r.tif": read_scaled_imagej, "r.ome.tif": read_scaled_ome}
 if hdf5:
-    READERS["r.h5"] = of_hdf5
+    READERS["r.h5"] = read_scaled_hdf5
 LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767)}
 
 
 def check_range(name, wanted, stored, scale, offset, kind):
-    """Values come back to half a step, and the range is used."""
+    """Checks that values are right to half a step, and that the whole range is used."""
     low, high = LIMITS[kind]
     check(stored.dtype == kind, name, "type", stored.dtype)
     values = stored.astype(float).reshape(wanted.shape) * scale + offset
@@ -102,7 +96,7 @@ def same_json(name, path, scale, offset):
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    # Two times and two channels, of which one is far brighter: the range is that of all.
+    # Two times and two channels, one of which is far brighter: all share one range.
     image = rng.normal(size=(2, 7, 2, 20, 23)).astype("float32")
     image[:, :, 1] *= 40
     kernel = rng.random((3, 5, 3)).astype("float32")
@@ -122,15 +116,15 @@ with tempfile.TemporaryDirectory() as folder:
                 options = [] if kind == "uint16" else ["--output-type", kind]
                 done = convolve("in.tif", "kernel.tif", "-o", out, "--boundary", "nearest", "--scale-output", "--json",
                                 *options)
-                read = of_ome if out == "r.tif" and kind.startswith("int") else reader
+                read = read_scaled_ome if out == "r.tif" and kind.startswith("int") else reader
                 stored, scale, offset = read(out)
-                order = wanted.transpose(0, 2, 1, 3, 4) if read is of_ome else by_volume
+                order = wanted.transpose(0, 2, 1, 3, 4) if read is read_scaled_ome else by_volume
                 check_range(name, order, stored, scale, offset, kind)
                 same_json(name, out, scale, offset)
                 check(json.loads(done.stdout)["output"]["value_scaling"]["scale"] == scale, name, "--json")
                 check("clamped" not in done.stderr and "stored * " in done.stderr, name, done.stderr)
 
-    # The scratch file gives what memory gives, with less of it.
+    # Results through the scratch file equal those in memory, with less memory.
     large = rng.random((60, 200, 256)).astype("float32")
     tifffile.imwrite("large.tif", large, imagej=True, metadata={"axes": "ZYX"})
     whole = json.loads(convolve("large.tif", "kernel.tif", "-o", "whole.tif", "--scale-output", "--json", "-q").stdout)
@@ -147,7 +141,7 @@ with tempfile.TemporaryDirectory() as folder:
     left = [n for n in os.listdir() if n.startswith(".")]
     check(not left, "left behind", left)
 
-    # deconvolve does the same.
+    # deconvolve scales in the same way.
     blurred = np.stack([ndimage.gaussian_filter(rng.poisson(50, (9, 24, 24)).astype(float), 1) + 5 for _ in range(3)])
     tifffile.imwrite("t.tif", blurred.astype("float32"), imagej=True, metadata={"axes": "TZYX"})
     spot = np.zeros((5, 5, 5), "float32")
@@ -160,10 +154,10 @@ with tempfile.TemporaryDirectory() as folder:
         run("deconvolve", "t.tif", "spot.tif", "-o", "s.tif", "--iterations", "5", "--overwrite", "--device", "cpu",
             "--scale-output", "--output-type", "uint8", *options)
         exact = tifffile.imread("d.tif").astype(float)
-        stored, scale, offset = of_imagej("s.tif")
+        stored, scale, offset = read_scaled_imagej("s.tif")
         check_range("deconvolve", exact, stored, scale, offset, "uint8")
 
-    # A scaled file as an input is read as stored, which is said, and its factor does not go on.
+    # A scaled file is read as stored, with a warning, and the result does not inherit its factor.
     convolve("in.tif", "kernel.tif", "-o", "r.tif", "--scale-output", "-q")
     for out in READERS:
         convolve("in.tif", "kernel.tif", "-o", out, "--scale-output", "-q")
@@ -174,16 +168,16 @@ with tempfile.TemporaryDirectory() as folder:
         one = json.loads(run("info", out, "--json", "--stats").stdout)["stats"]
         check(one["max"] == 65535, out, one)
 
-    # Results of one value only.
+    # Results with only one value.
     for value in (0, 7.5, -3):
         tifffile.imwrite("flat.tif", np.full((4, 6, 6), value, "float32"))
         for kind in ("uint8", "int16"):
             convolve("flat.tif", "kernel.tif", "-o", "r.tif" if kind == "uint8" else "r.ome.tif", "--boundary",
                      "nearest", "--scale-output", "--output-type", kind, "-q")
-            stored, scale, offset = of_imagej("r.tif") if kind == "uint8" else of_ome("r.ome.tif")
+            stored, scale, offset = read_scaled_imagej("r.tif") if kind == "uint8" else read_scaled_ome("r.ome.tif")
             check(np.allclose(stored * scale + offset, value, rtol=1e-5), "flat", value, kind, scale, offset)
 
-    # What cannot be is refused before anything is computed, and nothing is left.
+    # Impossible requests are refused before anything is computed, and no file is left.
     before = sorted(os.listdir())
     def refused(status, names, *options, out="x.tif"):
         done = run("convolve", "in.tif", "kernel.tif", "-o", out, "--scale-output", *options, status=status,
@@ -199,7 +193,7 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("complex.tif", (image[0, :, 0] + 1j).astype("complex64"))
     run("convolve", "complex.tif", "kernel.tif", "-o", "x.tif", "--scale-output", status=2, names="complex")
 
-    # Files of others: ImageJ's signed 16 bits, and CF conventions.
+    # Files of other programs: ImageJ's signed 16 bits, and CF conventions.
     tifffile.imwrite("signed.tif", np.zeros((4, 5, 5), "uint16"), description="ImageJ=1.53t\nimages=4\nslices=4\n"
                      "cf=0\nc0=-32768.0\nc1=1.0\nvunit=Gray Value\n", metadata=None, photometric="minisblack")
     about = json.loads(run("info", "signed.tif", "--json").stdout)
@@ -215,7 +209,4 @@ with tempfile.TemporaryDirectory() as folder:
         about = json.loads(run("info", "cf.h5", "--json").stdout)
         check(about["value_scaling"] == {"scale": 0.25, "offset": 100}, "CF conventions", about)
 
-for failure in failures:
-    print("FAILED:", failure)
-print(f"{checks} checks, {len(failures)} failed, seed {SEED}")
-sys.exit(1 if failures else 0)
+finish(SEED)

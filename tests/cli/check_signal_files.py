@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Signal files as `convolume filter` and `info` read and write them, against NumPy and SciPy:
+"""Compares how `convolume filter` and `info` read and write signal files with NumPy and SciPy:
 check_signal_files.py CONVOLUME HDF5 WAV.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import json
 import os
 import struct
@@ -13,6 +13,9 @@ import warnings
 import wave
 from pathlib import Path
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import h5py
     import numpy as np
@@ -21,19 +24,10 @@ except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
 
-warnings.simplefilter("ignore", wavfile.WavFileWarning)  # of chunks beside the samples
+warnings.simplefilter("ignore", wavfile.WavFileWarning)  # it warns of RIFF chunks beside the samples
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5, wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON", sys.argv[3] == "ON"
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def run(arguments, status=0, names=""):
@@ -63,7 +57,7 @@ def same(x, h):
 
 
 def pairs():
-    """Complex integers in files: every extension, split, behind headers, in either byte order."""
+    """Tests complex integers in files: every extension, split, behind headers, in either byte order."""
     np.array([1.0]).tofile("one.f64")
     for names, dtype, zero in ((("cu8",), "u1", 127.5), (("ci8", "cs8"), "i1", 0), (("ci16", "cs16"), "<i2", 0),
                                (("ci32", "cs32"), "<i4", 0)):
@@ -97,7 +91,7 @@ def pairs():
         filtered("x." + name, "one.f64", "-o", "y." + name, "--header", "7", "--byte-order", "big", "--precision",
                  "float64" if dtype == "f8" else "float32")
         check(np.array_equal(np.fromfile("y." + name, "<" + dtype), x), "written", name)
-    # Rounded half to even, clamped, counted.
+    # Results are rounded half to even, clamped and counted.
     np.array([-200.5, -128.5, -0.5, 0.5, 1.5, 127.4, 127.5, 1e9], "f4").tofile("x.f32")
     done = run(["filter", "x.f32", "one.f64", "-o", "y.i8", "--json", "--device", "cpu", "--overwrite"])
     check(list(np.fromfile("y.i8", "i1")) == [-128, -128, 0, 0, 2, 127, 127, 127], np.fromfile("y.i8", "i1"))
@@ -121,7 +115,7 @@ def pairs():
 
 
 def positions():
-    """Peaks are where the signal has them, whatever is computed of it."""
+    """Checks that peaks are at their positions in the signal, whichever part of the results is computed."""
     x = np.zeros(5000, "f4")
     places = np.sort(rng.choice(4800, 40, replace=False)) + 100
     x[places] = rng.uniform(1, 2, 40)
@@ -142,7 +136,7 @@ def positions():
                         padded **= 2
                     if post == "derivative":
                         padded[1:-1] = (padded[2:] - padded[:-2]) / 2
-                    at_peaks = np.load("at.npy") + at  # in the full result
+                    at_peaks = np.load("at.npy") + at  # indices in the full result
                     starts = np.arange(begin, end, 100)
                     want = np.array([padded[101 + s:101 + min(s + 100, end)].max() for s in starts])
                     name = f"positions, {taps} taps, {origin}, {mode}, {post}"
@@ -151,7 +145,7 @@ def positions():
                     check(inside, name, "outside their windows")
                     if inside:
                         check(np.allclose(padded[101 + at_peaks], want, atol=1e-5), name, "are not the peaks'")
-    # With the causal origin a filter of a peak at its first tap leaves a lone pulse where it is.
+    # With the causal origin, a filter with its peak at its first tap does not move a lone pulse.
     x[:] = 0
     x[1234] = 1
     np.save("x.npy", x)
@@ -173,7 +167,7 @@ def segments():
 
 
 def write_wave(name, integers, width, rate):
-    """Frames × channels through Python's own module."""
+    """Writes frames × channels with Python's own module."""
     with wave.open(name, "wb") as file:
         file.setnchannels(integers.shape[1])
         file.setsampwidth(width)
@@ -234,20 +228,20 @@ def waves():
             rate, y = wavfile.read("y.wav")
             close("decimated", same(x.T.astype("f8"), h).T[::4], y.reshape(-1, channels))
             check(rate == 12000, "decimated rate", rate)
-    # Beyond full scale, clamped and counted.
+    # Results beyond full scale are clamped and counted.
     np.array([-2, -1, -0.5, 0.25, 0.99999, 1, 1.5], "f4").tofile("x.f32")
     done = run(["filter", "x.f32", "one.f64", "-o", "y.wav", "--overwrite", "--output-type", "int16", "--rate", "8000",
                 "--device", "cpu"])
     back, _, rate = read_wave("y.wav")
     check(list(back.ravel()) == [-32768, -32768, -16384, 8192, 32767, 32767, 32767] and rate == 8000, back.ravel())
     check("1 values below and 3 above the range of int16" in done.stderr, done.stderr)
-    # From a pipe, of unknown length.
+    # The length of a signal from a pipe is unknown.
     x = rng.uniform(-1, 1, 50_001).astype("f4")
     done = subprocess.run([command, "filter", "-", "one.f64", "-o", "pipe.wav", "--raw", "f32", "--rate", "22050",
                            "-q"], input=x.tobytes(), capture_output=True)
     rate, y = wavfile.read("pipe.wav")
     check(rate == 22050 and np.array_equal(x, y), "a pipe into WAV", done.stderr)
-    # RF64, as recorders write what may pass 4 GiB.
+    # RF64, as recorders write it if files may exceed 4 GiB.
     data = x.astype("<f4").tobytes()
     fmt = struct.pack("<HHIIHH", 3, 1, 44100, 44100 * 4, 4, 32)
     ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + len(data), len(data), len(x), 0)
@@ -274,7 +268,7 @@ def waves():
 
 
 def other_wav_files(x):
-    """What recorders and editors write besides: other chunks, sizes that were never filled in, Wave64, and damage."""
+    """Tests what recorders and editors also write: other chunks, sizes never filled in, Wave64, and damage."""
     def chunk(name, content, size=None):
         return name + struct.pack("<I", len(content) if size is None else size) + content + b"\0" * (len(content) % 2)
 
@@ -302,7 +296,7 @@ def other_wav_files(x):
         Path("other.wav").write_bytes(whole)
         filtered("other.wav", "one.f64", "-o", "y.npy")
         check(np.array_equal(np.load("y.npy"), x), name)
-    # On pipes SoX writes 0x7FFFF000 and that with the bytes of the header, FFmpeg 0xFFFFFFFF, others 2^31 or so.
+    # On pipes SoX writes 0x7FFFF000, plus the bytes of the header, FFmpeg 0xFFFFFFFF, others about 2^31.
     for unknown in (0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF - 36, 0xFFFFFFFF):
         for header in (0, 36, 50):
             whole = riff(chunk(b"fmt ", fmt), chunk(b"data", data, unknown), size=min(unknown + header, 0xFFFFFFFF))
@@ -311,7 +305,7 @@ def other_wav_files(x):
             check(np.array_equal(np.load("y.npy"), x), f"a pipe's size {unknown:X}")
             check(json.loads(run(["info", "other.wav", "--json"]).stdout)["samples"] == len(x), f"{unknown:X}")
     big_endian_and_wide_waves(x)
-    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 goes round in it for ever
+    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 loops in it without end
     Path("endless.wav").write_bytes(riff(chunk(b"fmt ", fmt), endless, chunk(b"data", data[:40]), size=0))
     filtered("endless.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x[:10]), "a damaged list")
@@ -324,7 +318,7 @@ def other_wav_files(x):
         Path(name).write_bytes(damaged)
         run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, words)
         run(["info", name], 65, words)
-    # Beyond 32 bits, of zeros that take no space.
+    # Sizes beyond 32 bits, of zeros that take no disk space.
     samples = 5 << 28
     with open("huge.wav", "wb") as file:
         ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + 4 * samples, 4 * samples, samples, 0)
@@ -337,7 +331,7 @@ def other_wav_files(x):
 
 
 def big_endian_and_wide_waves(x):
-    """RIFX, BW64, doubles and integers of 64 bits, by hand."""
+    """Tests RIFX, BW64, doubles and integers of 64 bits, written by hand."""
     integers = {kind: rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (999, 3), dtype=kind, endpoint=True)
                 for kind in ("i2", "i4", "i8")}
     for kind, samples in (*integers.items(), ("f4", x[:999].reshape(333, 3)), ("f8", x[:999].astype("f8") ** 3)):
@@ -367,7 +361,7 @@ def big_endian_and_wide_waves(x):
                                   struct.pack("<I", len(extensible)) + extensible + b"data\xff\xff\xff\xff" + data)
         filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), wide.T / 2.0 ** 63), tag)
-    for width in (5, 6, 7):  # of 40, 48 and 56 bits
+    for width in (5, 6, 7):  # samples of 40, 48 and 56 bits
         numbers = wide >> 64 - 8 * width
         data = numbers.astype("<i8").view("u1").reshape(-1, 8)[:, :width].tobytes()
         fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, 3 * width, 8 * width)
@@ -384,20 +378,20 @@ def big_endian_and_wide_waves(x):
         Path("x.wav").write_bytes(b"RIFX" + struct.pack(">I", len(body)) + body)
         filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), numbers / 2.0**23), "extensible RIFX")
-    # Codings that no decoder has, and frames that are no frames, are named in the error.
+    # The error names codings without a decoder, and frames of impossible sizes.
     for bits, frame, names in ((72, 27, "samples of 72 bits"), (64, 7, "do not make frames of 7 bytes")):
         fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, frame, bits)
         body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
         Path("odd.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
         run(["info", "odd.wav"], 65, names)
-    # More than 32 bits can name: the size has wrapped around. Zeros that take no space.
+    # More than 32 bits can hold: the size has wrapped around. The zeros take no disk space.
     fmt = struct.pack("<HHIIHH", 1, 1, 44100, 2 * 44100, 2, 16)
     with open("wrapped.wav", "wb") as file:
         file.write(b"RIFF" + struct.pack("<I", 36 + 1000) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +
                    struct.pack("<I", 1000))
         file.truncate(file.tell() + 1000 + 2**32)
     run(["info", "wrapped.wav"], 65, "(--header)")
-    # Sizes of a pipe that wrote more than its header has room for, and of a cut file of 3 GiB.
+    # Sizes from a pipe that wrote more than its header can state, and from a truncated file of 3 GiB.
     with open("wrapped.wav", "r+b") as file:
         file.write(b"RIFF" + struct.pack("<I", 0x7FFFF024) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +
                    struct.pack("<I", 0x7FFFF000))
@@ -458,7 +452,4 @@ for part in (pairs, positions, segments, waves if wav else no_waves, information
         part()
         check(not [f for f in os.listdir(".") if "partial" in f], part.__name__, "left partial files")
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

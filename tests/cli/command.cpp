@@ -13,30 +13,13 @@
 #include <iterator>
 #include <stdexcept>
 
+#include "tests/catch.hpp"
+
 extern char** environ;
 
 namespace convolume::testing {
 
 namespace fs = std::filesystem;
-
-TemporaryFolder::TemporaryFolder() {
-    std::string name = (fs::temp_directory_path() / "convolume-test-XXXXXX").string();
-    if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp failed for " + name);
-    path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-}
-
-std::vector<std::string> TemporaryFolder::names() const {
-    std::vector<std::string> names;
-    for (const auto& entry : fs::directory_iterator(path_))
-        names.push_back(entry.path().filename().string());
-    std::sort(names.begin(), names.end());
-    return names;
-}
 
 Process::Process(const Arguments& command, const std::string& folder) {
     std::vector<char*> arguments;
@@ -99,6 +82,13 @@ CommandResult convolume(const Arguments& arguments, const TemporaryFolder& folde
     Arguments command{convolume_path()};
     command.insert(command.end(), arguments.begin(), arguments.end());
     return run_program(command, folder);
+}
+
+CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
+    const CommandResult result = convolume(arguments, folder);
+    INFO(arguments[0] << ": " << result.err);
+    REQUIRE(result.status == 0);
+    return result;
 }
 
 std::string convolume_path() {

@@ -1,41 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the built command as a user would: its own process, its own folder.
+// Runs the built command as a user would: in a process and a folder of its own.
 
 #include <sys/types.h>
 
-#include <filesystem>
 #include <string>
 #include <vector>
 
+#include "tests/support/temporary_folder.hpp"
+
 namespace convolume::testing {
 
-/// A new folder that disappears with its content.
-class TemporaryFolder {
-  public:
-    TemporaryFolder();
-    ~TemporaryFolder();
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-    std::string path() const { return path_.string(); }
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    /// Names in the folder, sorted.
-    std::vector<std::string> names() const;
-
-  private:
-    std::filesystem::path path_;
-};
-
 struct CommandResult {
-    int status = 0;  ///< exit code; minus the signal that ended it
+    int status = 0;  ///< exit code, or minus the number of the signal that ended the process
     std::string out;
     std::string err;
 };
 
 using Arguments = std::vector<std::string>;
 
-/// A process that runs in `folder`; what it prints is collected outside of it.
+/// A process that runs in `folder`; its output is collected outside of the folder.
 class Process {
   public:
     Process(const Arguments& command, const std::string& folder);
@@ -44,7 +28,7 @@ class Process {
     Process& operator=(const Process&) = delete;
 
     void signal(int number) const;
-    /// Standard error so far.
+    /// Returns the standard error so far.
     std::string err() const;
     CommandResult wait();
 
@@ -53,13 +37,16 @@ class Process {
     pid_t pid_ = -1;
 };
 
-/// `convolume ARGUMENTS` in `folder`.
+/// Runs `convolume ARGUMENTS` in `folder`.
 CommandResult convolume(const Arguments& arguments, const TemporaryFolder& folder);
 
-/// Any other program, found along PATH.
+/// Runs `convolume ARGUMENTS` in `folder`, and fails the test case unless the exit code is 0.
+CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder);
+
+/// Runs any other program, found along PATH.
 CommandResult run_program(const Arguments& command, const TemporaryFolder& folder);
 
-/// The command's path, for tests that start it by other means.
+/// Returns the command's path, for tests that start it by other means.
 std::string convolume_path();
 
 void write_text(const std::string& path, const std::string& text);

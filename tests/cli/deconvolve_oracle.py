@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the checks of `convolume deconvolve` share: blurring and its adjoint in double precision, specimens, PSFs, and
-how results are compared. Importing it ends a script with 77 (skipped) where a module is missing."""
+"""Helpers for the checks of `convolume deconvolve`: blurring and its adjoint in double precision, specimens, PSFs, and
+comparisons of results. Importing it ends a script with 77 (skipped) if a module is missing."""
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import numpy as np
@@ -16,17 +19,8 @@ except ImportError as error:
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20250311))
 rng = np.random.default_rng(SEED)
 command = os.path.abspath(sys.argv[1])
-failures = []
-checks = 0
 
 NUMPY_MODES = {"wrap": "wrap", "reflect": "symmetric", "mirror": "reflect", "nearest": "edge"}
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def close(name, want, got, bound):
@@ -50,7 +44,7 @@ def restored(*options):
 
 
 class Blur:
-    """The object continued as far as the PSF reaches, then the part of the convolution that needs no more."""
+    """The blur of an object, continued as far as the PSF reaches, and its adjoint. It returns the image's part only."""
 
     def __init__(self, image, psf, center, edges):
         self.psf = psf
@@ -83,7 +77,7 @@ class Blur:
 
 
 def specimen(shape, psf, center, background):
-    """Spots and an area that goes on beyond the borders, blurred, with photon noise."""
+    """Returns spots and an area that continues beyond the borders, blurred, with photon noise."""
     x = np.zeros(tuple(n + 2 * k for n, k in zip(shape, psf.shape)))
     x[tuple(slice(0, n // 2) for n in x.shape)] = 20
     x[tuple(rng.integers(0, n, 40) for n in x.shape)] += 2000
@@ -92,7 +86,7 @@ def specimen(shape, psf, center, background):
 
 
 def kernel(shape):
-    """A blob off its middle, with a sum other than 1."""
+    """Returns a blob off its middle, with a sum other than 1."""
     grid = np.meshgrid(*[np.arange(n) - (n - 1) / 2.3 for n in shape], indexing="ij")
     width = [max(n, 2) / 4 for n in shape]
     blob = np.exp(-sum((g / w) ** 2 for g, w in zip(grid, width)) / 2)
@@ -100,14 +94,11 @@ def kernel(shape):
 
 
 def run_parts(parts):
-    """Calls each in a new folder, prints what failed, and ends the script."""
+    """Calls each part in a new folder, prints what failed, and ends the script."""
     print("seed", SEED)
     for part in parts:
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             part()
             os.chdir("/")
-    for failure in failures[:40]:
-        print("FAILED:", failure)
-    print(checks, "checks,", len(failures), "failed")
-    sys.exit(1 if failures else 0)
+    finish()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Image files as the oracle's arrays.
+// Reads and writes image files as the oracle's arrays.
 
 #include <string>
 #include <vector>
@@ -12,20 +12,20 @@ namespace convolume::testing {
 
 struct ImageFile {
     io::ImageMetadata metadata;
-    std::vector<Array> volumes;  ///< t slowest, then c
+    std::vector<Array> volumes;  ///< by t, then c
 
     const Array& only() const { return volumes.at(0); }
 };
 
-/// Writes one stack.
+/// Writes a file with one volume.
 void write_image(const std::string& path, const Array& array, PixelType type);
-/// Writes all volumes as `metadata` says; its shape is taken from the first.
+/// Writes all volumes with `metadata`; the shape is that of the first.
 void write_image(const std::string& path, const std::vector<Array>& volumes,
                  io::ImageMetadata metadata);
 
 ImageFile read_image(const std::string& path);
 
-/// `array` times `factor`.
+/// Returns `array` times `factor`.
 Array scaled(Array array, double factor);
 Complex sum_of(const Array& array);
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads the PNG files that convolume writes, without a library of pictures."""
+"""Reads PNG files that convolume writes, without a library for images."""
 import struct
 import zlib
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 
 def read_png(path):
-    """Gray as (rows, columns) of uint8 or uint16, RGB as (rows, columns, 3) of uint8; not interlaced."""
+    """Returns gray as (rows, columns) of uint8 or uint16, RGB as (rows, columns, 3) of uint8; not interlaced."""
     data = Path(path).read_bytes()
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         raise ValueError(f"{path} is no PNG")
@@ -33,7 +33,7 @@ def read_png(path):
 
 
 def unfiltered(rows, step):
-    """Bytes from rows that begin with the number of PNG's filter; samples are `step` bytes apart."""
+    """Undoes PNG's filters of rows, which begin with the number of their filter; samples are `step` bytes apart."""
     above = np.zeros(rows.shape[1] - 1 + step, int)
     out = []
     for row in rows:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Content that cannot be used: one sentence that names the cure, exit code 65, no output.
+// Content that cannot be used: one sentence that names the cure, exit code 65, and no output.
 
 #include <cmath>
 #include <limits>
@@ -29,7 +29,7 @@ void check_bad(const TemporaryFolder& folder, const std::string& image, const st
 
 }  // namespace
 
-TEST_CASE("files that are no images") {
+TEST_CASE("files that are not images are refused") {
     const TemporaryFolder folder;
     Random random(test_seed("files that are no images"));
     write_image(folder / "image.tif", random.array({4, 20, 30}, false), PixelType::float32);
@@ -44,7 +44,7 @@ TEST_CASE("files that are no images") {
     }
 }
 
-TEST_CASE("kernels that cannot be used") {
+TEST_CASE("kernels that cannot be used are refused") {
     const TemporaryFolder folder;
     Random random(test_seed("kernels that cannot be used"));
     const Shape3 shape{3, 3, 3};
@@ -82,7 +82,7 @@ TEST_CASE("kernels that cannot be used") {
     CHECK(contains(channels.err, "2 channels"));
 }
 
-TEST_CASE("NaN in the image: an error that names it, a zero, or what it makes of the result") {
+TEST_CASE("NaN in the image is an error that names it, a zero, or kept, as the option says") {
     const TemporaryFolder folder;
     Random random(test_seed("NaN in the image"));
     Array image = random.array({4, 8, 9}, false);
@@ -110,7 +110,7 @@ TEST_CASE("NaN in the image: an error that names it, a zero, or what it makes of
     CHECK(std::isnan(read_image(folder / "propagate.tif").only()(1, 2, 3).real()));
 }
 
-TEST_CASE("an unknown dataset is answered with those that exist") {
+TEST_CASE("the error for an unknown dataset lists those that exist") {
     const TemporaryFolder folder;
     Random random(test_seed("an unknown dataset"));
     try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// convolume doctor --calibrate, and what other commands make of it.
+// Tests convolume doctor --calibrate, and how other commands use its rates.
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -13,7 +13,7 @@ using nlohmann::json;
 
 namespace {
 
-/// `convolume ARGUMENTS` with the cache in the folder.
+/// Runs `convolume ARGUMENTS` with its cache in the folder.
 CommandResult with_cache(const TemporaryFolder& folder, const Arguments& arguments) {
     Arguments command{"env", "XDG_CACHE_HOME=" + (folder / "cache"), convolume_path()};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -43,7 +43,7 @@ TEST_CASE("doctor measures the machine once, and later runs use it") {
         if (name != "gpu_start_s") CHECK(rate["used"] != rate["built_in"]);
     }
 
-    // Predictions are made of it.
+    // Predictions use the measured rates.
     with_cache(folder, {"phantom", "-o", "image.tif", "--size", "16,64,64", "-q"});
     with_cache(folder, {"phantom", "-o", "kernel.tif", "--size", "3,5,5", "-q"});
     const auto predicted_s = [&] {
@@ -63,7 +63,7 @@ TEST_CASE("doctor measures the machine once, and later runs use it") {
     std::filesystem::remove(file);
     CHECK(slow_s > 5 * predicted_s());
 
-    // Damaged or of another machine: ignored.
+    // Damaged files, and files of another machine, are ignored.
     const double built_in_s = predicted_s();
     slow["machine"] = "another";
     for (const std::string& text : {slow.dump(), slow.dump().substr(0, 40), std::string("{}")}) {
@@ -73,7 +73,7 @@ TEST_CASE("doctor measures the machine once, and later runs use it") {
     }
 }
 
-TEST_CASE("doctor prints what it measured beside what is built in") {
+TEST_CASE("doctor prints measured rates beside the built-in ones") {
     const TemporaryFolder folder;
     std::filesystem::create_directory(folder / "disk");
     const CommandResult run = with_cache(folder, {"doctor", "--calibrate", "--folder", "disk"});
@@ -84,7 +84,7 @@ TEST_CASE("doctor prints what it measured beside what is built in") {
     CHECK(std::filesystem::is_empty(folder / "disk"));
 }
 
-TEST_CASE("calibration says what keeps it from being done") {
+TEST_CASE("calibration says why it is impossible") {
     const TemporaryFolder folder;
     const CommandResult nowhere =
         with_cache(folder, {"doctor", "--calibrate", "--folder", "missing"});

@@ -20,7 +20,7 @@ int count_of(const Canvas& canvas, Color color) {
 
 }  // namespace
 
-TEST_CASE("drawing outside the canvas is left out") {
+TEST_CASE("drawing outside the canvas has no effect") {
     Canvas canvas(10, 6, black);
     canvas.fill(-5, -5, 8, 8, white);
     CHECK(count_of(canvas, white) == 9);
@@ -46,10 +46,10 @@ TEST_CASE("every printable character has a glyph") {
     for (const char32_t c : U"×µ…→↓")
         if (c != 0) CHECK(glyph_of(c) != unknown);
     CHECK(decode_utf8("a→µ") == U"a→µ");
-    CHECK(decode_utf8("\xe2\x86").size() == 1);  // cut short
+    CHECK(decode_utf8("\xe2\x86").size() == 1);  // a character that is cut short
 }
 
-TEST_CASE("the PNG holds the canvas") {
+TEST_CASE("the PNG file has the pixels of the canvas") {
     Canvas canvas(17, 5, black);
     canvas.set(3, 2, {10, 20, 30});
     const std::vector<char> bytes = canvas.png();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel for each channel: results are those of separate runs.
+// Tests a kernel for each channel: results equal those of separate runs.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -42,18 +42,19 @@ struct Channels : TemporaryFolder {
     }
 };
 
-void check_channel(const ImageFile& all, index_t channel, index_t of, const ImageFile& alone) {
+void check_channel(const ImageFile& all, index_t channel, index_t channels_of_all,
+                   const ImageFile& alone) {
     REQUIRE(alone.volumes.size() == static_cast<std::size_t>(frames));
     for (index_t t = 0; t < frames; ++t)
-        CHECK(all.volumes.at(static_cast<std::size_t>(t * of + channel)).values ==
+        CHECK(all.volumes.at(static_cast<std::size_t>(t * channels_of_all + channel)).values ==
               alone.volumes[static_cast<std::size_t>(t)].values);
 }
 
 }  // namespace
 
-TEST_CASE("each channel has its kernel") {
+TEST_CASE("each channel is convolved with its kernel") {
     const Channels folder;
-    // The camera's noise depends on the place in the file; without noise runs can be compared.
+    // The camera's noise depends on the position in the file, so runs are compared without noise.
     const Arguments commands[] = {
         {"convolve"},
         {"convolve", "--precision", "float64", "--operation", "adjoint", "--boundary", "mirror"},
@@ -75,7 +76,7 @@ TEST_CASE("each channel has its kernel") {
                 all, c, channels,
                 folder.run(with({"image.ome.tif", kernels[c], "--channel", std::to_string(c)}),
                            "one.ome.tif"));
-        // Channels are those of the file, also where some are chosen, in any order.
+        // A channel keeps its kernel if only some channels are selected, in any order.
         const ImageFile chosen =
             folder.run(with({"image.ome.tif", "--channel", "2,0", "--psf-for", "0=a.npy,2=b.npy"}),
                        "chosen.ome.tif");
@@ -101,7 +102,7 @@ TEST_CASE("reports name the kernels of the channels") {
     CHECK(json["plan"].size() == 2);
 }
 
-TEST_CASE("mistakes in kernels of channels are one sentence") {
+TEST_CASE("mistakes in kernels of channels get one sentence") {
     const Channels folder;
     const auto refuse = [&](const Arguments& more, int status, const char* names) {
         Arguments all{"convolve", "image.ome.tif", "-o", "out.tif"};
@@ -122,7 +123,7 @@ TEST_CASE("mistakes in kernels of channels are one sentence") {
     refuse({"rest.npy", "--psf-for", "1=b.npy", "--mode", "full"}, 2, "--mode same");
 }
 
-TEST_CASE("many files with a kernel for each channel") {
+TEST_CASE("many files may have a kernel for each channel") {
     const Channels folder;
     std::filesystem::copy(folder / "image.ome.tif", folder / "second.ome.tif");
     const CommandResult result =

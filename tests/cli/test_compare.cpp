@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume compare` as its users run it, on the CPU.
+// Runs `convolume compare` as users do, on the CPU.
 
 #include <signal.h>
 
@@ -39,7 +39,7 @@ Arguments compare_files(const Arguments& more) {
 
 }  // namespace
 
-TEST_CASE("a report of all methods") {
+TEST_CASE("compare measures all methods and writes a report") {
     const Inputs folder;
     const CommandResult result = testing::convolume(compare_files({"--parts", "2,4"}), folder);
     INFO(result.err);
@@ -75,7 +75,7 @@ TEST_CASE("a report of all methods") {
     }
 }
 
-TEST_CASE("what cannot be measured is left out with its reason") {
+TEST_CASE("ways that cannot be measured are left out with their reasons") {
     const Inputs folder;
     const CommandResult result = testing::convolume(
         {"compare", "image.tif", "kernel.tif", "-o", "report", "--devices", "cpu,gpu:99",
@@ -107,7 +107,7 @@ TEST_CASE("what cannot be measured is left out with its reason") {
     CHECK(contains(large.out, "image and kernel alone take"));
 }
 
-TEST_CASE("errors above a limit have an exit code of their own") {
+TEST_CASE("errors above the limit have their own exit code") {
     const Inputs folder;
     const Arguments methods{"--methods", "in-core", "--fail-if-error-above"};
     const auto with = [&](const char* limit, const char* more) {
@@ -119,14 +119,14 @@ TEST_CASE("errors above a limit have an exit code of their own") {
     const CommandResult above = with("1e-12", "--overwrite");
     CHECK(above.status == 6);
     CHECK(contains(above.err, "cpu in-core float32"));
-    CHECK(folder.report()["finished"] == true);  // the report is there all the same
+    CHECK(folder.report()["finished"] == true);  // the report is written nevertheless
     CHECK(testing::convolume({"compare", "--sizes", "8", "-o", "x", "--reference", "none",
                               "--fail-if-error-above", "1"},
                              folder)
               .status == 2);
 }
 
-TEST_CASE("a sweep without files") {
+TEST_CASE("a sweep of sizes needs no files") {
     const Inputs folder;
     const CommandResult result = testing::convolume(
         {"compare", "--sizes", "8..32", "--kernel-size", "5", "-o", "report", "--devices", "cpu",
@@ -142,7 +142,7 @@ TEST_CASE("a sweep without files") {
     CHECK(std::filesystem::exists(folder / "report/error.png"));
 }
 
-TEST_CASE("filters of signals") {
+TEST_CASE("compare measures filters of signals") {
     const Inputs folder;
     const CommandResult result = testing::convolume(
         {"compare", "filter", "--sizes", "4096..8192", "--taps", "65", "--filters", "3", "-o",
@@ -163,7 +163,7 @@ TEST_CASE("filters of signals") {
               .status == 66);
 }
 
-TEST_CASE("a report that exists is kept") {
+TEST_CASE("an existing report is kept") {
     const Inputs folder;
     std::filesystem::create_directory(folder / "report");
     write_text(folder / "report/report.json", "precious");
@@ -182,7 +182,7 @@ TEST_CASE("a report that exists is kept") {
     CHECK(testing::convolume({"compare", "--sizes", "8", "-o", "no/folder"}, folder).status == 73);
 }
 
-TEST_CASE("an interrupted comparison leaves what is finished and goes on later") {
+TEST_CASE("an interrupted comparison keeps finished ways and can be resumed") {
     const Inputs folder;
     const Arguments arguments{"compare",
                               "--sizes",
@@ -225,11 +225,11 @@ TEST_CASE("an interrupted comparison leaves what is finished and goes on later")
     CHECK(folder.report() == before);
 }
 
-TEST_CASE("a resumed comparison keeps its turns") {
+TEST_CASE("a resumed comparison keeps the turns already measured") {
     const Inputs folder;
     const Arguments first = compare_files({"--methods", "in-core,direct"});
     REQUIRE(testing::convolume(first, folder).status == 0);
-    // As if the last turn of a way, and all of another, had not been measured.
+    // Removes the last turn of one way and all turns of another, as if they had not been measured.
     nlohmann::json report = folder.report();
     report["finished"] = false;
     nlohmann::json& ways = report["problems"][0]["ways"];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of `compare` that need no run: measures of error, lists, medians, the report and back.
+// Tests code of `compare` that needs no run: errors, lists, medians, writing and reading the
+// report.
 
 #include <cmath>
 #include <complex>
@@ -16,7 +17,7 @@ using namespace convolume::cli;
 
 namespace {
 
-/// One measured way of a problem of 1000 voxels.
+/// Returns a comparison with one measured way of a problem of 1000 voxels.
 Comparison small_comparison() {
     Measurement way;
     way.way = {"cpu", "dif", 4, 0, "float32", 2};
@@ -49,8 +50,8 @@ Comparison small_comparison() {
 
 }  // namespace
 
-TEST_CASE("errors of known arrays") {
-    // Two planes of 1 × 2: differences 0, -0.5, 2, 0 from a reference whose largest is 4.
+TEST_CASE("errors of known arrays are computed correctly") {
+    // Two planes of 1 × 2: differences 0, -0.5, 2, 0 from a reference whose maximum is 4.
     const std::vector<float> a{1, 1.5F, -2, 0};
     const std::vector<double> b{1, 2, -4, 0};
     const Shape3 shape{2, 1, 2};
@@ -73,7 +74,7 @@ TEST_CASE("errors of complex arrays are magnitudes") {
     CHECK(errors.worst == Index3{0, 1, 0});
 }
 
-TEST_CASE("equal arrays differ by nothing, and what is not finite is never right") {
+TEST_CASE("equal arrays have no error, and non-finite values are never right") {
     const std::vector<double> b(40000, 1.0);
     std::vector<double> a = b;
     const Shape3 row{1, 1, 40000};
@@ -81,7 +82,7 @@ TEST_CASE("equal arrays differ by nothing, and what is not finite is never right
     CHECK(none.largest == 0);
     CHECK(none.relative_l2 == 0);
     CHECK(std::isinf(none.psnr_db));
-    a[39999] = 2;  // in the last piece of a long row
+    a[39999] = 2;  // at the end of a long row
     CHECK(errors_of(view_of(a.data(), row), view_of(b.data(), row)).worst == Index3{0, 0, 39999});
     for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
         a[20000] = bad;
@@ -99,7 +100,7 @@ TEST_CASE("equal arrays differ by nothing, and what is not finite is never right
                     InvalidArgument);
 }
 
-TEST_CASE("lists of sizes") {
+TEST_CASE("lists of sizes are parsed") {
     CHECK(parse_sizes("--sizes", "64..512") == std::vector<index_t>{64, 128, 256, 512});
     CHECK(parse_sizes("--sizes", "64..500") == std::vector<index_t>{64, 128, 256});
     CHECK(parse_sizes("--sizes", "100,64,100,16..32") == std::vector<index_t>{16, 32, 64, 100});
@@ -107,13 +108,13 @@ TEST_CASE("lists of sizes") {
         CHECK_THROWS_AS(parse_sizes("--sizes", text), InvalidArgument);
 }
 
-TEST_CASE("ways are combinations of what applies") {
+TEST_CASE("ways are all applicable combinations of options") {
     WayOptionLists lists;
     lists.devices = {"cpu", "gpu:0"};
     lists.methods = {"in-core", "dif"};
     lists.parts = {2, 4};
     lists.threads = {1, 2};
-    // cpu: (1 + 2 parts) × 2 precisions × 2 threads; gpu: (1 + 2) × 2
+    // cpu: (1 + 2 numbers of parts) × 2 precisions × 2 numbers of threads; gpu: (1 + 2) × 2
     const std::vector<Way> ways = combinations(lists);
     CHECK(ways.size() == 18);
     CHECK(ways[0].name() == "cpu in-core float32 1 thread");
@@ -127,7 +128,7 @@ TEST_CASE("ways are combinations of what applies") {
     CHECK(combinations(filters).back().name() == "cpu overlap-save segment 4096 float32");
 }
 
-TEST_CASE("medians and spread of turns") {
+TEST_CASE("medians and spreads of turns are computed") {
     CHECK(median({3, 1, 2}) == 2);
     CHECK(median({4, 1, 2, 3}) == 2.5);
     CHECK(median({}) == 0);
@@ -150,7 +151,7 @@ TEST_CASE("a report is read as it was written") {
         CHECK_THROWS_AS(comparison_of(text, "report.json"), BadData);
 }
 
-TEST_CASE("pages say what is there") {
+TEST_CASE("report pages show what was measured") {
     const Comparison comparison = small_comparison();
     const auto charts = charts_of(comparison);
     REQUIRE(charts.size() == 3);
@@ -172,7 +173,7 @@ TEST_CASE("pages say what is there") {
         CHECK(std::string(chart.drawing.png().data() + 1, 3) == "PNG");
 }
 
-TEST_CASE("spreads are percent without powers of ten") {
+TEST_CASE("spreads are printed in percent without powers of ten") {
     Comparison comparison = small_comparison();
     comparison.problems[0].measured[0].turns[1].seconds = 3;
     const Table table = summary_table(comparison.problems[0], "voxel", 2);
@@ -185,13 +186,13 @@ TEST_CASE("tables are aligned by characters") {
           "way    µ\na     12\nbcde   –\n");
 }
 
-TEST_CASE("logarithmic axes end at powers of ten") {
+TEST_CASE("logarithmic axes of charts end at powers of ten") {
     CHECK(decades(0.02, 30).first == Approx(0.01));
     CHECK(decades(0.02, 30).second == Approx(100));
     CHECK(decades(1, 1).second == Approx(10));
 }
 
-TEST_CASE("random data are those of their seed") {
+TEST_CASE("random data depend on their seed only") {
     const Volume image = synthetic_image({4, 50, 50}, 1);
     CHECK(checksum(image) == checksum(synthetic_image({4, 50, 50}, 1)));
     CHECK(checksum(image) != checksum(synthetic_image({4, 50, 50}, 2)));
@@ -204,7 +205,7 @@ TEST_CASE("random data are those of their seed") {
     CHECK(least == 100);
     CHECK(most > 4000);
     CHECK(most <= 4095);
-    // FNV-1a of "a" is a published value.
+    // The FNV-1a hash of "a" is a published value.
     Volume letter({1, 1, 1}, PixelType::uint8);
     letter.elements<std::uint8_t>()[0] = 'a';
     CHECK(checksum(letter) == "af63dc4c8601ec8c");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option that changes what is computed, against the oracle.
+// Compares every option that changes the result with the oracle.
 
 #include <algorithm>
 
@@ -41,7 +41,7 @@ struct Inputs : TemporaryFolder {
         CHECK(result.err.empty());
         return read_image(*this / "out.npy").only();
     }
-    /// With the default normalization, by the sum.
+    /// Returns the expected result with the default normalization, by the sum.
     Array wanted(const Definition& definition, const Shape3& image_extents = image_shape) const {
         return scaled(oracle(image, image_extents, kernel, definition), 1 / sum_of(kernel).real());
     }
@@ -58,7 +58,7 @@ void check_result(const Inputs& inputs, const Arguments& options, const Array& w
 
 }  // namespace
 
-TEST_CASE("options change the answer as their definitions say") {
+TEST_CASE("options change the result as defined") {
     const Inputs inputs;
     const Array standard = inputs.wanted({.mode = Mode::same, .center = middle});
     check_result(inputs, {}, standard);
@@ -102,7 +102,7 @@ TEST_CASE("the kernel is normalized by its sum, its peak, or not at all") {
                  scaled(plain, 1 / sum_of(inputs.kernel).real()));
 }
 
-TEST_CASE("the adjoint of full and valid undoes their change of size") {
+TEST_CASE("the adjoint of modes full and valid has the image's size") {
     const Inputs inputs;
     Definition definition{Mode::full, {BoundaryKind::nearest}, Operation::adjoint, middle};
     const Shape3 smaller{4, 7, 6};
@@ -134,7 +134,7 @@ TEST_CASE("complex images and kernels give complex results") {
     CHECK(comparison.within(Precision::float32));
 }
 
-TEST_CASE("axes of the image can be set right") {
+TEST_CASE("axes of the image can be corrected by an option") {
     const TemporaryFolder folder;
     Random random(test_seed("axes"));
     const Array stack = random.array({4, 12, 10}, false, 1);

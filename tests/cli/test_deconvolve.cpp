@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume deconvolve` as a user runs it.
+// Runs `convolume deconvolve` as users do.
 
 #include <signal.h>
 
@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// A spot between noise, and a PSF that blurs it.
+// A spot in noise, and a PSF that blurs it.
 struct Inputs : TemporaryFolder {
     Array image;
     Array psf;
@@ -33,7 +33,7 @@ struct Inputs : TemporaryFolder {
         image = random.integers({8, 20, 18}, 90, 110);
         image(4, 10, 9) = 900;
         psf = random.integers({3, 5, 5}, 1, 9);
-        // Bright in its middle plane, so that it is as deep as it needs to be.
+        // The PSF is bright in its middle plane, so that it has enough planes for no warning.
         for (index_t i = 25; i < 50; ++i) psf.values[static_cast<std::size_t>(i)] *= 30;
         write_image(*this / "image.tif", image, PixelType::uint16);
         write_image(*this / "psf.tif", psf, PixelType::float32);
@@ -58,7 +58,7 @@ struct Inputs : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("deconvolve: one iteration is that of the definition") {
+TEST_CASE("deconvolve: one iteration follows the definition") {
     const Inputs inputs;
     const Array psf = scaled(inputs.psf, 1 / sum_of(inputs.psf).real());
     const Definition definition{.boundary = {BoundaryKind::reflect}, .center = {1, 2, 2}};
@@ -68,7 +68,8 @@ TEST_CASE("deconvolve: one iteration is that of the definition") {
     const double mean = sum_of(inputs.image).real() / static_cast<double>(inputs.image.count());
     const Array weight = oracle_adjoint(ones, inputs.image.shape, psf, definition);
     Array ratio = inputs.image;
-    for (Complex& value : ratio.values) value /= mean;  // of a constant object on its background
+    for (Complex& value : ratio.values)
+        value /= mean;  // the blurred constant object and background
     Array want = oracle_adjoint(ratio, inputs.image.shape, psf, definition);
     for (std::size_t i = 0; i < want.values.size(); ++i)
         want.values[i] *= (mean - background) / weight.values[i];
@@ -78,7 +79,7 @@ TEST_CASE("deconvolve: one iteration is that of the definition") {
     CHECK(comparison.error < 1e-5);
 }
 
-TEST_CASE("deconvolve: every option changes the answer") {
+TEST_CASE("deconvolve: every option changes the result") {
     const Inputs inputs;
     const Arguments usual{"-q", "--iterations", "6"};
     const Array standard = inputs.result(usual);
@@ -110,7 +111,7 @@ TEST_CASE("deconvolve: every option changes the answer") {
     CHECK(inputs.result(linear).values != inputs.result(noisy).values);
 }
 
-TEST_CASE("deconvolve: channels and times, types and metadata") {
+TEST_CASE("deconvolve: channels, times, types and metadata are kept") {
     const Inputs inputs;
     Random random(test_seed("channels"));
     std::vector<Array> volumes;
@@ -141,7 +142,7 @@ TEST_CASE("deconvolve: channels and times, types and metadata") {
     CHECK(json["report"]["volumes"][3]["likelihood"] < 0);
     CHECK(json["plan"]["object"] == nlohmann::json({6, 14, 16}));
 
-    // The last volume alone gives the same.
+    // Deconvolving the last volume alone gives the same result.
     write_image(inputs / "one.npy", volumes[3], PixelType::uint8);
     REQUIRE(testing::convolume({"deconvolve", "one.npy", "psf.tif", "-o", "one_out.npy",
                                 "--output-type", "same", "--iterations", "4"},
@@ -150,7 +151,7 @@ TEST_CASE("deconvolve: channels and times, types and metadata") {
     CHECK(read_image(inputs / "one_out.npy").only().values == got.volumes[3].values);
 }
 
-TEST_CASE("deconvolve: what is reported") {
+TEST_CASE("deconvolve: the report has the method, iterations and likelihood") {
     const Inputs inputs;
     const CommandResult verbose = inputs.run({"-v", "--iterations", "3"});
     CHECK(contains(verbose.err, "iteration 3 of 3, log-likelihood -"));
@@ -181,7 +182,7 @@ TEST_CASE("deconvolve: what is reported") {
     CHECK(!nlohmann::json::parse(dry.out).contains("report"));
 }
 
-TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
+TEST_CASE("deconvolve: mistakes have their exit codes and one sentence") {
     const Inputs inputs;
     const auto check = [&](const Arguments& options, int status, const char* named) {
         Arguments quiet = options;
@@ -222,7 +223,7 @@ TEST_CASE("deconvolve: wrong use ends with its code and one sentence") {
     CHECK(std::find(names.begin(), names.end(), "never.tif") == names.end());
 }
 
-TEST_CASE("deconvolve: a run begins with an image, and time points with the last result") {
+TEST_CASE("deconvolve: a run may start from an image, and time points from the previous result") {
     const Inputs inputs;
     const Arguments usual{"-q",      "--iterations", "4", "--acceleration", "none", "--edges",
                           "reflect", "--method",     "rl"};
@@ -234,7 +235,7 @@ TEST_CASE("deconvolve: a run begins with an image, and time points with the last
     eight[2] = std::string{"8"};
     const Array whole = inputs.result(eight);
     REQUIRE(inputs.run(usual, "half.tif").status == 0);
-    // A plain iteration goes on as if it had not been interrupted.
+    // A plain iteration continues as if it had not been interrupted.
     CHECK(inputs.result(with({"--start", "half.tif"})).values == whole.values);
 
     io::ImageMetadata metadata;
@@ -256,7 +257,7 @@ TEST_CASE("deconvolve: a run begins with an image, and time points with the last
     CHECK(inputs.run({"--start", "half.tif", "-q", "--method", "wiener"}, "never.tif").status == 2);
 }
 
-TEST_CASE("deconvolve: Ctrl-C leaves nothing") {
+TEST_CASE("deconvolve: Ctrl-C leaves no file") {
     const TemporaryFolder folder;
     Random random(test_seed("interrupted deconvolution"));
     write_image(folder / "image.tif", random.integers({32, 128, 128}, 0, 50), PixelType::uint16);
@@ -274,7 +275,7 @@ TEST_CASE("deconvolve: Ctrl-C leaves nothing") {
     CHECK(folder.names() == before);
 }
 
-TEST_CASE("deconvolve: the next volume is read meanwhile where memory allows") {
+TEST_CASE("deconvolve: the next volume is read during the computation if memory allows") {
     const Inputs inputs;
     io::ImageMetadata metadata;
     metadata.frames = 5;
@@ -292,7 +293,7 @@ TEST_CASE("deconvolve: the next volume is read meanwhile where memory allows") {
         return nlohmann::json::parse(result.out);
     };
     const nlohmann::json free = run("free.tif", {});
-    // A limit that the plan just fits leaves no room for a second pair of volumes.
+    // A limit that the plan just meets leaves no room for a second pair of volumes.
     const index_t least = free["plan"]["host_bytes"];
     const nlohmann::json tight = run("tight.tif", {"--max-host-mem", std::to_string(least)});
     constexpr index_t psf_as_read = 1024;
@@ -304,7 +305,7 @@ TEST_CASE("deconvolve: the next volume is read meanwhile where memory allows") {
         if (t > 0) CHECK(a.volumes[t].values != a.volumes[t - 1].values);
     }
 
-    // The first volume at fault is named, though the next one is read already.
+    // The error names the first faulty volume, although the next one has been read already.
     frames[2](1, 2, 3) = frames[3](1, 2, 3) = std::numeric_limits<double>::quiet_NaN();
     std::filesystem::remove(inputs / "frames.tif");
     write_image(inputs / "frames.tif", frames, metadata);

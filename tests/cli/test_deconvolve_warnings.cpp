@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What deconvolve says of images and PSFs that will not give what is hoped for, and that it is
-// silent where nothing is wrong.
+// Tests deconvolve's warnings of unsuitable images and PSFs, and that there are none if nothing is
+// wrong.
 
 #include <cmath>
 #include <filesystem>
@@ -17,7 +17,7 @@ using namespace convolume::testing;
 
 namespace {
 
-/// A dark image of noise about `level`, and a PSF as deep as it needs.
+/// A dark image of noise about `level`, and a PSF with enough planes.
 struct Recording : TemporaryFolder {
     explicit Recording(PixelType type = PixelType::uint16, index_t planes = 3)
         : pixels({planes, 64, 48}) {
@@ -33,7 +33,7 @@ struct Recording : TemporaryFolder {
         for (Complex& value : psf.volumes[0].values) value = std::abs(value);
     }
 
-    /// What the run prints.
+    /// Runs deconvolve, and returns what it prints.
     std::string run(const Arguments& more = {}) const {
         for (const char* name : {"image.tif", "psf.tif"}) std::filesystem::remove(*this / name);
         write_image(*this / "image.tif", std::vector<Array>{pixels}, metadata);
@@ -58,14 +58,14 @@ struct Recording : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("there is no warning where nothing is wrong") {
+TEST_CASE("there is no warning if nothing is wrong") {
     CHECK(Recording().run() == "");
     CHECK(Recording().run({"--background", "100"}) == "");
     CHECK(Recording(PixelType::float32).run() == "");
     CHECK(Recording(PixelType::uint8).run() == "");
 }
 
-TEST_CASE("saturated pixels are counted where they are at the most of a type or a camera") {
+TEST_CASE("pixels at the largest value of a type or camera are counted as saturated") {
     struct Case {
         PixelType type;
         double value;
@@ -84,18 +84,18 @@ TEST_CASE("saturated pixels are counted where they are at the most of a type or 
         CHECK(contains(text, "warning: 12 pixels (0.13 %) are saturated, at " +
                                  std::to_string(static_cast<int>(c.value)) + ":") == c.saturated);
     }
-    // A few hot pixels are no fault of the exposure.
+    // A few hot pixels do not mean overexposure.
     Recording hot;
     hot.set_pixels(9, 65535);
     CHECK(hot.run() == "");
-    // Values below the largest are not at the end of the camera's range.
+    // Values that are not the image's largest are not the end of the camera's range.
     Recording mixed;
     mixed.set_pixels(30, 4095);
     mixed.set_pixels(1, 5000);
     CHECK(mixed.run() == "");
 }
 
-TEST_CASE("a background above the image's darkest region is named with that region's mean") {
+TEST_CASE("the warning of a background above the darkest region names that region's mean") {
     Recording recording;
     CHECK(recording.run({"--background", "99"}) == "");
     const std::string text = recording.run({"--background", "104"});
@@ -103,13 +103,13 @@ TEST_CASE("a background above the image's darkest region is named with that regi
                    "the background of 104 is above the image's darkest region, whose mean is "));
     CHECK(contains(text, "--background auto"));
     CHECK(recording.run({"--background", "auto"}) == "");
-    // One dark corner is enough.
+    // One dark corner is enough for no warning.
     for (index_t y = 0; y < 16; ++y)
         for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
     CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));
 }
 
-TEST_CASE("a voxel size that only one side knows is named with the other side's cure") {
+TEST_CASE("a voxel size known for image or PSF only is named with the option for the other") {
     Recording recording;
     recording.metadata.voxel_size_um = {};
     CHECK(contains(recording.run(),
@@ -122,7 +122,7 @@ TEST_CASE("a voxel size that only one side knows is named with the other side's 
                    "the PSF \"psf.tif\" does not say its own"));
 }
 
-TEST_CASE("an image of one plane and a PSF of several do not go together") {
+TEST_CASE("an image of one plane and a PSF of several get a warning") {
     Recording recording(PixelType::uint16, 1);
     CHECK(contains(recording.run(), "the image has one plane, but the PSF \"psf.tif\" has 5"));
     recording.psf.volumes[0] = Random(2).array({1, 5, 5}, false, 1);
@@ -130,7 +130,7 @@ TEST_CASE("an image of one plane and a PSF of several do not go together") {
     CHECK(recording.run() == "");
 }
 
-TEST_CASE("wavelengths that no microscope uses are named, wrong units are corrected") {
+TEST_CASE("wavelengths that no microscope uses get a warning with the likely unit") {
     const TemporaryFolder folder;
     const auto err = [&](const char* wavelength) {
         return testing::convolume({"psf", "--na", "0.5", "--voxel", "300,100,100nm", "--explain",

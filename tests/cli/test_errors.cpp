@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exit codes, and what the command makes of the library's sentences: these name no option of the
-// command, which adds its own.
+// Tests exit codes, and how the command shows the library's sentences: these name no option of the
+// command, so it adds those that help.
 
 #include <new>
 #include <system_error>
@@ -14,7 +14,7 @@ using namespace convolume::cli;
 
 namespace {
 
-// A subcommand that has every option, and one that has none.
+// The options of a subcommand that has all, and of one that has none.
 bool all(std::string_view) {
     return true;
 }
@@ -57,7 +57,7 @@ TEST_CASE("exit codes are the documented numbers") {
     CHECK(static_cast<int>(ExitCode::pipe_closed) == 141);
 }
 
-TEST_CASE("errors without a sentence of their own get one") {
+TEST_CASE("cancellations and errors of other libraries get a sentence") {
     CHECK(sentence_of(BadData("the file ends early"), none) == "the file ends early");
     CHECK(sentence_of(Cancelled("stopped"), none) == "interrupted; nothing was written");
     CHECK(sentence_of(Interrupted("interrupted; half is there"), none) ==
@@ -83,8 +83,8 @@ TEST_CASE("errors are followed by the options that help") {
     CHECK(shown(Unavailable("built without HDF5")) == "built without HDF5");
 }
 
-TEST_CASE("words of a sentence do not decide which options follow it") {
-    // Paths may hold any words.
+TEST_CASE("words in an error's text do not decide which options follow it") {
+    // Paths may contain any words.
     CHECK(sentence_of(Unavailable("the GPU's file \"CUDA\""), all) == "the GPU's file \"CUDA\"");
     CHECK(sentence_of(BadData("no GPU is at fault"), all) == "no GPU is at fault");
     CHECK(sentence_of(OutOfMemory("no memory to read \"GPU --host.tif\""), all) ==
@@ -95,7 +95,7 @@ TEST_CASE("words of a sentence do not decide which options follow it") {
           "interrupted; nothing was written");
 }
 
-TEST_CASE("options that are named already are not named twice") {
+TEST_CASE("options that the sentence names are not named again") {
     CHECK(sentence_of(OutOfMemory(sentence("set ", OptionName{"max_gpu_bytes"}), MemoryKind::gpu),
                       all) == "set --max-gpu-mem");
     CHECK(sentence_of(OutputExists(sentence("give ", OptionName{"--resume"})), all) ==
@@ -109,7 +109,7 @@ TEST_CASE("options that the subcommand lacks are not named") {
           "too large for both (--max-host-mem)");
 }
 
-TEST_CASE("options of the library become those of the command") {
+TEST_CASE("names of the library's options become those of the command") {
     const auto shown = [](const Sentence& text) { return sentence_of(InvalidArgument(text), all); };
     for (const auto& [library, command] : {std::pair{"overwrite", "--overwrite"},
                                            {"max_host_bytes", "--max-host-mem"},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that change how, not what, is computed; plans, limits, reports.
+// Tests options that change how, not what, is computed; plans, limits, reports.
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -41,7 +41,7 @@ struct Inputs : TemporaryFolder {
         arguments.insert(arguments.end(), options.begin(), options.end());
         return testing::convolume(arguments, *this);
     }
-    /// Runs to out.tif, compares with the oracle, returns --json's object.
+    /// Runs to out.tif, compares the result with the oracle, and returns the object of --json.
     json checked(const Arguments& options, Precision precision = Precision::float32) const {
         Arguments arguments{"-o", "out.tif", "--overwrite", "--json", "-q"};
         arguments.insert(arguments.end(), options.begin(), options.end());
@@ -55,7 +55,7 @@ struct Inputs : TemporaryFolder {
     }
 };
 
-// The command keeps the small kernels of these tests as it read them, beside what is planned.
+// The command keeps the small kernels of these tests as read, in addition to what is planned.
 constexpr index_t kernel_as_read_bytes = 2048;
 
 }  // namespace
@@ -82,14 +82,14 @@ TEST_CASE("methods, parts, engines and limits are obeyed and agree") {
     CHECK(limited["plan"]["tasks"] != 1);
 }
 
-TEST_CASE("float64 is more precise") {
+TEST_CASE("float64 is more precise than float32") {
     const Inputs inputs;
     const json report = inputs.checked({"--precision", "float64"}, Precision::float64);
     CHECK(report["output"]["type"] == "float64");
     CHECK(inputs.checked({})["output"]["type"] == "float32");
 }
 
-TEST_CASE("a memory limit that is too small is answered with one that works") {
+TEST_CASE("the error for a memory limit that is too small names one that works") {
     const Inputs inputs;
     const CommandResult refused =
         inputs.run({"-o", "out.tif", "--device", "cpu", "--max-host-mem", "10K"});
@@ -105,7 +105,7 @@ TEST_CASE("a memory limit that is too small is answered with one that works") {
     CHECK(report["report"]["peak_buffer_bytes"] <= parse_byte_size(least) + kernel_as_read_bytes);
 }
 
-TEST_CASE("no more memory is taken than planned, however many volumes there are") {
+TEST_CASE("memory stays within the plan for any number of volumes") {
     const TemporaryFolder folder;
     Random random(test_seed("memory of many volumes"));
     io::ImageMetadata metadata;
@@ -139,7 +139,7 @@ TEST_CASE("an image larger than the limit is convolved from file to file") {
         REQUIRE(result.status == 0);
         return json::parse(result.out);
     };
-    // Image and result take 17.6 MiB.
+    // Image and result would take 17.6 MiB.
     constexpr index_t limit = index_t{6} << 20;
     for (const char* boundary : {"reflect", "wrap"}) {
         const std::string whole = message(boundary, ".npy");
@@ -175,7 +175,7 @@ TEST_CASE("a dry run prints the plan and writes nothing") {
         CHECK(result.status == 0);
         CHECK(result.out.empty());
         CHECK(contains(result.err, "24×30×40"));
-        CHECK(contains(result.err, "direct"));  // among the candidates
+        CHECK(contains(result.err, "direct"));  // as one of the candidates
         CHECK(inputs.names() == before);
     }
     const CommandResult result = inputs.run({"--dry-run", "--json", "-q", "--mode", "full"});
@@ -188,7 +188,7 @@ TEST_CASE("a dry run prints the plan and writes nothing") {
     CHECK(inputs.names() == before);
 }
 
-TEST_CASE("the JSON report tells the run") {
+TEST_CASE("the JSON report describes the run") {
     const Inputs inputs;
     const json report = inputs.checked({});
     CHECK(report["input"]["shape"] == json{24, 30, 40});
@@ -205,7 +205,7 @@ TEST_CASE("the JSON report tells the run") {
     CHECK(report["report"]["peak_resident_bytes"] > 1000000);
 }
 
-TEST_CASE("phases account for the time of a run") {
+TEST_CASE("the phases cover the time of a run") {
     const TemporaryFolder folder;
     for (const char* arguments : {"image.npy --size 48,160,160", "kernel.npy --size 5,9,9"}) {
         const std::string text = arguments;
@@ -215,7 +215,7 @@ TEST_CASE("phases account for the time of a run") {
                                    folder)
                     .status == 0);
     }
-    // A run that other programs interrupt between two phases says nothing: the best of some.
+    // Other programs may interrupt a run between two phases: the best of several runs counts.
     double most = 0;
     for (int attempt = 0; attempt < 5 && most < 0.95; ++attempt) {
         const CommandResult run =
@@ -228,7 +228,7 @@ TEST_CASE("phases account for the time of a run") {
         const json seconds = json::parse(run.out)["report"]["seconds"];
         const double total = seconds["total"], accounted = seconds["accounted"];
         REQUIRE(accounted <= total);
-        // The same by the trace.
+        // The trace must cover the time as well.
         std::vector<std::pair<double, double>> spans;
         const json trace = json::parse(read_text(folder / "trace.json"));
         for (const json& event : trace["traceEvents"])
@@ -248,7 +248,7 @@ TEST_CASE("phases account for the time of a run") {
     CHECK(most >= 0.95);
 }
 
-TEST_CASE("people read facts on stderr: short, long or none") {
+TEST_CASE("the summary on stderr is short, long or absent") {
     const Inputs inputs;
     const std::string normal = inputs.run({"-o", "a.tif"}).err;
     for (const char* word : {"image ", "kernel ", "sum ", "plan ", "time ", "output ", "a.tif"})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume filter` as a command: what it refuses and with which exit code, what it reports, and
-// that nothing is left behind. Its results are compared with SciPy's in check_filter.py.
+// Tests `convolume filter` as a command: refusals and their exit codes, reports, and that no file
+// is left behind. check_filter.py compares its results with SciPy.
 
 #include <signal.h>
 
@@ -62,7 +62,7 @@ struct Inputs : TemporaryFolder {
         command.insert(command.end(), arguments.begin(), arguments.end());
         return testing::convolume(command, *this);
     }
-    /// One sentence on stderr, nothing on stdout, nothing new in the folder.
+    /// Checks a refusal: one sentence on stderr, nothing on stdout, no new file in the folder.
     void refuses(const Arguments& arguments, int status, const std::string& names) const {
         const auto before = this->names();
         const CommandResult result = run(arguments);
@@ -73,7 +73,7 @@ struct Inputs : TemporaryFolder {
         CHECK(contains(result.err, names));
         CHECK(this->names() == before);
     }
-    /// A mistake in `options`, with inputs and output that are right.
+    /// Checks the refusal of a mistake in `options`, with correct inputs and output.
     void refuses_options(Arguments options, int status, const std::string& names) const {
         options.insert(options.begin(), {"x.npy", "bank.npy", "-q", "-o", "y.npy"});
         refuses(options, status, names);
@@ -82,7 +82,7 @@ struct Inputs : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("a delta gives the filters back, delays move them") {
+TEST_CASE("a delta signal returns the filters, and origins shift them") {
     const TemporaryFolder folder;
     std::vector<float> delta(8);
     delta[3] = 1;
@@ -105,7 +105,7 @@ TEST_CASE("a delta gives the filters back, delays move them") {
     CHECK(row("5") == Row{3, 0, 0, 0, 0, 0, 0, 0});
 }
 
-TEST_CASE("an axis of filters appears with a bank or several files") {
+TEST_CASE("results have an axis of filters if there is a bank or several files") {
     const Inputs inputs;
     const auto shape = [&](Arguments arguments) {
         arguments.insert(arguments.end(), {"-o", "y.npy", "--overwrite", "--json", "-q"});
@@ -175,7 +175,7 @@ TEST_CASE("mistakes of filter's command line are usage errors") {
     inputs.refuses({"raw.f32", "h.npy", "-q", "-o", "y.npy", "--signals", "7"}, 2, "raw.f32");
 }
 
-TEST_CASE("signals and filters that cannot be used") {
+TEST_CASE("signals and filters that cannot be used are refused") {
     const Inputs inputs;
     inputs.refuses({"none.npy", "h.npy", "-o", "y.npy"}, 66, "none.npy");
     inputs.refuses({"x.npy", "none.npy", "-o", "y.npy"}, 66, "none.npy");
@@ -204,7 +204,7 @@ TEST_CASE("signals and filters that cannot be used") {
     CHECK(contains(zero.err, "1 NaN"));
 }
 
-TEST_CASE("outputs of filter that cannot be are refused before any work") {
+TEST_CASE("impossible outputs of filter are refused before any work") {
     const Inputs inputs;
     write_text(inputs / "old.npy", "precious");
     inputs.refuses({"none.npy", "h.npy", "-o", "old.npy"}, 5, "--overwrite");
@@ -215,7 +215,7 @@ TEST_CASE("outputs of filter that cannot be are refused before any work") {
     CHECK(read_text(inputs / "old.npy") == "precious");
     inputs.refuses_options({"--max-host-mem", "1K"}, 3, "limit");
 
-    // A hole of a terabyte is a signal whose result no disk here holds.
+    // A hole of a terabyte is a signal whose result no disk here can hold.
     std::filesystem::resize_file(inputs / "raw.f32", std::uintmax_t{1} << 40);
     Arguments filters(64, "h.npy");
     Arguments huge{"raw.f32", "-q", "-o", "y.f32"};
@@ -223,7 +223,7 @@ TEST_CASE("outputs of filter that cannot be are refused before any work") {
     inputs.refuses(huge, 74, "free");
 }
 
-TEST_CASE("filter without the GPU that it is to use") {
+TEST_CASE("filter refuses a GPU that is absent") {
     if (gpu_unavailable().empty()) SKIP("there is a GPU here");
     const Inputs inputs;
     const char* const words = cuda_runtime_version().empty() ? "built without CUDA" : "GPU";
@@ -300,7 +300,7 @@ TEST_CASE("peaks and their positions are in the rows of their signal and filter"
               std::vector<float>{static_cast<float>(row / 2 + 1) * (row % 2 == 0 ? 1.0F : 10.0F)});
 }
 
-TEST_CASE("filter takes no more memory for streaming than it may") {
+TEST_CASE("filter streams within its memory limit") {
     const TemporaryFolder folder;
     Random random(test_seed("filter streaming"));
     write_signal(folder / "x.npy", {1 << 21}, random_samples(random, 1 << 21));
@@ -313,13 +313,12 @@ TEST_CASE("filter takes no more memory for streaming than it may") {
     REQUIRE(result.status == 0);
     const json report = json::parse(result.out);
     CHECK(report["plan"]["stream_bytes"] <= 4 << 20);
-    CHECK(report["report"]["peak_buffer_bytes"] <=
-          (4 << 20) + 4096);  // the filters as they were read
+    CHECK(report["report"]["peak_buffer_bytes"] <= (4 << 20) + 4096);  // the filters as read
 }
 
-TEST_CASE("one signal stops filter, and nothing is left") {
+TEST_CASE("one interrupt signal stops filter, and no file is left") {
     const TemporaryFolder folder;
-    // Minutes of sums in time.
+    // Direct sums that would take minutes.
     write_signal(folder / "x.npy", {1 << 22}, std::vector<float>(1 << 22, 1));
     write_signal(folder / "h.npy", {4, 1 << 18}, std::vector<float>(1 << 20, 1));
     write_text(folder / "y.npy", "precious");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NA, immersion, wavelengths and pinhole from OME-XML, and objectives by name.
+// Tests NA, immersion, wavelengths and pinhole from OME-XML, and objectives known by name.
 
 #include <nlohmann/json.hpp>
 #include <string>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 namespace {
 
-/// An OME-TIFF of two channels whose XML has these elements.
+/// An OME-TIFF of two channels whose XML has the given elements.
 struct OmeImage : TemporaryFolder {
     OmeImage(const std::string& objectives, const std::string& settings,
              const std::string& channels) {
@@ -44,7 +44,7 @@ struct OmeImage : TemporaryFolder {
         arguments.insert(arguments.end(), more.begin(), more.end());
         return testing::convolume(arguments, *this);
     }
-    /// The parameters of `convolume psf --like` this image.
+    /// Returns the parameters of `convolume psf --like` this image.
     json psf(const Arguments& more = {}) const {
         const CommandResult result = run("psf", more);
         INFO(result.err);
@@ -66,7 +66,7 @@ const std::string confocal =
 
 }  // namespace
 
-TEST_CASE("OME-XML gives the objective that the image names, and what each channel says") {
+TEST_CASE("the objective of the image and the optics of each channel come from OME-XML") {
     const OmeImage image(two_objectives, second, confocal);
     const json first = image.psf();
     CHECK(first.at("na") == 1.2);
@@ -81,13 +81,13 @@ TEST_CASE("OME-XML gives the objective that the image names, and what each chann
     CHECK_FALSE(other.contains("pinhole_au"));
     CHECK(image.run("psf", {"--channel", "2"}).status == 2);
 
-    // The terminal says where they come from.
+    // The terminal shows where they come from.
     const std::string text = image.run("psf", {}).err;
     CHECK(contains(text, "optics  NA 1.2, ni 1.33 (Water), confocal, emission 520 nm"));
     CHECK(contains(text, "pinhole 1.58 AU (50 µm at 60x), from image.ome.tif"));
 }
 
-TEST_CASE("OME-XML knows of a spinning disc, but not of its pinholes") {
+TEST_CASE("OME-XML names a spinning disc, but not its pinholes") {
     const OmeImage image(two_objectives, second,
                          "<Channel ID=\"Channel:0:0\" AcquisitionMode=\"SpinningDiskConfocal\" "
                          "EmissionWavelength=\"520\" ExcitationWavelength=\"488\"/>"
@@ -103,7 +103,7 @@ TEST_CASE("OME-XML knows of a spinning disc, but not of its pinholes") {
     CHECK(psf.at("disc_magnification") == 60);
 }
 
-TEST_CASE("options go before what the image says") {
+TEST_CASE("options override the metadata of the image") {
     const OmeImage image(two_objectives, second, confocal);
     const json psf = image.psf({"--na", "1.1", "--wavelength", "600nm", "--modality", "widefield"});
     CHECK(psf.at("na") == 1.1);
@@ -116,7 +116,7 @@ TEST_CASE("options go before what the image says") {
     CHECK(image.psf({"--objective", "63x/1.3 glycerol"}).at("ni") == 1.45);
 }
 
-TEST_CASE("deconvolve makes each channel's PSF from the image alone") {
+TEST_CASE("deconvolve makes each channel's PSF from the metadata alone") {
     const OmeImage image(two_objectives, second, confocal);
     const CommandResult result = image.run("deconvolve", {});
     INFO(result.err);
@@ -130,12 +130,12 @@ TEST_CASE("deconvolve makes each channel's PSF from the image alone") {
     CHECK(json::parse(chosen.out).at("kernel").at("psf").at("modality") == "widefield");
 }
 
-TEST_CASE("what OME-XML leaves open or says wrongly stays open") {
+TEST_CASE("missing and impossible values in OME-XML are not used") {
     const std::string plain = "<Channel ID=\"Channel:0:0\"/><Channel ID=\"Channel:0:1\"/>";
-    // Which of two objectives it was is not known.
+    // The image does not say which of two objectives was used.
     const OmeImage ambiguous(two_objectives, "", plain);
     CHECK(contains(ambiguous.run("psf", {"--wavelength", "520nm"}).err, "--na was not given"));
-    // Settings go before the medium's usual index; an only objective needs no settings.
+    // The settings override the medium's usual index; a single objective needs no settings.
     const OmeImage settings("<Objective ID=\"Objective:0\" LensNA=\"1.3\" Immersion=\"Oil\"/>",
                             "<ObjectiveSettings ID=\"Objective:0\" RefractiveIndex=\"1.406\"/>",
                             plain);
@@ -144,7 +144,7 @@ TEST_CASE("what OME-XML leaves open or says wrongly stays open") {
                         "<Channel ID=\"Channel:0:0\" EmissionWavelength=\"0.52\"/>"
                         "<Channel ID=\"Channel:0:1\" EmissionWavelength=\"nonsense\"/>");
     CHECK(only.psf({"--wavelength", "520nm"}).at("ni") == 1.515);
-    // 0.52 nm is no light.
+    // 0.52 nm is no wavelength of light.
     CHECK(contains(only.run("psf", {}).err, "--wavelength was not given"));
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("objectives are known by their names") {
     CHECK(contains(list.out, "30x/1.05 silicone   1.05  1.4\n"));
 }
 
-TEST_CASE("what is assumed since the image does not say it is said") {
+TEST_CASE("assumptions for missing metadata are reported") {
     const std::string emission =
         "<Channel ID=\"Channel:0:0\" EmissionWavelength=\"520\"/>"
         "<Channel ID=\"Channel:0:1\" EmissionWavelength=\"520\"/>";

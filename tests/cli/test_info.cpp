@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// convolume info, doctor and preview.
+// Tests convolume info, doctor and preview.
 
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -32,7 +32,7 @@ void write_stack(const TemporaryFolder& folder) {
 
 }  // namespace
 
-TEST_CASE("info prints what a file says") {
+TEST_CASE("info prints the metadata of a file") {
     const TemporaryFolder folder;
     write_stack(folder);
     const CommandResult text = testing::convolume({"info", "stack.tif"}, folder);
@@ -67,7 +67,7 @@ TEST_CASE("info prints what a file says") {
     CHECK(json::parse(axes.out)["frames"] == 5);
 }
 
-TEST_CASE("doctor tells what was built and what there is") {
+TEST_CASE("doctor prints what was built and what the machine has") {
     const TemporaryFolder folder;
     const CommandResult text = testing::convolume({"doctor"}, folder);
     CHECK(text.status == 0);
@@ -82,7 +82,7 @@ TEST_CASE("doctor tells what was built and what there is") {
     CHECK(report["copy_bytes_per_s"] > 1e8);
 }
 
-TEST_CASE("doctor tells why there is no GPU, or how fast each is") {
+TEST_CASE("doctor says why there is no GPU, or how fast each is") {
     const TemporaryFolder folder;
     const std::string text = testing::convolume({"doctor"}, folder).out;
     const json cuda = json::parse(testing::convolume({"doctor", "--json"}, folder).out)["cuda"];
@@ -106,7 +106,7 @@ TEST_CASE("doctor tells why there is no GPU, or how fast each is") {
     }
 }
 
-TEST_CASE("previews are pictures of stacks side by side") {
+TEST_CASE("previews show stacks side by side") {
     const TemporaryFolder folder;
     write_stack(folder);
     const auto size_of_picture = [&](Arguments options) {
@@ -127,7 +127,7 @@ TEST_CASE("previews are pictures of stacks side by side") {
         return std::pair<index_t, index_t>{word(16), word(20)};
     };
     const auto one = size_of_picture({"--channel", "0"});
-    // Both channels, each with a ramp of its own.
+    // Both channels, each scaled by itself.
     CHECK(size_of_picture({}).second > one.second);
     const auto two = size_of_picture({"--after", "stack.tif", "--channel", "1"});
     CHECK(two.first > one.first + 300);

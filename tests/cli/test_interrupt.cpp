@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and its relatives: exit code 130, and no trace of an output.
+// Tests Ctrl-C and similar signals: exit code 130, and no trace of an output.
 
 #include <signal.h>
 
@@ -21,7 +21,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Minutes of work: sums in space with a kernel of no particular form.
+// A run of minutes: direct sums with a kernel that is not separable.
 struct LongRun : TemporaryFolder {
     LongRun() {
         Random random(test_seed("interrupt"));
@@ -42,7 +42,7 @@ void wait_until_computing(const Process& process) {
 
 }  // namespace
 
-TEST_CASE("one signal stops the run") {
+TEST_CASE("one signal stops a run and leaves no output") {
     const LongRun folder;
     const auto before = folder.names();
     for (const int number : {SIGINT, SIGTERM}) {
@@ -59,7 +59,7 @@ TEST_CASE("one signal stops the run") {
     }
 }
 
-TEST_CASE("a second signal does not wait") {
+TEST_CASE("a second signal ends the command at once") {
     const LongRun folder;
     const auto before = folder.names();
     Process process(folder.command(), folder.path());
@@ -71,7 +71,7 @@ TEST_CASE("a second signal does not wait") {
     CHECK(folder.names() == before);
 }
 
-TEST_CASE("an output that is to be replaced survives an interruption") {
+TEST_CASE("an output that would be replaced survives an interruption") {
     const LongRun folder;
     write_text(folder / "out.tif", "precious");
     Arguments command = folder.command();
@@ -83,7 +83,7 @@ TEST_CASE("an output that is to be replaced survives an interruption") {
     CHECK(read_text(folder / "out.tif") == "precious");
 }
 
-TEST_CASE("of many files those that are complete are kept") {
+TEST_CASE("an interrupted run over many files keeps the complete outputs") {
     const LongRun folder;
     Random random(test_seed("short"));
     write_image(folder / "first.tif", random.array({4, 8, 8}, false), PixelType::float32);
@@ -114,7 +114,7 @@ TEST_CASE("of many files those that are complete are kept") {
     CHECK(contains(result.err, "image.tif  interrupted"));
     CHECK(contains(result.err, "last.tif   not started"));
 
-    // The rest by a faster method.
+    // The rest is done by a faster method.
     command = {"convolve",   "first.tif",    "image.tif", "last.tif",
                "kernel.tif", "--output-dir", "out",       "--resume"};
     result = testing::convolume(command, folder);
@@ -124,7 +124,7 @@ TEST_CASE("of many files those that are complete are kept") {
     CHECK(contains(result.err, "2 done, 1 complete before"));
 }
 
-TEST_CASE("microscopy stops as soon, and leaves as little") {
+TEST_CASE("phantom, psf, simulate and deconvolve stop soon and leave no output") {
     const LongRun folder;
     write_text(folder / "list.json", "precious");
     const auto before = folder.names();
@@ -140,7 +140,7 @@ TEST_CASE("microscopy stops as soon, and leaves as little") {
         Arguments all = command;
         all.insert(all.begin(), convolume_path());
         Process process(all, folder.path());
-        // The first words come before the work, the output's first bytes with it.
+        // The first words are printed before the work, when the output has its first bytes.
         for (int i = 0; i < 400 && folder.names() == before; ++i) std::this_thread::sleep_for(25ms);
         std::this_thread::sleep_for(200ms);
         CHECK(folder.names() != before);
@@ -156,7 +156,7 @@ TEST_CASE("microscopy stops as soon, and leaves as little") {
     }
 }
 
-TEST_CASE("every phase of a PSF stops and leaves nothing") {
+TEST_CASE("every phase of a PSF can be stopped and leaves no output") {
     const LongRun folder;
     const auto before = folder.names();
     const Arguments psf{"psf",  "-o",           "psf.tif", "--na",    "1.2",        "--ni",
@@ -165,7 +165,7 @@ TEST_CASE("every phase of a PSF stops and leaves nothing") {
         command.insert(command.end(), more.begin(), more.end());
         return command;
     };
-    // Each takes minutes, most of them before anything is printed.
+    // Each PSF takes minutes, most of them before anything is printed.
     const std::vector<std::pair<const char*, Arguments>> commands{
         {"the PSF's automatic size", with(psf, {"--depth", "10mm"})},
         {"the PSF's facts", with(psf, {"--depth", "10mm", "--size", "3,3,3"})},

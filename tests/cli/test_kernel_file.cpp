@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of other voxel sizes and with centers of their own.
+// Tests kernels with other voxel sizes and with other centers.
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,8 @@ void write_stack(const std::string& path, const Array& array, const Voxel& voxel
     write_image(path, {array}, metadata);
 }
 
-/// A Gaussian of standard deviation 0.4 µm along z and 0.2 µm along y and x, about `center`.
+/// Returns a Gaussian of standard deviation 0.4 µm along z and 0.2 µm along y and x, about
+/// `center`.
 Array gaussian(const Shape3& shape, const Index3& center, const Voxel& voxel_um) {
     constexpr double sigma_um[] = {0.4, 0.2, 0.2};
     Array array(shape);
@@ -52,7 +53,7 @@ Array gaussian(const Shape3& shape, const Index3& center, const Voxel& voxel_um)
 
 constexpr Voxel image_voxel_um{0.3, 0.1, 0.1};
 
-/// An image with a point, and kernels on its voxels and on finer ones.
+/// An image of one point, and kernels with its voxels and with finer ones.
 struct Stacks : TemporaryFolder {
     const Shape3 shape{20, 40, 41};
     Array image{shape};
@@ -69,7 +70,7 @@ struct Stacks : TemporaryFolder {
         arguments.insert(arguments.end(), options.begin(), options.end());
         return testing::convolume(arguments, *this);
     }
-    /// Largest difference from `wanted`, relative to its maximum.
+    /// Returns the largest difference from `wanted`, relative to its maximum.
     double error_against(const Array& wanted) const {
         const Array got = read_image(*this / "out.tif").only();
         REQUIRE(got.shape == wanted.shape);
@@ -84,7 +85,7 @@ struct Stacks : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("a kernel on finer voxels blurs as one on the image's own") {
+TEST_CASE("a kernel with finer voxels blurs like one with the image's voxels") {
     const Stacks stacks;
     const CommandResult result = stacks.run({"--json"});
     INFO(result.err);
@@ -98,12 +99,12 @@ TEST_CASE("a kernel on finer voxels blurs as one on the image's own") {
     const auto json = nlohmann::json::parse(result.out).at("kernel");
     CHECK(json.at("shape") == nlohmann::json({25, 37, 36}));
     CHECK(json.at("center") == nlohmann::json({12, 18, 18}));
-    // 12.5 voxels of 0.2 µm either way reach into the 9th of 0.3 µm; 17.5 of 0.07 to the right.
+    // 12.5 voxels of 0.2 µm on either side reach into the 9th of 0.3 µm; 17.5 of 0.07 to the right.
     CHECK(json.at("resampled").at("shape") == nlohmann::json({17, 27, 26}));
     CHECK(json.at("resampled").at("center") == nlohmann::json({8, 13, 13}));
 }
 
-TEST_CASE("kernels of other voxel sizes can be refused or used all the same") {
+TEST_CASE("kernels of other voxel sizes can be refused, or used without resampling") {
     const Stacks stacks;
     const CommandResult refused = stacks.run({"--psf-resample", "never"});
     CHECK(refused.status == 2);
@@ -125,7 +126,7 @@ TEST_CASE("kernels of other voxel sizes can be refused or used all the same") {
     CHECK(stacks.run({"--psf-resample", "perhaps"}).status == 2);
 }
 
-TEST_CASE("voxel sizes that agree, or are unknown, leave the kernel alone") {
+TEST_CASE("a kernel is not resampled if voxel sizes agree or are unknown") {
     const Stacks stacks;
     const Array kernel = gaussian({5, 9, 9}, {2, 4, 4}, image_voxel_um);
     write_stack(stacks / "rounded.tif", kernel, {0.30001, 0.1, 0.099999});
@@ -144,7 +145,7 @@ TEST_CASE("kernels are centered on their peak or centroid on demand") {
     const Stacks stacks;
     const Shape3 shape{6, 8, 9};
     Array kernel = gaussian(shape, {4, 2, 6}, image_voxel_um);
-    for (Complex& value : kernel.values) value += 1e-3;  // pulls the centroid to the middle
+    for (Complex& value : kernel.values) value += 1e-3;  // moves the centroid to the middle
     write_stack(stacks / "off.tif", kernel, image_voxel_um);
     std::array<double, 3> centroid{};
     for (index_t z = 0; z < shape.z; ++z)
@@ -160,7 +161,7 @@ TEST_CASE("kernels are centered on their peak or centroid on demand") {
     struct Case {
         const char* name;
         Index3 center;
-        bool shifts;  // the peak away from where the point was
+        bool shifts;  // whether the result's peak is not at the point
     };
     for (const Case& c : {Case{"peak", {4, 2, 6}, false}, Case{"centroid", mass, true},
                           Case{"middle", {3, 4, 4}, true}}) {
@@ -182,7 +183,7 @@ TEST_CASE("a measured kernel's background is subtracted, by number or from its f
     const Stacks stacks;
     const Shape3 shape{9, 15, 15};
     const Array clean = gaussian(shape, {4, 7, 7}, {0.3, 0.15, 0.15});
-    // Counts on a level of 60 with a ripple of ±2 that the deviation must cover.
+    // A level of 60 counts, with a ripple of ±2 that the estimate must cover.
     Array measured(shape), wanted(shape);
     index_t i = 0;
     for (index_t z = 0; z < shape.z; ++z)
@@ -231,7 +232,7 @@ TEST_CASE("a measured kernel's background is subtracted, by number or from its f
     CHECK(stacks.error_against(cut_at(level)) < 1e-5);
 
     CHECK(run("dark").status == 2);
-    CHECK(run("1e6").status == 65);  // nothing is left
+    CHECK(run("1e6").status == 65);  // no tap is left
     write_image(stacks / "tiny.npy", Array({1, 2, 2}), PixelType::float32);
     CHECK(
         testing::convolume(
@@ -239,7 +240,7 @@ TEST_CASE("a measured kernel's background is subtracted, by number or from its f
             .status == 2);
 }
 
-TEST_CASE("the axes of a kernel file can be set right") {
+TEST_CASE("the axes of a kernel file can be corrected by an option") {
     const TemporaryFolder folder;
     Random random(test_seed("kernel axes"));
     const Array kernel = random.array({3, 4, 5}, false, 1);
@@ -270,7 +271,7 @@ TEST_CASE("the axes of a kernel file can be set right") {
         INFO(result.err);
         REQUIRE(result.status == 0);
         CHECK(read_image(folder / "out.npy").only().values == expected.values);
-        // The same holds for many files, which open the kernel before anything is computed.
+        // The option also works for many files, which open the kernel before anything is computed.
         CHECK(testing::convolume({command, "image.npy", "channels.tif", "--kernel-axes", "ZYX",
                                   "--output-dir", command},
                                  folder)
@@ -283,7 +284,7 @@ TEST_CASE("the axes of a kernel file can be set right") {
     CHECK(contains(idle.err, "--kernel-axes and --kernel-image are for kernel files"));
 }
 
-TEST_CASE("voxel sizes that leave nothing of a kernel, or blow it up, are refused with both") {
+TEST_CASE("voxel sizes that make a kernel vanish or huge are refused, and both sizes are named") {
     const Stacks stacks;
     const std::string sizes = "voxel sizes differ: the image has ";
     const auto said = [&](const std::string& voxel, int status) {
@@ -298,13 +299,13 @@ TEST_CASE("voxel sizes that leave nothing of a kernel, or blow it up, are refuse
     CHECK(contains(shrunk, "1×1×1 samples of the kernel's 25×37×36"));
     CHECK(contains(shrunk, "--psf-resample ignore"));
     CHECK(contains(said("0.3,0.1,0.1nm", 2), "correct one of the sizes"));
-    // Hardly likely, but possible: questioned.
+    // An unlikely but possible ratio gets a warning.
     CHECK(contains(said("1000,1000,1000nm", 0), "warning: " + sizes));
     CHECK(contains(said("15,6,6nm", 0), "warning: " + sizes));
     CHECK_FALSE(contains(said("300,150,150nm", 0), "warning"));
 }
 
-TEST_CASE("an image of one plane and a kernel of several are questioned by every command") {
+TEST_CASE("every command warns of an image of one plane and a kernel of several") {
     const TemporaryFolder folder;
     Random random(test_seed("one plane"));
     write_image(folder / "image.npy", random.array({1, 20, 20}, false, 1), PixelType::float32);
@@ -320,6 +321,6 @@ TEST_CASE("an image of one plane and a kernel of several are questioned by every
     for (const Arguments& arguments : {Arguments{"convolve"}, Arguments{"simulate"},
                                        Arguments{"deconvolve", "--iterations", "1"}})
         CHECK(contains(said(arguments), warning));
-    // That result has the kernel's planes.
+    // The result of mode full has the kernel's planes, so there is no warning.
     CHECK(said({"convolve", "--mode", "full"}) == "");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels in FFT order: recognized, named with the option that reads them, and read by it.
+// Tests kernels in FFT order: they are recognized, and the warning names the option that reads
+// them.
 
 #include <algorithm>
 #include <cmath>
@@ -19,7 +20,7 @@ namespace {
 
 const std::string cure = "add --kernel-center corner";
 
-/// A Gaussian about k/2, wider along z.
+/// Returns a Gaussian about k/2, wider along z.
 Array gaussian(const Shape3& shape) {
     Array array(shape);
     for (index_t z = 0; z < shape.z; ++z)
@@ -34,7 +35,7 @@ Array gaussian(const Shape3& shape) {
     return array;
 }
 
-/// As numpy.fft.ifftshift along these axes (z, y, x): sample k/2 goes to 0.
+/// Shifts like numpy.fft.ifftshift along the given axes (z, y, x): sample k/2 goes to 0.
 Array wrapped(const Array& array, const std::array<bool, 3>& axes = {true, true, true}) {
     Array moved(array.shape);
     const auto to = [&](index_t i, int axis) {
@@ -48,7 +49,7 @@ Array wrapped(const Array& array, const std::array<bool, 3>& axes = {true, true,
     return moved;
 }
 
-/// An image with a point at 12,32,30, blurred by the kernel.
+/// An image of a point at 12,32,30, blurred by the kernel.
 struct Files : TemporaryFolder {
     explicit Files(const Shape3& extents = {15, 21, 20}) : kernel(gaussian(extents)) {
         Array image({24, 64, 60});
@@ -75,7 +76,7 @@ struct Files : TemporaryFolder {
     }
     Array out() const { return read_image(*this / "out.npy").only(); }
 
-    /// Returns what a run prints about `array` as its kernel.
+    /// Returns what a run with `array` as its kernel prints.
     std::string said_of(const Array& array, const Arguments& more = {}) const {
         std::filesystem::remove(*this / "other.npy");
         write_image(*this / "other.npy", array, PixelType::float32);
@@ -87,7 +88,7 @@ struct Files : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("a kernel in FFT order gives the result of its natural order") {
+TEST_CASE("a kernel in FFT order gives the same result as in natural order") {
     for (const Shape3& shape : {Shape3{15, 21, 20}, Shape3{8, 9, 10}, Shape3{1, 21, 20}}) {
         const Files files(shape);
         for (const std::string command : {"convolve", "deconvolve", "simulate"}) {
@@ -103,7 +104,7 @@ TEST_CASE("a kernel in FFT order gives the result of its natural order") {
     }
 }
 
-TEST_CASE("a restored point is where it was") {
+TEST_CASE("a restored point is at its original position") {
     const Files files;
     files.run("deconvolve", "fft.npy", {"--kernel-center", "corner"});
     const Array out = files.out();
@@ -113,7 +114,7 @@ TEST_CASE("a restored point is where it was") {
     CHECK(brightest - out.values.begin() == (12 * 64 + 32) * 60 + 30);
 }
 
-TEST_CASE("a kernel in FFT order is named in one warning with its cure") {
+TEST_CASE("a kernel in FFT order gets one warning with its cure") {
     const Files files;
     for (const std::string command : {"convolve", "deconvolve", "simulate"})
         for (const Arguments& more : {Arguments{}, Arguments{"--kernel-center", "peak"}}) {
@@ -133,7 +134,7 @@ TEST_CASE("a kernel in FFT order is named in one warning with its cure") {
     CHECK(contains(compared.err, cure));
 }
 
-TEST_CASE("axes in FFT order are told from those in natural order") {
+TEST_CASE("axes in FFT order are distinguished from axes in natural order") {
     const Files files;
     const std::string planes = files.said_of(wrapped(files.kernel, {false, true, true}));
     CHECK(contains(planes, "in FFT order along y and x"));
@@ -142,7 +143,7 @@ TEST_CASE("axes in FFT order are told from those in natural order") {
     CHECK(contains(files.said_of(wrapped(files.kernel, {true, false, false})), "along z:"));
     CHECK(contains(files.said_of(wrapped(gaussian({1, 21, 20}))), cure));
     CHECK(contains(files.said_of(wrapped(gaussian({5, 5, 5}))), cure));
-    // Samples that the option would move away.
+    // Samples that the option would move away from the center.
     CHECK(contains(files.said_of(files.kernel, {"--kernel-center", "corner"}),
                    "along z, y and x its light is around the middle; leave the option out"));
     CHECK(contains(
@@ -150,7 +151,7 @@ TEST_CASE("axes in FFT order are told from those in natural order") {
         "along z its light is around the middle"));
 }
 
-TEST_CASE("kernels that are merely off their center or hollow are no kernels in FFT order") {
+TEST_CASE("off-center and hollow kernels are not taken for kernels in FFT order") {
     const Files files;
     const Shape3 shape{15, 21, 20};
     // A bead near a corner of its stack, rings, a box, an echo, a decay.
@@ -172,11 +173,11 @@ TEST_CASE("kernels that are merely off their center or hollow are no kernels in 
     echo(14, 20, 19) = 0.9;
     for (const Array& array : {bead, near, ring, box, echo, decay, files.kernel})
         CHECK_FALSE(contains(files.said_of(array), "FFT order"));
-    // Then the hint that helps is printed.
+    // An off-center kernel gets the hint about its center instead.
     CHECK(contains(files.said_of(bead), "--kernel-center peak keeps it in place"));
 }
 
-TEST_CASE("a PSF that is made is not read in FFT order") {
+TEST_CASE("a computed PSF is not read in FFT order") {
     const Files files;
     const CommandResult result = testing::convolume(
         {"deconvolve", "image.npy", "-o", "out.npy", "--na", "1.2", "--wavelength", "520nm",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue of many files: workers for GPUs, GPUs that fail, names of outputs. No GPU is needed:
-// the steps are made up.
+// Tests the queue of many files: workers for GPUs, GPUs that fail, names of outputs. The steps are
+// simulated, so no GPU is needed.
 
 #include <atomic>
 #include <filesystem>
@@ -25,8 +25,8 @@ using Device = EngineChoice::Device;
 
 namespace {
 
-/// Who has computed which file, and on what.
-struct Log {
+/// Records which worker has computed which file, and on which device.
+struct FileLog {
     std::mutex mutex;
     std::map<std::string, std::vector<EngineChoice>> tried;
     std::atomic<int> committing{0};
@@ -34,8 +34,8 @@ struct Log {
 };
 
 struct FakeSteps : ImageSteps {
-    FakeSteps(const ListedFile& file, const EngineChoice& engines, Log& log)
-        : name(std::filesystem::path(file.image).filename()), choice(engines), its_log(log) {}
+    FakeSteps(const ListedFile& file, const EngineChoice& engines, FileLog& log)
+        : name(std::filesystem::path(file.image).filename()), choice(engines), log_(log) {}
 
     void open(const ExecutionContext&) override {}
     void plan(const ExecutionContext&) override {}
@@ -43,8 +43,8 @@ struct FakeSteps : ImageSteps {
     WorkAmount work() const override { return {}; }
     void execute(const Console&, ProgressMeter&, const ExecutionContext&) override {
         {
-            const std::lock_guard lock(its_log.mutex);
-            its_log.tried[name].push_back(choice);
+            const std::lock_guard lock(log_.mutex);
+            log_.tried[name].push_back(choice);
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
         // GPU 1 fails at its first file.
@@ -52,17 +52,17 @@ struct FakeSteps : ImageSteps {
             throw DeviceFailure("GPU 1 fell off the bus");
     }
     void commit() override {
-        const int now = ++its_log.committing;
-        its_log.most_committing = std::max<int>(its_log.most_committing, now);
+        const int now = ++log_.committing;
+        log_.most_committing = std::max<int>(log_.most_committing, now);
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
-        --its_log.committing;
+        --log_.committing;
     }
     void report_result(const Console&, const RunTimes&) const override {}
     void fill_json(nlohmann::ordered_json&, const RunTimes*) const override {}
 
     std::string name;
     EngineChoice choice;
-    Log& its_log;
+    FileLog& log_;
 };
 
 struct Files : TemporaryFolder {
@@ -95,12 +95,12 @@ struct Files : TemporaryFolder {
 
     ImageRequest request;
     ManyFilesRequest many;
-    Log log;
+    FileLog log;
 };
 
 }  // namespace
 
-TEST_CASE("every chosen GPU takes files of its own") {
+TEST_CASE("every chosen GPU computes files of its own") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {0, 2, 3};
@@ -113,7 +113,7 @@ TEST_CASE("every chosen GPU takes files of its own") {
     }
 }
 
-TEST_CASE("at most one result waits for the disk") {
+TEST_CASE("at most one result waits to be written") {
     Files files;
     files.request.engines.device = Device::cpu;
     files.run();
@@ -121,7 +121,7 @@ TEST_CASE("at most one result waits for the disk") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("a GPU that fails is left out, as in a run of one file") {
+TEST_CASE("a GPU that fails is left out if the choice of devices was free") {
     Files files;
     files.request.engines.device = Device::automatic;
     files.request.engines.gpus = {0, 1};
@@ -137,7 +137,7 @@ TEST_CASE("a GPU that fails is left out, as in a run of one file") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("a demanded GPU that fails takes no files from the others") {
+TEST_CASE("a required GPU that fails takes no files from the others") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {0, 1};
@@ -145,7 +145,7 @@ TEST_CASE("a demanded GPU that fails takes no files from the others") {
     CHECK(files.log.tried.size() == 6);
 }
 
-TEST_CASE("where no demanded GPU is left the other files fail for its reason") {
+TEST_CASE("if no required GPU is left, the other files fail for the same reason") {
     Files files;
     files.request.engines.device = Device::gpu;
     files.request.engines.gpus = {1};
@@ -159,7 +159,7 @@ TEST_CASE("where no demanded GPU is left the other files fail for its reason") {
     CHECK(files.log.tried.size() == 1);
 }
 
-TEST_CASE("names of outputs") {
+TEST_CASE("outputs are named by their pattern") {
     const auto name = [](const char* pattern, const char* image) {
         return output_name(pattern, {image, 7, 20});
     };

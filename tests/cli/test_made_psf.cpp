@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PSFs that deconvolve and simulate make themselves: results are those with files of `psf --like`.
+// Tests PSFs that deconvolve and simulate compute: results equal those with files of `psf --like`.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -19,7 +19,7 @@ namespace {
 
 const Arguments lens{"--na", "0.9", "--ni", "1.33"};
 
-/// Two channels at two times, with voxels.
+/// Two channels at two times, with a voxel size.
 struct Images : TemporaryFolder {
     Images() {
         Random random(test_seed("made PSFs"));
@@ -69,7 +69,7 @@ void check_equal(const ImageFile& a, const ImageFile& b) {
 
 }  // namespace
 
-TEST_CASE("a PSF that is made is that of a file, for each channel its own") {
+TEST_CASE("a computed PSF equals that of `psf --like`, for each channel") {
     const Images folder;
     const Arguments commands[] = {
         {"deconvolve", "image.ome.tif", "--iterations", "3"},
@@ -93,15 +93,15 @@ TEST_CASE("a PSF that is made is that of a file, for each channel its own") {
         CHECK(two.volumes[0].values != image({"640nm.tif"}).volumes[0].values);
         check_equal(made({"--wavelength", "520nm,640nm"}), two);
         check_equal(made({"--wavelength", "640nm"}), image({"640nm.tif"}));
-        // Of channels that are selected, in any order.
+        // Channels may be selected in any order.
         check_equal(made({"--channel", "1,0", "--wavelength", "640,520"}),
                     image({"--channel", "1,0", "--psf-for", "0=520nm.tif,1=640nm.tif"}));
-        // Files for some, a made one for the others.
+        // Some channels have files, the others a computed PSF.
         check_equal(made({"--wavelength", "640nm", "--psf-for", "0=520nm.tif"}), two);
     }
 }
 
-TEST_CASE("PSFs that are made are reported with all their parameters") {
+TEST_CASE("computed PSFs are reported with all their parameters") {
     const Images folder;
     const CommandResult result =
         folder.succeed({"deconvolve", "image.ome.tif", "--dry-run", "--json", "--wavelength",
@@ -123,7 +123,7 @@ TEST_CASE("PSFs that are made are reported with all their parameters") {
     CHECK(one.at("kernel").at("shape") == json{5, 7, 9});
 }
 
-TEST_CASE("many files share a PSF that is made") {
+TEST_CASE("many files share a computed PSF") {
     const Images folder;
     folder.succeed({"deconvolve", "one.tif", "two.tif", "--output-dir", "out", "--iterations", "3",
                     "--wavelength", "520nm"},
@@ -135,7 +135,7 @@ TEST_CASE("many files share a PSF that is made") {
     }
 }
 
-TEST_CASE("PSFs that cannot be made are refused with what is missing") {
+TEST_CASE("PSFs that cannot be computed are refused, and missing parameters are named") {
     const Images folder;
     folder.refuse({"deconvolve", "one.tif", "-o", "out.tif"}, 2, "numerical aperture; give --na");
     folder.refuse({"deconvolve", "one.tif", "-o", "out.tif", "--na", "0.9"}, 2,

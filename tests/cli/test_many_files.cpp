@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One command for many images: results, names, failures, --resume, reports.
+// Tests one command for many images: results, names, failures, --resume, reports.
 
 #include <algorithm>
 #include <chrono>
@@ -47,7 +47,7 @@ struct Scans : TemporaryFolder {
         return names;
     }
 
-    /// Whether the output is that of a run of the image alone, byte by byte.
+    /// Checks that the output equals that of a run with the image alone, byte by byte.
     void check_alone(const std::string& image, const std::string& output,
                      Arguments command = {"convolve"}, const Arguments& options = {}) const {
         const std::string extension = output.substr(output.find('.', output.rfind('/')));
@@ -73,7 +73,7 @@ nlohmann::json files_of(const CommandResult& result) {
 
 }  // namespace
 
-TEST_CASE("results of many files are those of each alone") {
+TEST_CASE("results of many files equal those of each alone") {
     Scans folder;
     const Arguments no_options, simulated{"--photons", "50"}, restored{"--iterations", "3"};
     for (const auto& [command, options] :
@@ -85,7 +85,7 @@ TEST_CASE("results of many files are those of each alone") {
         INFO(command << ": " << result.err);
         REQUIRE(result.status == 0);
         CHECK(folder.in("out") == Names{"a.tif", "b.tif", "c.tif"});
-        // One plan, printed once.
+        // There is one plan, which is printed once.
         CHECK(contains(result.err, "3 of 3 have this plan"));
         const auto first = result.err.find("\nkernel ");
         CHECK(result.err.find("\nkernel ", first + 1) == std::string::npos);
@@ -93,7 +93,7 @@ TEST_CASE("results of many files are those of each alone") {
         int seed = 1;
         for (const char* name : {"a.tif", "b.tif", "c.tif"}) {
             Arguments alone = options;
-            // Each file has noise of its own.
+            // Each file has its own noise.
             if (command == std::string("simulate"))
                 alone.insert(alone.end(), {"--seed", std::to_string(seed++)});
             folder.check_alone("scan/" + std::string(name), "out/" + std::string(name), {command},
@@ -103,7 +103,7 @@ TEST_CASE("results of many files are those of each alone") {
     }
 }
 
-TEST_CASE("files of different shapes and formats in one run") {
+TEST_CASE("files of different shapes and formats may be in one run") {
     Scans folder;
     folder.write("scan/d.npy", {4, 9, 5});
     folder.write("scan/e.ome.tif", {6, 7, 8});
@@ -119,7 +119,7 @@ TEST_CASE("files of different shapes and formats in one run") {
     folder.check_alone("scan/d.npy", "out/d.npy");
     folder.check_alone("scan/e.ome.tif", "out/e.ome.tif");
     folder.check_alone("scan/f.h5:/run/1", "out/f.h5");
-    // In the order in which they were named.
+    // Files are in the order in which they were named.
     CHECK(files_of(result)[1]["file"] == "scan/d.npy");
     CHECK(files_of(result)[1]["input"]["shape"] == nlohmann::json{4, 9, 5});
 }
@@ -138,7 +138,7 @@ TEST_CASE("patterns and lists name files") {
     CHECK(result.status == 0);
     CHECK(folder.in("listed") == Names{"0_c.npy", "1_a.npy"});
 
-    // As Windows' programs write lists: with a mark of UTF-8, quotes, blanks after names.
+    // A list as Windows programs write it: with a byte order mark, quotes, blanks after names.
     fs::copy(folder / "scan/a.tif", folder / "a b.tif");
     fs::copy(folder / "scan/a.tif", folder / "#1.tif");
     fs::copy(folder / "scan/a.tif", folder / "\"q\"");
@@ -169,12 +169,12 @@ TEST_CASE("patterns and lists name files") {
     CHECK(result.status == 0);
     CHECK(folder.in("piped") == Names{"a.tif", "b.tif", "c.tif"});
 
-    // A file whose name looks like a pattern is that file.
+    // A file whose name looks like a pattern can be named.
     fs::copy(folder / "scan/a.tif", folder / "a[1].tif");
     CHECK(folder.run({"convolve", "a[1].tif", "psf.npy", "-o", "one.tif", "-q"}).status == 0);
 }
 
-TEST_CASE("mistakes with many files are one sentence") {
+TEST_CASE("mistakes with many files get one sentence") {
     Scans folder;
     fs::create_directory(folder / "other");
     fs::copy(folder / "scan/a.tif", folder / "other/a.tif");
@@ -211,7 +211,7 @@ TEST_CASE("mistakes with many files are one sentence") {
     refuse({a, psf, "-o", "x.tif", "--resume"}, 2, "--output-dir");
     refuse({a, psf, to, "out", "--output-name", "{base}.tif"}, 2, "{stem}");
     refuse({a, psf, to, "out", "--output-name", "{stem.tif"}, 2, "{stem}");
-    // Names that clash, and outputs over inputs.
+    // Names that clash, and outputs that would overwrite inputs.
     refuse({a, "other/a.tif", psf, to, "out"}, 2, "{index}");
     refuse({a, a, psf, to, "out"}, 2, "{index}");
     refuse({a, b, psf, to, "scan", "--overwrite"}, 2, "one of the inputs");
@@ -222,7 +222,7 @@ TEST_CASE("a file that fails does not stop the others") {
     Scans folder;
     write_text(folder / "scan/b.tif", "no image");
     folder.write("scan/d.tif", {6, 7, 8});
-    // The header is right; the samples are not finite.
+    // The header of the file is right, but its samples are not finite.
     {
         Random random(test_seed("nan"));
         Array array = random.array({6, 7, 8}, false);
@@ -248,7 +248,7 @@ TEST_CASE("a file that fails does not stop the others") {
     CHECK(nlohmann::json::parse(result.out)["results"]["done"] == 2);
 }
 
-TEST_CASE("where all fail alike the exit code says why") {
+TEST_CASE("if all files fail for the same reason, the exit code is that of the reason") {
     Scans folder;
     for (const char* name : {"scan/a.tif", "scan/b.tif", "scan/c.tif"})
         write_text(folder / name, "no image");
@@ -262,7 +262,7 @@ TEST_CASE("where all fail alike the exit code says why") {
     CHECK(folder.in("out").empty());
 }
 
-TEST_CASE("resume goes on where a run has ended") {
+TEST_CASE("resume continues where a run has ended") {
     Scans folder;
     const Arguments command{"convolve", "scan/*.tif", "psf.npy", "--output-dir", "out", "--json"};
     Arguments resume = command;
@@ -284,10 +284,10 @@ TEST_CASE("resume goes on where a run has ended") {
     CHECK(outcomes(result) == Names{before, "done", before});
     CHECK(outcomes(folder.run(resume)) == Names{before, before, before});
 
-    // Without it, and without --overwrite, every output is an error of its file.
+    // Without --resume and --overwrite, every existing output is an error of its file.
     CHECK(folder.run(command).status == 5);
 
-    // An image that is newer than its result, a result of another type, and one that is no image.
+    // An image newer than its result, a result of another type, and a result that is not an image.
     using namespace std::chrono_literals;
     const auto now = fs::last_write_time(folder / "out/c.tif");
     const auto make_older = [&](const char* name, std::chrono::hours by) {
@@ -302,7 +302,7 @@ TEST_CASE("resume goes on where a run has ended") {
     CHECK(outcomes(folder.run(typed)) == Names{"done", "done", "done"});
     write_text(folder / "out/c.tif", "half");
     CHECK(outcomes(folder.run(typed)) == Names{before, before, "done"});
-    // A kernel that is newer.
+    // A kernel newer than the results.
     make_older("scan/b.tif", 3h);
     make_older("out/b.tif", 2h);
     make_older("psf.npy", 1h);
@@ -327,7 +327,7 @@ TEST_CASE("a dry run of many files writes nothing") {
     }
 }
 
-TEST_CASE("the truth of many files is named like the results") {
+TEST_CASE("files with the truth are named like the results") {
     Scans folder;
     const CommandResult result = folder.run({"simulate", "scan/*.tif", "psf.npy", "--output-dir",
                                              "out", "--truth", "{stem}_truth.npy", "-q"});
@@ -337,7 +337,7 @@ TEST_CASE("the truth of many files is named like the results") {
           Names{"a.tif", "a_truth.npy", "b.tif", "b_truth.npy", "c.tif", "c_truth.npy"});
 }
 
-TEST_CASE("hundreds of files take no more memory or file handles than a few") {
+TEST_CASE("hundreds of files need no more memory or file handles than a few") {
     Scans folder;
     fs::create_directory(folder / "many");
     for (int i = 0; i < 300; ++i)
@@ -357,7 +357,7 @@ TEST_CASE("hundreds of files take no more memory or file handles than a few") {
     CHECK(peak(299) - peak(20) < (index_t{32} << 20));
 }
 
-TEST_CASE("what reading has noted is said once for each of many files") {
+TEST_CASE("notes of reading are printed once for each of many files") {
     const Scans folder;
     const CommandResult result = folder.run({"convolve", "scan/*.tif", "psf.npy", "--output-dir",
                                              "out", "--json", "--voxel", "0.2,0.1,0.1nm"});

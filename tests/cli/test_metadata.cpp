@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file says about itself survives convolution, in every format; channels and time points are
+// Checks that metadata are kept by convolution, in every format; channels and time points are
 // convolved one by one.
 
 #include "tests/catch.hpp"
@@ -70,15 +70,15 @@ void check_kept(const std::string& input, const std::string& output) {
 
 }  // namespace
 
-TEST_CASE("ImageJ hyperstacks keep what they say") {
+TEST_CASE("ImageJ hyperstacks keep their metadata") {
     check_kept("in.tif", "out.tif");
 }
 
-TEST_CASE("OME-TIFF keeps what it says") {
+TEST_CASE("OME-TIFF keeps its metadata") {
     check_kept("in.ome.tif", "out.ome.tif");
 }
 
-TEST_CASE("HDF5 keeps what it says") {
+TEST_CASE("HDF5 keeps its metadata") {
     try {
         check_kept("in.h5:/stack", "out.h5:/deep/result");
     } catch (const Unavailable& error) {
@@ -86,6 +86,6 @@ TEST_CASE("HDF5 keeps what it says") {
     }
 }
 
-TEST_CASE("from one format to another") {
+TEST_CASE("metadata are kept from one format to another") {
     check_kept("in.tif", "out.ome.tif");
 }

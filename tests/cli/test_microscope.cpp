@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phantom, PSF, camera and deconvolution, one command after another: what went in comes out.
+// Runs phantom, PSF, camera and deconvolution one after another: the beads are recovered.
 
 #include <algorithm>
 #include <cmath>
@@ -20,23 +20,16 @@ namespace {
 
 constexpr double quantum_efficiency = 0.7, gain = 0.4, offset = 150, background_photons = 12;
 constexpr double dark_e_per_s = 20, exposure_s = 0.2;
-// The formula of docs/commands/simulate.md.
+// The background in counts, by the formula in docs/commands/simulate.md.
 constexpr double background =
     offset + (quantum_efficiency * background_photons + dark_e_per_s * exposure_s) / gain;
 
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(arguments[0] << ": " << result.err);
-    REQUIRE(result.status == 0);
-    return result;
-}
-
 struct Bead {
-    std::array<double, 3> at;  // voxels
-    double light;              // counts of the camera
+    std::array<double, 3> at;  // z, y, x in voxels
+    double light;              // in counts of the camera
 };
 
-/// A recorded specimen of beads, in counts of the camera as the truth, too.
+/// A recorded specimen of beads; the truth is in counts of the camera, too.
 struct Recording : TemporaryFolder {
     Array truth;
     std::vector<Bead> isolated;
@@ -93,7 +86,7 @@ struct Recording : TemporaryFolder {
                                    "--background", std::to_string(background)});
         return succeed(more, *this);
     }
-    /// The PSF's file without the first or the last plane, row and column.
+    /// Writes the PSF's file without the first or the last plane, row and column.
     void crop_psf(const char* name, index_t from) const {
         const ImageFile psf = read_image(*this / "psf.tif");
         Array cropped({20, 28, 28});
@@ -105,17 +98,17 @@ struct Recording : TemporaryFolder {
     }
 
   private:
-    // Far from all others and from the borders.
+    // Keeps the beads that are far from all others and from the borders.
     void find_isolated(double counts) {
         const json list = json::parse(read_text(*this / "specimen.json"));
         for (const json& object : list["objects"]) {
             const auto at = object["center_voxels"].get<std::array<double, 3>>();
             bool alone = true;
             for (const json& other : list["objects"]) {
-                const auto there = other["center_voxels"].get<std::array<double, 3>>();
+                const auto other_at = other["center_voxels"].get<std::array<double, 3>>();
                 double apart = 0;
                 for (std::size_t axis = 0; axis < 3; ++axis)
-                    apart = std::max(apart, std::abs(at[axis] - there[axis]));
+                    apart = std::max(apart, std::abs(at[axis] - other_at[axis]));
                 alone = alone && (other == object || apart > 9);
             }
             for (int axis = 0; axis < 3; ++axis) {
@@ -165,10 +158,10 @@ Moments moments_around(const Array& image, const std::array<double, 3>& at) {
 
 }  // namespace
 
-TEST_CASE("beads that a microscope has recorded come back where and as bright as they are") {
+TEST_CASE("recorded beads are recovered with their positions and brightness") {
     const Recording recording;
-    recording.crop_psf("first_kept.tif", 0);  // the source is at k/2
-    recording.crop_psf("last_kept.tif", 1);   // and at (k-1)/2
+    recording.crop_psf("first_kept.tif", 0);  // the center is at k/2
+    recording.crop_psf("last_kept.tif", 1);   // the center is at (k-1)/2
     const double before = peak_signal_to_noise_db(recording.truth, recording.image());
     for (const auto& [psf, center] : {std::pair{"psf.tif", "middle"},
                                       {"first_kept.tif", "middle"},
@@ -180,7 +173,7 @@ TEST_CASE("beads that a microscope has recorded come back where and as bright as
         CHECK(after > before + 6);
         for (const Bead& bead : recording.isolated) {
             const Moments found = moments_around(restored, bead.at);
-            // PSFs that end early hold less light than the microscope's.
+            // A cropped PSF has less light than the microscope's.
             CHECK(found.sum == Approx(bead.light).epsilon(0.15));
             for (std::size_t axis = 0; axis < 3; ++axis)
                 CHECK(std::abs(found.centroid[axis] - bead.at[axis]) < 0.1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is written: types, compression, and nothing at all when something goes wrong.
+// Tests outputs: types, compression, and that no file is left if something goes wrong.
 
 #include <algorithm>
 #include <cmath>
@@ -38,7 +38,7 @@ struct Inputs : TemporaryFolder {
     }
 };
 
-// Writes larger than a few KiB fail, as on a full disk, without any rights being needed.
+// Runs with a limit on file sizes: larger writes fail as on a full disk, without special rights.
 CommandResult run_with_file_limit(const Arguments& arguments, const TemporaryFolder& folder) {
     Arguments command{"sh", "-c", "ulimit -f 8; exec \"$0\" \"$@\"", convolume_path()};
     command.insert(command.end(), arguments.begin(), arguments.end());
@@ -95,7 +95,7 @@ TEST_CASE("compressions shrink the file and keep the pixels") {
         CHECK(bytes_with(compression) < plain / 2);
 }
 
-TEST_CASE("a timeline never lands on the inputs or the result") {
+TEST_CASE("a timeline never replaces the inputs or the result") {
     const Inputs inputs;
     for (const char* timeline : {"image.tif", "delta.tif", "out.tif", "./out.tif"}) {
         const CommandResult result =
@@ -118,14 +118,14 @@ TEST_CASE("--overwrite replaces a file only when the new one is complete") {
     CHECK(read_image(inputs / "out.tif").metadata.shape == inputs.image.shape);
 }
 
-TEST_CASE("a write that fails leaves nothing under the final name") {
+TEST_CASE("a write that fails leaves no file with the final name") {
     const Inputs inputs;
     const auto before = inputs.names();
     for (const char* out : {"out.tif", "out.ome.tif", "out.h5", "out.npy"}) {
         const CommandResult result =
             run_with_file_limit({"convolve", "image.tif", "delta.tif", "-o", out, "-q"}, inputs);
         INFO(out << ": " << result.err);
-        if (result.status == 4) continue;  // a format that is not built in
+        if (result.status == 4) continue;  // the format is not built in
         CHECK(result.status == 74);
         CHECK(result.err.find('\n') == result.err.size() - 1);
         CHECK(contains(result.err, out));
@@ -135,7 +135,7 @@ TEST_CASE("a write that fails leaves nothing under the final name") {
     CHECK(inputs.names() == before);
 }
 
-TEST_CASE("a full disk leaves nothing under the final name") {
+TEST_CASE("a full disk leaves no file with the final name") {
     const Inputs inputs({20, 128, 128});
     std::filesystem::create_directory(inputs / "small");
     const CommandResult mounted =
@@ -151,7 +151,7 @@ TEST_CASE("a full disk leaves nothing under the final name") {
     CHECK(empty);
 }
 
-TEST_CASE("an answer that does not fit stdout is an error") {
+TEST_CASE("an answer that cannot be written to stdout is an error") {
     const Inputs inputs;
     if (!std::filesystem::exists("/dev/full")) SKIP("this system has no /dev/full");
     const CommandResult result = run_program(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume phantom`: what is written is the library's phantom, with bounded memory.
+// Tests `convolume phantom`: it writes the library's phantom, with bounded memory.
 
 #include <algorithm>
 #include <cmath>
@@ -93,7 +93,7 @@ TEST_CASE("the command writes the library's phantom and its objects") {
     CHECK(answer["clamped_high"] == 0);
 }
 
-TEST_CASE("16-bit phantoms are rounded, and clamped values are reported") {
+TEST_CASE("phantoms of 16 bits are rounded, and clamped values are reported") {
     const TemporaryFolder folder;
     const Arguments common{"--kind", "cells", "--size", "10,40,40", "--overwrite"};
     const auto with = [&](Arguments more) {
@@ -116,9 +116,9 @@ TEST_CASE("16-bit phantoms are rounded, and clamped values are reported") {
     CHECK(contains(clamped.err, "clamped"));
 }
 
-TEST_CASE("a phantom is written with the memory of a few planes") {
+TEST_CASE("a phantom needs the memory of a few planes") {
     const TemporaryFolder folder;
-    // 250 MiB in all; planes of 1 MiB.
+    // The phantom has 250 MiB, a plane 1 MiB.
     const CommandResult result =
         make_phantom(folder, {"-o", "large.npy", "--kind", "beads", "--count", "50", "--size",
                               "250,512,512", "--json", "-q"});
@@ -154,7 +154,7 @@ TEST_CASE("phantoms that cannot be written are refused in one sentence") {
     refused(2, "give 0 to 1e30", {"-o", "a.tif", "--brightness", "1e300"});
 }
 
-TEST_CASE("a large phantom takes little memory") {
+TEST_CASE("a large phantom needs little memory") {
     const TemporaryFolder folder;
     for (const Arguments& format :
          {Arguments{"-o", "p.tif"}, Arguments{"-o", "p.tif", "--type", "uint16"},
@@ -166,7 +166,7 @@ TEST_CASE("a large phantom takes little memory") {
         INFO(result.err);
         REQUIRE(result.status == 0);
         const auto report = nlohmann::json::parse(result.out);
-        // As float32 it has 234 MiB.
+        // As float32 the phantom has 234 MiB.
         CHECK(report["peak_buffer_bytes"] <= index_t{66} << 20);
         CHECK(report["peak_resident_bytes"] <= index_t{140} << 20);
         if (format[1] != "p.tif" || format.size() > 2) continue;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// convolume process: it runs convolume-process, which the Python package brings and tests.
+// Tests convolume process: it runs convolume-process, which the Python package contains and tests.
 
 #include <filesystem>
 
@@ -12,7 +12,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// `convolume ARGUMENTS` where only `folder`/bin and the system's programs are found.
+// Runs `convolume ARGUMENTS` so that it finds only programs of `folder`/bin and of the system.
 CommandResult command(const TemporaryFolder& folder, const std::string& arguments) {
     const std::string line =
         "PATH='" + (folder / "bin") + "' exec '" + convolume_path() + "' " + arguments;
@@ -23,7 +23,7 @@ CommandResult process(const TemporaryFolder& folder, const std::string& argument
     return command(folder, "process " + arguments);
 }
 
-// A program in `folder`/bin that prints its arguments, and ends with 7.
+// Writes a program to `folder`/bin that prints its arguments and ends with 7.
 void write_program(const TemporaryFolder& folder, const std::string& name) {
     fs::create_directory(folder / "bin");
     const std::string program = folder / ("bin/" + name);
@@ -47,7 +47,7 @@ TEST_CASE("process passes everything on to convolume-process") {
     CHECK(process(folder, "--status a.zarr").out == "[--status]\n[a.zarr]\n");
 }
 
-TEST_CASE("process says what to install where it is not there") {
+TEST_CASE("process says what to install if convolume-process is missing") {
     const TemporaryFolder folder;
     fs::create_directory(folder / "bin");
     const CommandResult run = process(folder, "a.zarr b.zarr --op convolve");
@@ -80,7 +80,7 @@ TEST_CASE("commands of images say what to install for OME-Zarr") {
     }
 }
 
-TEST_CASE("other commands name process where they are given OME-Zarr") {
+TEST_CASE("other commands name process if they get OME-Zarr") {
     const TemporaryFolder folder;
     const CommandResult run =
         convolume::testing::convolume({"project", "a.zarr", "-o", "b.tif"}, folder);

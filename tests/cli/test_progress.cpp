@@ -9,7 +9,7 @@ using namespace convolume::cli;
 
 namespace {
 
-struct Clock {
+struct FakeClock {
     double now_s = 100;
     std::function<double()> function() {
         return [this] { return now_s; };
@@ -18,9 +18,9 @@ struct Clock {
 
 }  // namespace
 
-TEST_CASE("a terminal gets one line that updates and is cleared") {
+TEST_CASE("a terminal gets one line of progress that is updated and cleared") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     {
         ProgressMeter meter(out, ProgressMeter::LineStyle::terminal, 8e6, clock.function());
         clock.now_s += 2;
@@ -33,9 +33,9 @@ TEST_CASE("a terminal gets one line that updates and is cleared") {
     CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K\r\033[K");
 }
 
-TEST_CASE("elsewhere there is a plain line every ten seconds") {
+TEST_CASE("without a terminal there is a plain line every ten seconds") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::LineStyle::plain, 1e9, clock.function());
     clock.now_s += 9;
     meter.update(0.1);
@@ -47,9 +47,9 @@ TEST_CASE("elsewhere there is a plain line every ten seconds") {
     CHECK(out.str() == "progress  50 %, 50.0 Mvoxel/s, 10.0 s left\n");
 }
 
-TEST_CASE("a note stands at the end of the line") {
+TEST_CASE("a note is at the end of the line") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::LineStyle::plain, 1e9, clock.function());
     meter.note("iteration 3 of 6");
     clock.now_s += 10;
@@ -59,7 +59,7 @@ TEST_CASE("a note stands at the end of the line") {
 
 TEST_CASE("a quiet run has no progress") {
     std::ostringstream out;
-    Clock clock;
+    FakeClock clock;
     ProgressMeter meter(out, ProgressMeter::LineStyle::none, 1e9, clock.function());
     clock.now_s += 60;
     meter.update(0.5);

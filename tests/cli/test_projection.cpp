@@ -53,7 +53,7 @@ TEST_CASE("projections hold the largest value along each axis") {
         }
 }
 
-TEST_CASE("slices go through the middle voxel, some planes at a time or whole") {
+TEST_CASE("slices go through the middle voxel, for images read in parts or as a whole") {
     const Shape3 shape{4, 5, 7};
     std::vector<float> values(140);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i);
@@ -75,7 +75,7 @@ TEST_CASE("slices go through the middle voxel, some planes at a time or whole") 
     CHECK(slices.along_y.at(0, 0) < slices.along_z.at(0, 0));
 }
 
-TEST_CASE("resampling keeps constants, ramps and, when shrinking, means") {
+TEST_CASE("resampling keeps constants and ramps, and when shrinking means") {
     FloatPlane constant(5, 7, 3);
     for (const float value : resample(constant, 11, 4).values) CHECK(is_near(value, 3));
     FloatPlane ramp(1, 8, 0);
@@ -121,7 +121,7 @@ TEST_CASE("panels are drawn to scale") {
     const Canvas canvas = draw_preview({stack}, {.zoom = 5, .gamma = 1});
     int white = 0;
     for (int x = 0; x < canvas.width(); ++x) white += canvas.at(x, 200) == Color{255, 255, 255};
-    CHECK(white == 60 * 5 + 10 * 4 * 5);  // x, and z at four times its samples
+    CHECK(white == 60 * 5 + 10 * 4 * 5);  // width x, and z drawn four times as large
 }
 
 TEST_CASE("scale bars have round lengths") {

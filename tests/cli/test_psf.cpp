@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume psf`: files and side files, reproduction, facts, refusals.
+// Tests `convolume psf`: files and side files, reproduction, reported facts, refusals.
 
 #include <algorithm>
 #include <cmath>
@@ -18,7 +18,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// A small PSF, plus `more`.
+// Returns the arguments of a small PSF with `more`.
 Arguments psf(const Arguments& more) {
     Arguments all{"psf"};
     const auto has = [&](const char* option) {
@@ -32,13 +32,6 @@ Arguments psf(const Arguments& more) {
         if (!has(option)) all.insert(all.end(), {option, value});
     all.insert(all.end(), more.begin(), more.end());
     return all;
-}
-
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(result.err);
-    REQUIRE(result.status == 0);
-    return result;
 }
 
 void check_refused(const TemporaryFolder& folder, const Arguments& arguments, int status,
@@ -58,7 +51,7 @@ nlohmann::json json_of(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("PSFs are float32 stacks of sum 1 that know their voxels") {
+TEST_CASE("PSFs are float32 stacks of sum 1 with a voxel size") {
     const TemporaryFolder folder;
     for (const std::string name : {"a.tif", "b.ome.tif", "c.h5", "d.h5:/some/psf"}) {
         succeed(psf({"-o", name}), folder);
@@ -102,7 +95,7 @@ TEST_CASE("side files reproduce a PSF to the last bit") {
     }
 }
 
-TEST_CASE("typed parameters go before those of the file") {
+TEST_CASE("options override the parameters of a side file") {
     const TemporaryFolder folder;
     succeed(psf({"--modality", "confocal", "--excitation", "488nm", "-o", "a.tif"}), folder);
     succeed({"psf", "--from", "a.json", "--modality", "widefield", "--size", "3,5,7", "--voxel",
@@ -115,14 +108,14 @@ TEST_CASE("typed parameters go before those of the file") {
     CHECK(b.at("voxel_um").at(0) == 0.1);
     CHECK(b.at("na") == 1.2);
     CHECK(json_of(folder / "a.json").at("psf").at("excitation_um") == 0.488);
-    CHECK(json_of(folder / "a.json").at("psf").at("ni0") == 1.33);  // the design is what is used
+    CHECK(json_of(folder / "a.json").at("psf").at("ni0") == 1.33);  // ni0 follows ni
     succeed({"psf", "--from", "a.json", "--focus", "1um", "-o", "c.tif"}, folder);
     succeed({"psf", "--from", "c.json", "--focus", "brightest", "-o", "d.tif"}, folder);
     CHECK(read_text(folder / "a.tif") == read_text(folder / "d.tif"));
     CHECK(read_text(folder / "a.tif") != read_text(folder / "c.tif"));
 }
 
-TEST_CASE("facts are those of the formulas") {
+TEST_CASE("reported facts agree with the formulas") {
     const TemporaryFolder folder;
     const CommandResult result = succeed(
         psf({"--na", "1.4", "--ni", "1.515", "--depth", "2um", "--explain", "--json"}), folder);
@@ -173,7 +166,7 @@ TEST_CASE("captured light is reported for the planes of the volume") {
     CHECK((shape.z > 1 && shape.z < 21));
 }
 
-TEST_CASE("what cannot be is refused before anything is written") {
+TEST_CASE("impossible PSFs are refused before a file is written") {
     const TemporaryFolder folder;
     const std::pair<Arguments, const char*> refusals[] = {
         {{"--na", "1.5"}, "aperture of 1.5"},
@@ -221,7 +214,7 @@ TEST_CASE("what cannot be is refused before anything is written") {
     check_refused(folder, psf({"-o", "missing/out.tif"}), 73, "missing");
 }
 
-TEST_CASE("neither file is replaced unasked") {
+TEST_CASE("neither the PSF nor its side file is replaced without --overwrite") {
     const TemporaryFolder folder;
     write_text(folder / "out.json", "mine");
     check_refused(folder, psf({"-o", "out.tif"}), 5, "out.json");
@@ -230,7 +223,7 @@ TEST_CASE("neither file is replaced unasked") {
     check_refused(folder, psf({"-o", "out.tif"}), 5, "out.tif");
 }
 
-TEST_CASE("side files that cannot be used are refused by the key") {
+TEST_CASE("side files that cannot be used are refused, and the key is named") {
     const TemporaryFolder folder;
     succeed(psf({"-o", "good.tif"}), folder);
     const auto good = json_of(folder / "good.json");

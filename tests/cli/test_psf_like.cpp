@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume psf --like`: voxels and size of an image, and what they are good for.
+// Tests `convolume psf --like`: it takes voxels and size from an image, and deconvolution gains.
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -26,21 +26,21 @@ CommandResult run(Arguments arguments, const TemporaryFolder& folder, const Argu
     return result;
 }
 
-// What remains to the truth, once brightness is fitted.
+// Returns the error relative to the truth after fitting the brightness.
 double error_of(const Array& truth, const Array& found) {
-    double both = 0, squares = 0, rest = 0;
+    double products = 0, squares = 0, rest = 0;
     for (std::size_t i = 0; i < truth.values.size(); ++i) {
-        both += truth.values[i].real() * found.values[i].real();
+        products += truth.values[i].real() * found.values[i].real();
         squares += std::norm(found.values[i]);
     }
     for (std::size_t i = 0; i < truth.values.size(); ++i)
-        rest += std::norm(truth.values[i] - both / squares * found.values[i]);
+        rest += std::norm(truth.values[i] - products / squares * found.values[i]);
     return rest;
 }
 
 }  // namespace
 
-TEST_CASE("a PSF like an image has its voxels and twice its planes") {
+TEST_CASE("a PSF made with --like has the image's voxels and twice its planes") {
     const TemporaryFolder folder;
     run({"phantom", "-o", "image.tif", "--size", "16,40,44", "--voxel", "300,120,110nm"}, folder);
     const auto made = [&](const Arguments& more) {
@@ -60,15 +60,15 @@ TEST_CASE("a PSF like an image has its voxels and twice its planes") {
     CHECK(std::abs(*made({"--voxel", "200,100,100nm"}).voxel_size_um[0] - 0.2) < 1e-6);
     CHECK(made({"--modality", "confocal", "--excitation", "488nm"}).shape.z < 31);
 
-    // What --size auto asks for does not depend on the image.
+    // The size of --size auto does not depend on the image.
     const Shape3 automatic = made({"--size", "auto"}).shape;
     CHECK(automatic.z < 31);
     CHECK(made({"--size", "auto", "--voxel", "300,120,110nm"}).shape == automatic);
 
-    // The side file repeats it without the image.
+    // The side file reproduces the PSF without the image.
     run({"psf", "--from", "psf.json", "-o", "again.tif"}, folder);
     CHECK(read_text(folder / "again.tif") == read_text(folder / "psf.tif"));
-    // Parameters of a file go with voxels and size of the image.
+    // Parameters of a side file are combined with voxels and size of the image.
     run({"psf", "--from", "psf.json", "--like", "image.tif", "-o", "other.tif"}, folder);
     CHECK(read_image(folder / "other.tif").metadata.shape == metadata.shape);
 }
@@ -92,7 +92,7 @@ TEST_CASE("images without voxel size and images that would be replaced are refus
     CHECK(testing::convolume(arguments, folder).status == 66);
 }
 
-TEST_CASE("a widefield image comes back better with a PSF like it than with an automatic one") {
+TEST_CASE("a widefield image is restored better with a PSF like it than with an automatic one") {
     const TemporaryFolder folder;
     run({"phantom", "-o", "specimen.tif", "--kind", "cells", "--size", "32,72,72", "--voxel",
          "300,150,150nm", "--seed", std::to_string(test_seed("cells"))},
@@ -119,5 +119,5 @@ TEST_CASE("a widefield image comes back better with a PSF like it than with an a
     const double with_all = error("all.tif");
     INFO(with_auto << ' ' << with_like << ' ' << with_all);
     CHECK(with_like < 0.6 * with_auto);
-    CHECK(with_like < 1.1 * with_all);  // what is farther across hardly matters
+    CHECK(with_like < 1.1 * with_all);  // a wider PSF hardly improves it
 }

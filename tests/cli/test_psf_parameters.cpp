@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `convolume psf` makes of options and side files: against the library, and with broken files.
+// Tests how `convolume psf` reads options and side files: compared with the library, broken files.
 
 #include <algorithm>
 #include <cmath>
@@ -22,13 +22,6 @@ using nlohmann::json;
 
 namespace {
 
-CommandResult succeed(const Arguments& arguments, const TemporaryFolder& folder) {
-    const CommandResult result = testing::convolume(arguments, folder);
-    INFO(result.err);
-    REQUIRE(result.status == 0);
-    return result;
-}
-
 void check_same(const Array& file, const Volume& made) {
     REQUIRE(file.shape == made.shape());
     index_t different = 0;
@@ -38,7 +31,7 @@ void check_same(const Array& file, const Volume& made) {
     CHECK(different == 0);
 }
 
-// The sum over the middle of a plane.
+// Returns the sum over the middle of a plane.
 double light_within(const Array& psf, index_t z, index_t height, index_t width) {
     const index_t top = (psf.shape.y - height) / 2, left = (psf.shape.x - width) / 2;
     double sum = 0;
@@ -49,7 +42,7 @@ double light_within(const Array& psf, index_t z, index_t height, index_t width) 
 
 }  // namespace
 
-TEST_CASE("every option of the microscope is the library's of that name") {
+TEST_CASE("every option of the microscope sets the library's option of that name") {
     const TemporaryFolder folder;
     const Arguments layers{"psf",    "-o",      "layers.tif",     "--na",    "1.25",
                            "--ni",   "1.47",    "--ni0",          "1.5",     "--ng",
@@ -96,7 +89,7 @@ TEST_CASE("every option of the microscope is the library's of that name") {
     near(psf.at("voxel_um").at(0), 0.21);
     near(psf.at("voxel_um").at(1), 0.07);
     near(psf.at("voxel_um").at(2), 0.09);
-    // Lengths may differ in their last bit, which float32 does not show but at roundings' edges.
+    // Lengths may differ in their last bit, which float32 shows only if it changes the rounding.
     const auto check_close = [&](const char* name) {
         const Array file = read_image(folder / name).only();
         const Volume made = make_psf(options).values;
@@ -129,7 +122,7 @@ TEST_CASE("every option of the microscope is the library's of that name") {
          "sheet.tif");
 }
 
-TEST_CASE("the middle plane is at the length that was asked for, or the brightest") {
+TEST_CASE("the middle plane is at the requested depth, or the brightest") {
     const TemporaryFolder folder;
     const auto middle_of = [&](const Arguments& more) {
         Arguments all{"psf",     "-o",           "a.tif",  "--overwrite", "--na",
@@ -153,8 +146,9 @@ TEST_CASE("the middle plane is at the length that was asked for, or the brightes
     check_same(read_image(folder / "a.tif").only(), make_psf(options).values);
 }
 
-// Shares are those of planes through the voxels' middles; rings and voxels cut borders differently.
-TEST_CASE("captured light is the share of what larger volumes contain") {
+// Shares refer to planes through the voxels' middles; rings and voxels divide the borders
+// differently.
+TEST_CASE("captured light is the share of the light in larger volumes") {
     const TemporaryFolder folder;
     const Arguments kinds[] = {{"--modality", "widefield"},
                                {"--modality", "confocal", "--excitation", "480nm"},
@@ -184,7 +178,7 @@ TEST_CASE("captured light is the share of what larger volumes contain") {
     }
 }
 
-TEST_CASE("broken side files end with one sentence, whatever is broken") {
+TEST_CASE("every broken side file gets one sentence") {
     const TemporaryFolder folder;
     succeed({"psf", "-o", "good.npy", "--na", "1.2", "--ni", "1.33", "--wavelength", "520nm",
              "--voxel", "100,40,40nm", "--size", "3,5,7", "--modality", "confocal", "--excitation",
@@ -225,7 +219,7 @@ TEST_CASE("broken side files end with one sentence, whatever is broken") {
                   ", \"wavelength_um\": 0.5, \"voxel_um\": [0.1, 0.1, 0.1], \"size\": [3, 3, 3]}}",
               number);
 
-    // Of two values for one key the last counts.
+    // If a key has two values, the last one counts.
     const std::string twice = R"({"psf": {"model": "born-wolf", "na": 5, "na": 0.8,
         "wavelength_um": 0.5, "voxel_um": [0.1, 0.1, 0.1], "size": [3, 3, 3]}})";
     check(twice, "duplicate key");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths and extents as people type them.
+// Tests the parsing of lengths and extents.
 
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
@@ -13,13 +13,13 @@ TEST_CASE("lengths take a unit", "[cli]") {
     CHECK(parse_length_um("--depth", "2um") == 2);
     CHECK(parse_length_um("--depth", "2 µm") == 2);
     CHECK(parse_length_um("--depth", " 0.25mm ") == 250);
-    CHECK(parse_length_um("--depth", "-3um") == -3);  // refused where it is used
+    CHECK(parse_length_um("--depth", "-3um") == -3);  // refused later
     CHECK(parse_length_um("--depth", "500nm") == Approx(0.5));
     for (const char* bad : {"", "2", "um", "2 pixels", "2um3", "nan um", "inf", "1e999um", "2,5um"})
         CHECK_THROWS_AS(parse_length_um("--depth", bad), InvalidArgument);
 }
 
-TEST_CASE("three lengths share the last one's unit or have their own", "[cli]") {
+TEST_CASE("three lengths have the unit of the last one or their own", "[cli]") {
     const auto shared = parse_lengths_um("--voxel", "200,65,65nm");
     CHECK(shared[0] == Approx(0.2));
     CHECK(shared[2] == Approx(0.065));
@@ -32,7 +32,7 @@ TEST_CASE("three lengths share the last one's unit or have their own", "[cli]") 
         CHECK_THROWS_AS(parse_lengths_um("--voxel", bad), InvalidArgument);
 }
 
-TEST_CASE("bare wavelengths are recognized by their range", "[cli]") {
+TEST_CASE("wavelengths without a unit are recognized by their range", "[cli]") {
     CHECK(parse_wavelength_um("--wavelength", "520nm") == Approx(0.52));
     CHECK(parse_wavelength_um("--wavelength", "0.52um") == Approx(0.52));
     CHECK(parse_wavelength_um("--wavelength", "520") == Approx(0.52));
@@ -52,7 +52,7 @@ TEST_CASE("extents are three whole numbers", "[cli]") {
         CHECK_THROWS_AS(parse_extents("--size", bad), InvalidArgument);
 }
 
-TEST_CASE("voxels that no light microscope has are questioned, with what was probably meant") {
+TEST_CASE("voxel sizes that no light microscope has get a warning with the probable meaning") {
     using convolume::testing::contains;
     for (const char* usual : {"200,65,65nm", "0.2,0.1,0.1um", "5,1,1nm", "0.5,0.1,0.1mm",
                               "0.2um,65nm,64nm", "2000,500,500um"})

@@ -10,7 +10,7 @@
 using namespace convolume;
 using namespace convolume::cli;
 
-TEST_CASE("parts and compressions") {
+TEST_CASE("parts and compressions are parsed") {
     CHECK(parse_parts("auto") == 0);
     CHECK(parse_parts("16") == 16);
     for (const char* text : {"", "3", "32", "-1", "1.0"})
@@ -19,7 +19,7 @@ TEST_CASE("parts and compressions") {
     CHECK_THROWS_AS(io::parse_compression("zip"), InvalidArgument);
 }
 
-TEST_CASE("output types") {
+TEST_CASE("output types are parsed and chosen") {
     using enum PixelType;
     CHECK(resolve_output_type("", uint16, uint8, Precision::float32) == float32);
     CHECK(resolve_output_type("", uint16, uint8, Precision::float64) == float64);
@@ -45,7 +45,7 @@ TEST_CASE("the adjoint is planned for the image that convolve would take") {
     CHECK(planned_image_shape({10, 10, 10}, kernel, options) == Shape3{10, 10, 10});
 }
 
-TEST_CASE("a device that fails gives way to the CPU where the choice was free") {
+TEST_CASE("the CPU replaces a device that fails if the choice was free") {
     std::ostringstream said;
     const Console console(said, Verbosity::quiet, false);
     using Device = EngineChoice::Device;
@@ -65,7 +65,7 @@ TEST_CASE("a device that fails gives way to the CPU where the choice was free") 
     CHECK(tried.size() == 3);
 }
 
-TEST_CASE("failures of other kinds are not tried again") {
+TEST_CASE("other failures are not tried again") {
     std::ostringstream said;
     const Console console(said, Verbosity::quiet, false);
     int runs = 0;
@@ -78,7 +78,7 @@ TEST_CASE("failures of other kinds are not tried again") {
     CHECK(said.str().empty());
 }
 
-TEST_CASE("the plan line tells what GPUs do") {
+TEST_CASE("the line about the plan says what GPUs do") {
     Plan plan;
     plan.chosen.method = Method::tiled;
     plan.chosen.tiles = {1, 2, 2};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts of an image file: channels, times, a box, and a voxel size that the file does not give.
+// Tests parts of an image file: channels, times, a box; and a voxel size that the file lacks.
 
 #include <cmath>
 
@@ -17,7 +17,7 @@ namespace {
 const Shape3 shape{6, 7, 8};
 constexpr index_t frames = 3, channels = 2;
 
-/// Says where it is from.
+/// Returns a value that encodes its position.
 float value_at(index_t t, index_t c, index_t z, index_t y, index_t x) {
     return static_cast<float>((((t * 10 + c) * 10 + z) * 10 + y) * 10 + x);
 }
@@ -62,7 +62,7 @@ struct Inputs : TemporaryFolder {
 
 }  // namespace
 
-TEST_CASE("selection: channels, times and boxes") {
+TEST_CASE("selection: channels, times and boxes are cut out") {
     const Inputs inputs;
     const CommandResult result = inputs.run(
         {"--channel", "1", "--frame", "1:3", "--crop", "2:5,:,3:4", "--voxel", "300,100,100nm"});
@@ -86,7 +86,7 @@ TEST_CASE("selection: channels, times and boxes") {
     }
 }
 
-TEST_CASE("selection: channels in another order, one time") {
+TEST_CASE("selection: channels may be in another order, and one time alone") {
     const Inputs inputs;
     const CommandResult result = inputs.run({"--channel", "1,0", "--frame", "2"});
     INFO(result.err);
@@ -99,7 +99,7 @@ TEST_CASE("selection: channels in another order, one time") {
     CHECK(volume.elements<float>()[9] == Approx(value_at(2, 0, 0, 1, 1)));
 }
 
-TEST_CASE("selection: what the image does not have is refused") {
+TEST_CASE("selection: parts that the image lacks are refused") {
     const Inputs inputs;
     for (const Arguments& options :
          {Arguments{"--channel", "2"}, Arguments{"--channel", "red"}, Arguments{"--channel", "-1"},
@@ -115,7 +115,7 @@ TEST_CASE("selection: what the image does not have is refused") {
     }
 }
 
-TEST_CASE("selection: places of NaN are those of the file") {
+TEST_CASE("selection: positions of NaN are counted in the file") {
     const TemporaryFolder folder;
     const auto write = [&](const std::string& name, io::ImageMetadata metadata, index_t t,
                            index_t c, const Index3& at) {
@@ -181,11 +181,11 @@ TEST_CASE("selection: places of NaN are those of the file") {
             refusal({command}, "one.npy", {"--crop", "3:,5:,6:", "-o", "o.npy"});
         CHECK(contains(said, place));
         CHECK_FALSE(contains(said, "frame"));
-        // The same holds for kernels, before anything is done with them.
+        // Positions in kernels are reported in the same way, before anything is computed.
         CHECK(contains(refusal({command}, "one.npy", {"--psf-background", "1", "-o", "o.npy"},
                                "bad_kernel.npy"),
                        "the kernel \"bad_kernel.npy\" holds nan at z,y,x = 0,2,1"));
-        // Files of many, which share a plan.
+        // Positions are also right for many files, which share a plan.
         const CommandResult many =
             testing::convolume({command, "one.npy", "several.ome.tif", "kernel.npy", "--output-dir",
                                 command, "--crop", "3:,5:,6:", "-q"},
@@ -202,7 +202,7 @@ TEST_CASE("selection: places of NaN are those of the file") {
     CHECK(contains(compared.err + compared.out, place));
 }
 
-TEST_CASE("selection: a voxel size that is hardly meant is questioned") {
+TEST_CASE("selection: an unlikely voxel size gets a warning") {
     const Inputs inputs;
     const CommandResult tiny = inputs.run({"--voxel", "0.2,0.1,0.1nm"});
     INFO(tiny.err);

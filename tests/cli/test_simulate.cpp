@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `convolume simulate`: expected light against the oracle, the recording against the documented
-// formulas.
+// Tests `convolume simulate`: compares expected light with the oracle, and recordings with the
+// documented formulas.
 
 #include <algorithm>
 #include <cmath>
@@ -61,7 +61,7 @@ struct Inputs : TemporaryFolder {
     }
     Array out() const { return read_image(*this / "out.tif").only(); }
     Array truth() const { return read_image(*this / "truth.tif").only(); }
-    /// The phantom through the PSF of sum 1.
+    /// Returns the phantom blurred by the PSF, normalized to sum 1.
     Array blurred(BoundaryKind boundary = BoundaryKind::zero) const {
         return scaled(
             oracle(phantom, shape, psf, {Mode::same, {boundary}, Operation::convolve, middle}),
@@ -85,14 +85,14 @@ double worst_difference(const Array& a, const Array& b) {
 
 }  // namespace
 
-TEST_CASE("without noise the recording is the formula of the blurred phantom") {
+TEST_CASE("without noise, the recording follows the formula of the blurred phantom") {
     const Inputs inputs;
     inputs.report({"--no-noise", "--photons-per-unit", "300", "--background", "20", "--qe", "0.6",
                    "--dark", "30", "--exposure", "0.5", "--gain", "0.25", "--offset", "50",
                    "--boundary", "mirror", "--full-well", "1e6"});
     Array photons = scaled(inputs.blurred(BoundaryKind::mirror), 300);
     for (Complex& value : photons.values) value += 20;
-    // Convolution in float32: 1e-6 of the largest value.
+    // Convolution in float32 errs by 1e-6 of the largest value.
     CHECK(worst_difference(inputs.truth(), photons) < 1e-6 * largest(photons));
     Array adu = photons;
     for (Complex& value : adu.values) value = (0.6 * value + 15.0) / 0.25 + 50.0;
@@ -123,7 +123,7 @@ TEST_CASE("--photons scales the brightest pixel, of all channels and frames") {
     const ImageFile out = read_image(inputs / "out.tif");
     CHECK(out.metadata.frames == 2);
     CHECK(out.metadata.channels == 2);
-    // The same light, but noise of its own.
+    // The light is the same, but the noise differs.
     CHECK(worst_difference(out.volumes[0], out.volumes[3]) > 10);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("pixels and steps of the camera gather the light of the phantom") {
     }
 }
 
-TEST_CASE("camera options make the noise they should") {
+TEST_CASE("camera options give the noise of their formulas") {
     const Inputs inputs;
     Array flat({4, 60, 70});
     for (Complex& value : flat.values) value = 1;
@@ -180,7 +180,7 @@ TEST_CASE("camera options make the noise they should") {
     const double electrons = 0.5 * 250 + 20, variance = (electrons + 36) / 0.25;
     CHECK(std::abs(mean - (300 + 2 * electrons)) < 5 * std::sqrt(variance / count));
     CHECK(std::abs(squares / count / variance - 1) < 5 * std::sqrt(2 / count));
-    // What is reported, from its definitions.
+    // The report, computed from its definitions.
     double noise = 0;
     for (const Complex& value : out.values) noise += std::norm((value - 300.0) * 0.5 - electrons);
     const double db = 10 * std::log10(100.0 * 100 * count / noise);
@@ -191,7 +191,7 @@ TEST_CASE("camera options make the noise they should") {
     CHECK(report["camera"]["seed"] == 5);
 }
 
-TEST_CASE("threads change no pixel, seeds do") {
+TEST_CASE("pixels do not depend on threads, but on the seed") {
     const Inputs inputs;
     inputs.report({"--threads", "1", "--pixel", "130nm"}, "phantom.tif");
     const Array first = inputs.out();
@@ -215,7 +215,7 @@ TEST_CASE("saturated pixels are counted and reported") {
     const json recorded = json::parse(result.out)["recorded"];
     index_t full = 0;
     for (const Complex& value : out.only().values) full += value.real() == 255;
-    // Some of those at the top are there without having been clipped.
+    // Some pixels have the largest value without having been clipped.
     CHECK(recorded["saturated_pixels"] <= full);
     CHECK(recorded["saturated_pixels"] > full - 30);
     CHECK(full > 50);
@@ -224,7 +224,7 @@ TEST_CASE("saturated pixels are counted and reported") {
     CHECK(wells["saturated_pixels"] > 500);
 }
 
-TEST_CASE("simulate tells what it does, or nothing") {
+TEST_CASE("simulate prints a short summary, a long one, or nothing") {
     const Inputs inputs;
     const CommandResult normal = inputs.run({"-o", "out.tif", "--truth", "truth.tif"});
     for (const char* word : {"phantom ", "kernel ", "camera ", "plan ", "signal ", "noise ",
@@ -242,7 +242,7 @@ TEST_CASE("simulate tells what it does, or nothing") {
     CHECK(json::parse(read_text(inputs / "t.json")).contains("traceEvents"));
 }
 
-TEST_CASE("recordings that cannot be are refused in one sentence") {
+TEST_CASE("impossible recordings are refused in one sentence") {
     const Inputs inputs;
     write_image(inputs / "dark.npy", Array({3, 4, 5}), PixelType::float32);
     Random random(test_seed("complex phantom"));
@@ -358,7 +358,7 @@ TEST_CASE("a specimen larger than the limit is recorded from file to file") {
         REQUIRE(result.status == 0);
         return json::parse(result.out);
     };
-    // Each channel of the phantom, and of its light, takes 18.8 MiB.
+    // Each channel of the phantom takes 18.8 MiB, and so does its light.
     constexpr index_t limit = index_t{6} << 20;
     for (const Arguments& camera :
          {Arguments{}, Arguments{"--pixel", "170nm", "--step", "300nm", "--compression", "deflate",
@@ -370,7 +370,7 @@ TEST_CASE("a specimen larger than the limit is recorded from file to file") {
         const json report = run(options);
         CHECK(report["light"]["in_file"] == true);
         CHECK(report["plan"]["tasks"] > 2);
-        CHECK(report["report"]["peak_buffer_bytes"] <= limit + 16384);  // and the PSF as read
+        CHECK(report["report"]["peak_buffer_bytes"] <= limit + 16384);  // plus the PSF as read
         // The program itself, its libraries, and the pieces that writers collect.
         CHECK(report["report"]["peak_resident_bytes"] < limit + (index_t{60} << 20));
         const ImageFile got = read_image(folder / "truth.h5");

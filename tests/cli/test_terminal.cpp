@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// stderr on a terminal: colors unless NO_COLOR is set.
+// Tests stderr on a terminal: it is colored unless NO_COLOR is set.
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// What `convolume nonsense` prints on a terminal in the given environment.
+// Returns what `convolume nonsense` prints on a terminal in the given environment.
 std::string on_terminal(const std::string& environment) {
     const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
     REQUIRE(terminal >= 0);
@@ -21,7 +21,7 @@ std::string on_terminal(const std::string& environment) {
     REQUIRE(unlockpt(terminal) == 0);
     const TemporaryFolder folder;
     const std::string script = environment + " \"$0\" nonsense 2> \"$1\"";
-    // The other end stays open here, or what was printed would be lost when the command ends.
+    // The other end stays open, because the output would be lost if it closed with the command.
     const int kept = open(ptsname(terminal), O_RDWR | O_NOCTTY);
     run_program({"sh", "-c", script, convolume_path(), ptsname(terminal)}, folder);
     std::string text(4096, '\0');
@@ -34,7 +34,7 @@ std::string on_terminal(const std::string& environment) {
 
 }  // namespace
 
-TEST_CASE("terminals get colors, except with NO_COLOR or without any") {
+TEST_CASE("terminals get colors, except with NO_COLOR or if they have none") {
     CHECK(contains(on_terminal("NO_COLOR= TERM=xterm"), "\033[31merror"));
     CHECK(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "convolume: error"));
     CHECK_FALSE(contains(on_terminal("NO_COLOR=1 TERM=xterm"), "\033"));

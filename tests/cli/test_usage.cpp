@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line itself: help, mistakes, and what is refused before anything is computed.
+// Tests the command line: help, mistakes, and refusals before anything is computed.
 
 #include "convolume/engines.hpp"
 #include "tests/catch.hpp"
@@ -13,7 +13,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// A refusal is one line on stderr, nothing on stdout, and nothing new in the folder.
+// Checks a refusal: one line on stderr, nothing on stdout, and no new file in the folder.
 void check_refusal(const Arguments& arguments, const TemporaryFolder& folder, int status,
                    const std::string& names = "") {
     const auto before = folder.names();
@@ -97,7 +97,7 @@ TEST_CASE("mistakes on the command line are usage errors") {
     check_refusal({"preview", "image.npy", "-o", "p.png", "--scale", "1e6"}, folder, 2, "--scale");
 }
 
-TEST_CASE("valid outputs that cannot exist are usage errors") {
+TEST_CASE("empty outputs of mode valid are usage errors") {
     const SmallInputs folder;
     check_refusal({"convolve", "kernel.npy", "image.npy", "-o", "out.npy", "--mode", "valid"},
                   folder, 2, "valid");
@@ -119,13 +119,13 @@ TEST_CASE("the help of convolve names the options of GPUs") {
         CHECK(contains(help, words));
 }
 
-TEST_CASE("a GPU that is not there is said to be absent") {
+TEST_CASE("an absent GPU is reported as absent") {
     const SmallInputs folder;
     if (convolume::gpu_unavailable().empty()) SKIP("there is a GPU here");
     for (const char* device : {"gpu", "gpu:0,1"})
         check_refusal({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--device", device},
                       folder, 4, "");
-    // Options of GPUs are no demand for one.
+    // Options of GPUs do not require one.
     const CommandResult result =
         testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--max-gpu-mem",
                             "1G", "--transfer-gate", "global"},
@@ -134,7 +134,7 @@ TEST_CASE("a GPU that is not there is said to be absent") {
     CHECK(contains(result.err, " on cpu:0"));
 }
 
-TEST_CASE("missing inputs") {
+TEST_CASE("missing inputs are reported before any work") {
     const SmallInputs folder;
     check_refusal({"convolve", "none.tif", "kernel.npy", "-o", "out.npy"}, folder, 66, "none.tif");
     check_refusal({"convolve", "image.npy", "none.tif", "-o", "out.npy"}, folder, 66, "none.tif");
@@ -147,7 +147,7 @@ TEST_CASE("missing inputs") {
 TEST_CASE("outputs that exist or cannot be created are refused before any work") {
     const SmallInputs folder;
     write_text(folder / "out.npy", "precious");
-    // The image does not exist: the output's own fault is still reported first.
+    // The image does not exist either, but the output's fault is reported first.
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "out.npy"}, folder, 5,
                   "--overwrite");
     check_refusal({"convolve", "none.npy", "kernel.npy", "-o", "new.npy", "--timeline", "out.npy"},

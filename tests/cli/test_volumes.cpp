@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items read and written beside the computation: the same results and the same errors as one at a
-// time.
+// Tests items that are read and written during the computation: results and errors equal those of
+// one item at a time.
 
 #include <algorithm>
 #include <atomic>
@@ -29,8 +29,8 @@ std::string failure_of(index_t count, bool overlapped, const ItemSteps& steps) {
     return "none";
 }
 
-/// Takes 9 items through two inputs and two outputs; each failure is "step item".
-struct Run {
+/// Moves 9 items through two inputs and two outputs; each failure is "step item".
+struct RecordedSteps {
     static constexpr index_t count = 9;
     std::vector<std::string> failures;
     int inputs[2]{}, outputs[2]{};
@@ -39,7 +39,7 @@ struct Run {
     std::atomic<bool> in_order{true};
     index_t slots;
 
-    explicit Run(bool overlapped) : slots(overlapped ? 2 : 1) {}
+    explicit RecordedSteps(bool overlapped) : slots(overlapped ? 2 : 1) {}
 
     void step(const char* name, index_t item, std::atomic<index_t>& last) {
         if (last.exchange(item) != item - 1) in_order = false;
@@ -70,28 +70,28 @@ struct Run {
 TEST_CASE("every item is read, computed and written once, in order") {
     for (const bool overlapped : {false, true})
         for (int repeat = 0; repeat < 20; ++repeat) {
-            Run run(overlapped);
-            CHECK(failure_of(Run::count, overlapped, run.steps()) == "none");
+            RecordedSteps run(overlapped);
+            CHECK(failure_of(RecordedSteps::count, overlapped, run.steps()) == "none");
             CHECK(run.in_order);
             CHECK(run.written == std::vector<int>{0, 10, 20, 30, 40, 50, 60, 70, 80});
         }
     for (const index_t count : {0, 1}) {
-        Run run(true);
+        RecordedSteps run(true);
         CHECK(failure_of(count, true, run.steps()) == "none");
         CHECK(run.written == std::vector<int>(static_cast<std::size_t>(count), 0));
     }
 }
 
-TEST_CASE("the first error is that of one item at a time, and what comes before it is written") {
+TEST_CASE("the first error is that of one item at a time, and items before it are written") {
     const std::vector<std::string> names{"read", "compute", "write"};
-    for (index_t item = 0; item < Run::count; ++item)
+    for (index_t item = 0; item < RecordedSteps::count; ++item)
         for (std::size_t step = 0; step < 3; ++step) {
             const std::string first = names[step] + ' ' + std::to_string(item);
             for (const bool overlapped : {false, true}) {
-                Run run(overlapped);
+                RecordedSteps run(overlapped);
                 run.failures = {first, names[(step + 1) % 3] + ' ' + std::to_string(item + 1),
                                 "read " + std::to_string(item + 1)};
-                CHECK(failure_of(Run::count, overlapped, run.steps()) == first);
+                CHECK(failure_of(RecordedSteps::count, overlapped, run.steps()) == first);
                 CHECK(static_cast<index_t>(run.written.size()) == item);
                 CHECK(run.last_read <= item + 2);
                 CHECK(run.last_computed <= item + 2);
@@ -99,7 +99,7 @@ TEST_CASE("the first error is that of one item at a time, and what comes before 
         }
 }
 
-TEST_CASE("reading, computing and writing go on side by side") {
+TEST_CASE("reading, computing and writing overlap") {
     std::atomic<int> busy{0}, most{0};
     const auto work = [&](index_t) {
         const int now = ++busy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fails unless a delta kernel, through every public part a caller needs, gives the image back (or
-// has blurred nothing), and a delta filter the signal.
+// Uses every public part that a caller needs. Fails unless a delta kernel gives the image back, a
+// deconvolution with it changes nothing, and a delta filter gives the signal back.
 
 #include <cmath>
 #include <cstdio>

@@ -12,7 +12,7 @@ compiler=$4
 shift 4
 library_folder=$(dirname "$(find "$prefix" -name 'libconvolume.*' | head -n 1)")
 
-# Headers that callers get: no more than these, and none of the rooms' own.
+# Counts the installed headers outside of detail folders: private headers must not be among them.
 headers=$(find "$prefix/include" -name '*.hpp' -o -name '*.cuh' | grep -vc /detail/)
 [ "$headers" -le 25 ] || { echo "run.sh: $headers headers are installed" >&2; exit 1; }
 
@@ -24,7 +24,7 @@ for standard in 20 23; do
     "$build/cmake-$standard/installed_package"
 done
 
-# What a shared library hides is not there to link.
+# Private functions must not be exported by a shared library.
 if [ "$kind" = shared ] && nm -DC --defined-only "$library_folder/libconvolume.so" |
     grep -E 'convolume::(make_plan|make_cpu_engine|make_engines|decompose::)'; then
     echo "run.sh: the shared library exports what is private" >&2
@@ -32,13 +32,13 @@ if [ "$kind" = shared ] && nm -DC --defined-only "$library_folder/libconvolume.s
 fi
 
 if ! command -v pkg-config >/dev/null; then
-    echo "run.sh: there is no pkg-config: its packages are not tested"
+    echo "run.sh: pkg-config is missing: the package files for it are not tested"
     exit 0
 fi
 static=
 [ "$kind" = shared ] || static=--static
 for standard in 20 2b; do
-    # shellcheck disable=SC2046,SC2086 # words of their own
+    # shellcheck disable=SC2046,SC2086 # split into words on purpose
     "$compiler" -std=c++$standard -o "$build/program" "$sources/main.cpp" \
         $(PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --cflags --libs $static convolume-io) \
         ${CONSUMER_LINK_FLAGS:-}

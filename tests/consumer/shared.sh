@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Builds and installs shared libraries and the command, and programs against them. Without
-# optimization, to be quick, and each target as one file, to find names that clash.
+# Builds and installs shared libraries, the command, and programs that use them. Without
+# optimization, to be quick, and with each target as one unity source, to find clashing names.
 #   shared.sh BUILD_FOLDER GENERATOR CXX
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)

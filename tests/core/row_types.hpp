@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Element types as the row tests speak of them.
+// Traits of the element types of rows: their real type, and whether they are complex.
 
 #include <complex>
 
 namespace convolume::testing {
 
 template <class T>
-struct Element {
+struct ElementTraits {
     using Real = T;
     static constexpr bool is_complex = false;
 };
 template <class T>
-struct Element<std::complex<T>> {
+struct ElementTraits<std::complex<T>> {
     using Real = T;
     static constexpr bool is_complex = true;
 };
 
 template <class T>
-using RealOf = typename Element<T>::Real;
+using RealOf = typename ElementTraits<T>::Real;
 template <class T>
-inline constexpr bool is_complex_type = Element<T>::is_complex;
+inline constexpr bool is_complex_type = ElementTraits<T>::is_complex;
 
 }  // namespace convolume::testing

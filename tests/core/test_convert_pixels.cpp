@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// convert_pixels() for every pair of types, against the same in double element by element.
+// Compares convert_pixels() for every pair of types with conversions in double, element by element.
 
 #include <algorithm>
 #include <cmath>
@@ -24,7 +24,7 @@ struct Range {
     double low;
     double high;
 };
-/// What an integer type holds.
+/// Returns the values that an integer type holds.
 Range range_of(PixelType type) {
     switch (type) {
         case PixelType::uint8:
@@ -51,7 +51,7 @@ double half_to_even(double value) {
     return std::fmod(below, 2) == 0 ? below : below + 1;
 }
 
-/// What a value becomes in `type`.
+/// Returns what a value becomes in `type`.
 Complex expected(const Complex& value, PixelType type, ClampCount& clamped) {
     const auto as_float = [](double v) { return static_cast<double>(static_cast<float>(v)); };
     const double real = value.real();
@@ -79,7 +79,7 @@ Complex expected(const Complex& value, PixelType type, ClampCount& clamped) {
     return half_to_even(real);
 }
 
-/// Ties, limits of all integer types and what is no number, as far as `type` holds them.
+/// Draws ties, limits of all integer types, NaN and infinities, as far as `type` holds them.
 double any_value(Random& random, PixelType type) {
     const double values[] = {0,          -0.5,        0.5,          1.5,          2.5,
                              -1.5,       -2.5,        126.5,        127.5,        128,
@@ -96,7 +96,7 @@ double any_value(Random& random, PixelType type) {
     return std::clamp(std::floor(value), range.low, range.high);
 }
 
-/// A view with gaps between its elements, its axes in any order and direction; `memory` keeps it.
+/// Returns a view with gaps between its elements, its axes in any order and direction, in `memory`.
 ImageView strided(Random& random, const Shape3& shape, PixelType type, std::vector<char>& memory) {
     const int orders[][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
     const auto& order = orders[random.integer(0, 5)];
@@ -131,7 +131,7 @@ void check_pair(Random& random, PixelType from, PixelType to) {
     std::vector<char> source_memory, target_memory;
     const ImageView source = strided(random, shape, from, source_memory);
     store(values, source);
-    const Array held = to_array(source);  // float32 has rounded them
+    const Array held = to_array(source);  // rounded if the source is float32
     const ImageView target = strided(random, shape, to, target_memory);
     const int threads = static_cast<int>(random.integer(0, 3));
     INFO(to_string(from) << " to " << to_string(to) << ", " << to_string(shape) << ", " << threads
@@ -148,7 +148,7 @@ void check_pair(Random& random, PixelType from, PixelType to) {
     }
     CHECK(got.low == want.low);
     CHECK(got.high == want.high);
-    // Bytes between the elements are as they were.
+    // Bytes between the elements did not change.
     std::vector<char> untouched = target_memory;
     for (index_t z = 0; z < shape.z; ++z)
         for (index_t y = 0; y < shape.y; ++y)
@@ -171,7 +171,7 @@ TEST_CASE("pixels of every type become pixels of every other, rounded, clamped a
         }
 }
 
-TEST_CASE("halves are rounded to even, and what does not fit is counted") {
+TEST_CASE("halves are rounded to even, and values outside the range are counted") {
     const double values[] = {-0.5,  0.5, 1.5,      2.5,       254.5,    255.49,
                              255.5, 300, infinity, nan_value, -0.50001, -infinity};
     std::uint8_t pixels[12] = {};
@@ -183,7 +183,7 @@ TEST_CASE("halves are rounded to even, and what does not fit is counted") {
     CHECK(clamped.high == 3);  // 255.5, 300 and infinity
 }
 
-TEST_CASE("a source may repeat one element") {
+TEST_CASE("a source with strides of zero repeats one element") {
     const float one = 7.25F;
     const ConstImageView repeated{&one, PixelType::float32, {2, 3, 4}, {0, 0, 0}};
     std::vector<double> pixels(24, -1);
@@ -199,7 +199,7 @@ TEST_CASE("counts of clamped values add up") {
     CHECK(sum.high == 320);
     CHECK(ClampCount{}.low == 0);
     CHECK(ClampCount{}.high == 0);
-    // Over rows that different threads convert.
+    // Counts of rows that different threads convert.
     const std::vector<float> high(1000, 1e9F);
     std::vector<std::int16_t> pixels(1000);
     const ClampCount clamped =
@@ -208,7 +208,7 @@ TEST_CASE("counts of clamped values add up") {
     CHECK(clamped.low == 0);
 }
 
-TEST_CASE("conversions that cannot be are refused") {
+TEST_CASE("conversions from complex to real and between shapes are refused") {
     std::vector<std::complex<float>> numbers(24);
     std::vector<float> reals(24);
     const ImageView complex_image = view_of(numbers.data(), {2, 3, 4});
@@ -224,7 +224,7 @@ TEST_CASE("conversions that cannot be are refused") {
     INFO(other_shape);
     CHECK(contains(other_shape, "2×3×4"));
     CHECK(contains(other_shape, "2×4×3"));
-    // Nothing is converted of nothing, wherever it is.
+    // An empty image is converted even if it has no data.
     const ClampCount none =
         convert_pixels(ConstImageView{nullptr, PixelType::float32, {0, 3, 4}, {}},
                        ImageView{nullptr, PixelType::uint8, {0, 3, 4}, {}});

@@ -39,7 +39,7 @@ TEST_CASE("good sizes are smooth multiples, large enough and not wasteful") {
             REQUIRE(size >= n);
             REQUIRE(size % step == 0);
             REQUIRE(is_7_smooth(size));
-            // At most a half more than n (or than the step): no power-of-two padding.
+            // At most 50 % above n (or above the step): sizes are not padded to a power of two.
             REQUIRE(2 * size <= 3 * (n + step));
         }
 }
@@ -82,8 +82,8 @@ TEST_CASE("good sizes end at 2^58") {
         CHECK(good_fft_size(n, 32) >= n);
         CHECK(good_fft_size(n, 32) % 32 == 0);
     }
-    // A step (7^20 among them) with little room below the limit must end in a size or an error, not
-    // in a loop.
+    // If a step (7^20 among them) leaves little room below the limit, the search must end with a
+    // size or an error.
     for (const index_t step :
          {index_t{79792266297612001}, index_t{3} << 56, index_t{7} << 55, limit, limit / 2}) {
         try {

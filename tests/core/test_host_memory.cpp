@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits on memory, read from trees of files that look like /proc and /sys.
+// Limits on memory, read from folders that imitate /proc and /sys.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -11,6 +11,7 @@
 
 #include "core/host_memory.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace convolume;
 namespace fs = std::filesystem;
@@ -22,18 +23,13 @@ constexpr index_t mib = index_t{1} << 20;
 class FakeSystem {
   public:
     FakeSystem() {
-        std::string name = (fs::temp_directory_path() / "convolume-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed");
-        root_ = name;
         write("proc/meminfo", "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 8388608 kB\n");
     }
-    ~FakeSystem() { fs::remove_all(root_); }
-    FakeSystem(const FakeSystem&) = delete;
-    FakeSystem& operator=(const FakeSystem&) = delete;
 
     void write(const std::string& path, const std::string& text) const {
-        fs::create_directories((root_ / path).parent_path());
-        std::ofstream(root_ / path) << text;
+        const fs::path file = root_ / path;
+        fs::create_directories(file.parent_path());
+        std::ofstream(file) << text;
     }
     void group(const std::string& path, const std::string& most, const std::string& high,
                index_t used, index_t cache) const {
@@ -50,10 +46,10 @@ class FakeSystem {
               "30 24 0:26 " +
                   mounted + " /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
     }
-    HostMemoryLimit limit() const { return host_memory_limit(root_); }
+    HostMemoryLimit limit() const { return host_memory_limit(root_.path()); }
 
   private:
-    fs::path root_;
+    testing::TemporaryFolder root_;
 };
 
 std::string text(index_t number) {
@@ -62,13 +58,13 @@ std::string text(index_t number) {
 
 }  // namespace
 
-TEST_CASE("without limits the system's available memory counts") {
+TEST_CASE("without limits, the system's available memory is the limit") {
     const FakeSystem system;
     CHECK(system.limit().available_bytes == 8192 * mib);
     CHECK(system.limit().rule == "the system's available memory");
 }
 
-TEST_CASE("limits of the process count, less what it uses") {
+TEST_CASE("limits of the process are reduced by what it uses") {
     const FakeSystem system;
     system.write("proc/self/status", "Name:\tx\nVmSize:\t  102400 kB\nVmData:\t   51200 kB\n");
     const std::string header = "Limit            Soft Limit   Hard Limit   Units\n";
@@ -88,7 +84,7 @@ TEST_CASE("limits of the process count, less what it uses") {
     CHECK(system.limit().available_bytes == 0);
 }
 
-TEST_CASE("cgroup v2: the group of the process and all above, without file caches") {
+TEST_CASE("cgroup v2: the groups from the process to the root limit it, not counting file caches") {
     const FakeSystem system;
     system.version2("/batch/job");
     system.group("sys/fs/cgroup/batch/job", text(1000 * mib), "max", 300 * mib, 200 * mib);
@@ -105,7 +101,7 @@ TEST_CASE("cgroup v2: the group of the process and all above, without file cache
     CHECK(system.limit().available_bytes == 150 * mib);
     CHECK(system.limit().rule == "memory.high of /sys/fs/cgroup/batch/job");
 
-    // A group that is not the process's own.
+    // A limit of a group that the process is not in.
     system.group("sys/fs/cgroup/other", text(1), "max", 0, 0);
     CHECK(system.limit().available_bytes == 150 * mib);
 }
@@ -122,7 +118,7 @@ TEST_CASE("cgroup v2: a container sees its own group as the root") {
     CHECK(system.limit().available_bytes == 400 * mib);
 }
 
-TEST_CASE("cgroup v1: the memory controller's own hierarchy") {
+TEST_CASE("cgroup v1: the memory controller's hierarchy sets the limit") {
     const FakeSystem system;
     system.write("proc/self/cgroup",
                  "12:cpu,cpuacct:/elsewhere\n5:memory:/slurm/job_1\n1:name=systemd:/\n0::/\n");
@@ -134,7 +130,7 @@ TEST_CASE("cgroup v1: the memory controller's own hierarchy") {
     system.write(job + "/memory.usage_in_bytes", text(150 * mib));
     system.write(job + "/memory.stat",
                  "inactive_file 1\ntotal_inactive_file " + text(50 * mib) + "\n");
-    // What the kernel says where there is no limit.
+    // The number that Linux reports if a group has no limit.
     system.write("sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9223372036854771712\n");
     system.write("sys/fs/cgroup/memory/slurm/memory.usage_in_bytes", text(150 * mib));
     CHECK(system.limit().available_bytes == 500 * mib);
@@ -154,7 +150,7 @@ TEST_CASE("files that are damaged or absent set no limit") {
     CHECK(system.limit().available_bytes == 8192 * mib);
 }
 
-TEST_CASE("a real limit on address space is seen") {
+TEST_CASE("a limit on address space from setrlimit() is found") {
     const pid_t child = fork();
     if (child == 0) {
         const rlimit limit{rlim_t{3} << 30, RLIM_INFINITY};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views in memory as sources and sinks, and the check of boxes.
+// Tests views in memory as sources and sinks, and the check of boxes.
 
 #include <numeric>
 #include <vector>
@@ -9,7 +9,7 @@
 
 namespace convolume {
 
-TEST_CASE("image streams: a view gives and takes boxes") {
+TEST_CASE("image streams: boxes of a view can be read and written") {
     std::vector<int> from(4 * 5 * 6), to(from.size(), -1);
     std::iota(from.begin(), from.end(), 0);
     const Shape3 shape{4, 5, 6};

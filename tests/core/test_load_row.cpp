@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// load_row against what it says, element by element, for every pair of types.
+// Compares load_row with its definition, element by element, for every pair of types.
 
 #include <cmath>
 #include <cstring>
@@ -16,7 +16,7 @@ using pixels::RowGather;
 
 namespace {
 
-/// Any value of S, its limits and (for floats) NaN and infinities among them.
+/// Draws any value of S, with its limits and (for floats) NaN and infinities among them.
 template <class S>
 S any_value(Random& random, bool finite) {
     using Real = RealOf<S>;
@@ -116,7 +116,7 @@ void check_sources(Random& random) {
 
 }  // namespace
 
-TEST_CASE("rows are loaded as every type says", "[rows]") {
+TEST_CASE("rows of every type are loaded into every other", "[rows]") {
     Random random(test_seed("load_row"));
     for (int trial = 0; trial < 100; ++trial) {
         check_sources<float>(random);
@@ -126,7 +126,7 @@ TEST_CASE("rows are loaded as every type says", "[rows]") {
     }
 }
 
-TEST_CASE("without the option non-finite samples pass", "[rows]") {
+TEST_CASE("without the option, non-finite samples are kept", "[rows]") {
     const float values[] = {1, NAN, INFINITY, 2};
     const RowGather gather(std::vector<index_t>{0, 1, 2, 3});
     std::vector<double> out(4);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of measured rates: what is written is read, and nothing else is believed.
+// Tests the file of measured rates: written rates are read back, and a damaged file is ignored.
 
 #include <filesystem>
 #include <fstream>
@@ -9,6 +9,7 @@
 #include "core/machine_rates.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/temporary_folder.hpp"
 
 using namespace convolume;
 namespace fs = std::filesystem;
@@ -17,11 +18,8 @@ namespace {
 
 const std::string key = "a processor, 4 threads, convolume 1.2.3";
 
-struct Folder {
-    fs::path path = fs::temp_directory_path() / ("convolume-rates-" + std::to_string(getpid()));
-    fs::path file = path / "inner" / "machine-rates.json";
-    Folder() { fs::remove_all(path); }
-    ~Folder() { fs::remove_all(path); }
+struct RatesFolder : testing::TemporaryFolder {
+    fs::path file = *this / "inner/machine-rates.json";
 
     void write(const std::string& text) const {
         fs::create_directories(file.parent_path());
@@ -39,19 +37,19 @@ MachineRates measured() {
 }  // namespace
 
 TEST_CASE("rates are read as they were written") {
-    const Folder folder;
+    const RatesFolder folder;
     CHECK_FALSE(read_rates(folder.file, key));
     write_rates(folder.file, key, measured());
     CHECK(read_rates(folder.file, key) == measured());
     CHECK_FALSE(measured() == MachineRates{});
     write_rates(folder.file, key, MachineRates{});
     CHECK(read_rates(folder.file, key) == MachineRates{});
-    // Nothing is left beside it.
+    // No temporary file is left beside the file.
     CHECK(std::distance(fs::directory_iterator(folder.file.parent_path()), {}) == 1);
 }
 
 TEST_CASE("rates of another machine, number of threads or version are ignored") {
-    const Folder folder;
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     for (const char* other :
          {"another processor, 4 threads, convolume 1.2.3",
@@ -60,7 +58,7 @@ TEST_CASE("rates of another machine, number of threads or version are ignored") 
 }
 
 TEST_CASE("damaged files of rates are ignored") {
-    const Folder folder;
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     const auto good = [&] {
         std::ifstream stream(folder.file);
@@ -95,8 +93,8 @@ TEST_CASE("damaged files of rates are ignored") {
     CHECK_FALSE(read_rates(folder.file, key));
 }
 
-TEST_CASE("a rate that was not measured is the built-in one") {
-    const Folder folder;
+TEST_CASE("a rate that was not measured keeps its built-in value") {
+    const RatesFolder folder;
     write_rates(folder.file, key, measured());
     std::ifstream stream(folder.file);
     auto json = nlohmann::json::parse(stream);
@@ -108,7 +106,7 @@ TEST_CASE("a rate that was not measured is the built-in one") {
 }
 
 TEST_CASE("rates that cannot be written are an error that names the file") {
-    const Folder folder;
+    const RatesFolder folder;
     folder.write("");
     const fs::path below = folder.file / "machine-rates.json";
     CHECK_THROWS_AS(write_rates(below, key, measured()), IoError);

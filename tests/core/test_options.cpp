@@ -5,25 +5,14 @@
 #include "convolume/options.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/names.hpp"
 
 using namespace convolume;
+using convolume::testing::check_refusal;
 using convolume::testing::contains;
 using convolume::testing::message_of;
 
-namespace {
-
-/// Parsing `wrong` must name what was given and every choice.
-template <class Parse>
-void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
-    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
-    INFO(text);
-    CHECK(contains(text, wrong));
-    for (const char* choice : choices) CHECK(contains(text, choice));
-}
-
-}  // namespace
-
-TEST_CASE("option names go to and fro") {
+TEST_CASE("option names are parsed to the values that print them") {
     for (const Mode value : {Mode::full, Mode::same, Mode::valid})
         CHECK(parse_mode(to_string(value)) == value);
     for (const Operation value : {Operation::convolve, Operation::correlate, Operation::adjoint})
@@ -45,7 +34,7 @@ TEST_CASE("option names go to and fro") {
     CHECK(std::string(to_string(Method::in_core)) == "in-core");
 }
 
-TEST_CASE("boundaries with values and other names") {
+TEST_CASE("boundaries are parsed from names with values and from aliases") {
     CHECK(parse_boundary("constant:-2.5e3").kind == BoundaryKind::constant);
     CHECK(parse_boundary("constant:-2.5e3").value == -2500);
     CHECK(parse_boundary("symmetric").kind == BoundaryKind::reflect);
@@ -79,7 +68,7 @@ TEST_CASE("refused names list the choices") {
     CHECK_THROWS_AS(parse_mode("full "), InvalidArgument);
 }
 
-TEST_CASE("kernel centers") {
+TEST_CASE("kernel centers are parsed from names and coordinates") {
     CHECK(parse_kernel_center("middle").kind == KernelCenter::Kind::middle);
     CHECK(parse_kernel_center("scipy").kind == KernelCenter::Kind::scipy);
     CHECK(parse_kernel_center("peak").kind == KernelCenter::Kind::peak);
@@ -97,7 +86,7 @@ TEST_CASE("kernel centers") {
                   {"middle", "scipy", "peak", "centroid", "corner", "Z,Y,X"});
 }
 
-TEST_CASE("sizes in bytes") {
+TEST_CASE("sizes in bytes are parsed with their units") {
     const index_t kib = 1024, mib = kib * kib, gib = mib * kib;
     CHECK(parse_byte_size("4096") == 4096);
     CHECK(parse_byte_size("0") == 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// overlap(): whether the bytes between the first and the last element of two views meet.
+// Tests overlap(): whether the address ranges of two views intersect.
 
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@ using namespace convolume::testing;
 
 namespace {
 
-/// The answer from the address of every element.
+/// Computes the expected answer from the address of every element.
 bool overlap_by_elements(const ConstImageView& a, const ConstImageView& b) {
     struct Bytes {
         const char* first = nullptr;
@@ -46,7 +46,7 @@ bool both_ways(const ConstImageView& a, const ConstImageView& b) {
 
 }  // namespace
 
-TEST_CASE("overlap: the same memory, either end, and neighbors") {
+TEST_CASE("overlap: equal views and views that share an end overlap, neighbors do not") {
     std::vector<float> memory(60);
     const auto at = [&](index_t first, const Shape3& shape) {
         return view_of(memory.data() + first, shape);
@@ -60,7 +60,7 @@ TEST_CASE("overlap: the same memory, either end, and neighbors") {
     CHECK_FALSE(both_ways(middle, at(0, {2, 2, 5})));   // right in front
 }
 
-TEST_CASE("overlap: a single byte counts, whatever the types") {
+TEST_CASE("overlap: a single shared byte counts, for all types") {
     std::vector<double> memory(4);
     auto* const bytes = reinterpret_cast<std::uint8_t*>(memory.data());
     const ImageView two = view_of(memory.data() + 1, Shape3{1, 1, 2});
@@ -70,7 +70,7 @@ TEST_CASE("overlap: a single byte counts, whatever the types") {
     CHECK_FALSE(both_ways(two, view_of(bytes + 24, Shape3{1, 1, 1})));
 }
 
-TEST_CASE("overlap: empty views meet nothing") {
+TEST_CASE("overlap: empty views overlap with no view") {
     std::vector<float> memory(8);
     const ImageView all = view_of(memory.data(), Shape3{2, 2, 2});
     for (const Shape3& shape : {Shape3{0, 2, 2}, Shape3{2, 0, 2}, Shape3{2, 2, 0}}) {
@@ -81,24 +81,24 @@ TEST_CASE("overlap: empty views meet nothing") {
     }
 }
 
-TEST_CASE("overlap: views that interleave do meet, and reversed ones are where they point") {
+TEST_CASE("overlap: interleaved views overlap, and reversed views begin at their last element") {
     std::vector<float> memory(24);
-    // Even and odd elements: no element is in both, but their ranges of bytes meet.
+    // Even and odd elements: they share no element, but their address ranges intersect.
     const ImageView even{memory.data(), PixelType::float32, {1, 1, 12}, {24, 24, 2}};
     const ImageView odd{memory.data() + 1, PixelType::float32, {1, 1, 12}, {24, 24, 2}};
     CHECK(both_ways(even, odd));
     // The left and the right half of the same rows.
     const ImageView rows = view_of(memory.data(), Shape3{1, 4, 6});
     CHECK(both_ways(subview(rows, {{0, 0, 0}, {1, 4, 3}}), subview(rows, {{0, 0, 3}, {1, 4, 6}})));
-    // Upper and lower rows do not.
+    // Upper and lower rows do not overlap.
     CHECK_FALSE(
         both_ways(subview(rows, {{0, 0, 0}, {1, 2, 6}}), subview(rows, {{0, 2, 0}, {1, 4, 6}})));
 
-    // Elements 11 … 0, whose first element is the last in memory.
+    // Elements 11 … 0: the first element is the last in memory.
     const ImageView reversed{memory.data() + 11, PixelType::float32, {1, 1, 12}, {1, 1, -1}};
     CHECK(both_ways(reversed, view_of(memory.data(), Shape3{1, 1, 1})));
     CHECK_FALSE(both_ways(reversed, view_of(memory.data() + 12, Shape3{1, 1, 12})));
-    // One element that stands for a whole image.
+    // One element that is repeated as a whole image.
     const ImageView repeated{memory.data() + 5, PixelType::float32, {3, 3, 3}, {0, 0, 0}};
     CHECK_FALSE(both_ways(repeated, view_of(memory.data() + 6, Shape3{1, 1, 4})));
     CHECK_FALSE(both_ways(repeated, view_of(memory.data(), Shape3{1, 1, 5})));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scratch images hold what was written, in memory and in a file without a name.
+// Checks that scratch images keep what was written, in memory and in an unnamed file.
 
 #include <filesystem>
 #include <thread>
@@ -47,7 +47,7 @@ TEST_CASE("boxes of any shape and stride are written and read by several threads
             for (index_t number = 0; number < 6; ++number)
                 writers.emplace_back([&image, number, &shape] {
                     const index_t t = number / 3, c = number % 3;
-                    // Tiles along y and x, and one in rows of every other sample.
+                    // Tiles along y and x, and one in memory with every second sample of its rows.
                     const Box3 boxes[] = {{{0, 0, 0}, {5, 6, 3}},
                                           {{0, 0, 3}, {5, 2, 7}},
                                           {{0, 2, 3}, {2, 6, 7}},
@@ -81,7 +81,7 @@ TEST_CASE("boxes of any shape and stride are written and read by several threads
     }
 }
 
-TEST_CASE("a scratch image takes its space at once, and gives it back") {
+TEST_CASE("a scratch image reserves its disk space at once, and frees it") {
     const index_t before = memory_use().current_bytes;
     {
         const ScratchImage image({{10, 100, 100}, PixelType::float64}, ScratchImage::Place::memory);

@@ -27,7 +27,7 @@ TEST_CASE("products and sums beyond 64 bits are errors") {
     CHECK_THROWS_AS(checked_add(std::numeric_limits<index_t>::lowest(), -1), InvalidArgument);
 }
 
-TEST_CASE("element counts") {
+TEST_CASE("element counts are products of extents, and overflow is an error") {
     CHECK(element_count({4096, 8192, 8192}) == index_t{1} << 38);
     CHECK(element_count({0, 5, 7}) == 0);
     CHECK_THROWS_AS(element_count({index_t{1} << 22, index_t{1} << 21, index_t{1} << 20}),
@@ -36,7 +36,7 @@ TEST_CASE("element counts") {
     CHECK_THROWS_AS(element_count({-4, -1, 4}), InvalidArgument);
 }
 
-TEST_CASE("strides, printing and boxes") {
+TEST_CASE("shapes have strides in C order, are printed, and bound boxes") {
     CHECK(contiguous_strides({4, 5, 6}) == Index3{30, 6, 1});
     CHECK(to_string(Shape3{240, 480, 1}) == "240×480×1");
     CHECK(to_string(Shape3{240, 480, 1}, ",") == "240,480,1");
@@ -47,7 +47,7 @@ TEST_CASE("strides, printing and boxes") {
     CHECK(intersection(a, {{7, 0, 0}, {9, 1, 1}}).empty());
 }
 
-TEST_CASE("round_up and ceil_div near the end of 64 bits") {
+TEST_CASE("round_up and ceil_div are exact or an error near the largest index") {
     CHECK(ceil_div(7, 3) == 3);
     CHECK(ceil_div(6, 3) == 2);
     CHECK(ceil_div(largest, largest) == 1);

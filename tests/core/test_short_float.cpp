@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples in 16 bits: how far they are from what they stand for, and what they hold.
+// Tests samples in 16 bits: their rounding error and their range.
 
 #include <algorithm>
 #include <cmath>
@@ -13,13 +13,13 @@ namespace convolume::testing {
 
 namespace {
 
-struct Expected {
+struct ExpectedPrecision {
     index_t count;
-    int significant;  ///< bits of large samples
+    int significant;  ///< significant bits of large samples
 };
 
-/// Between two numbers of a format half of their distance, and no more, for values up to `largest`;
-/// `least` of what is near 0.
+/// Checks that rounding errs by at most half the distance of two numbers for values up to
+/// `largest`, and by at most `least` near 0.
 void check(const ShortFormat& format, float largest, int significant, double least,
            Random& random) {
     for (int i = 0; i < 4000; ++i) {
@@ -29,7 +29,7 @@ void check(const ShortFormat& format, float largest, int significant, double lea
         const double away = std::abs(held - static_cast<double>(value));
         const double relative = std::ldexp(std::abs(static_cast<double>(value)), -significant);
         REQUIRE(away <= 1.0001 * std::max(relative, least));
-        // What is held stays.
+        // A value that the format holds does not change.
         const auto again = static_cast<float>(held);
         REQUIRE(format.lengthened(format.shortened(again)) == again);
     }
@@ -48,11 +48,11 @@ void check(const ShortFormat& format, float largest, int significant, double lea
 
 }  // namespace
 
-TEST_CASE("samples in 16 bits") {
+TEST_CASE("samples in 16 bits are rounded to the nearest of their format") {
     Random random(test_seed("samples in 16 bits"));
     for (const auto& [count, significant] :
-         {Expected{1, 13}, Expected{1000, 13}, Expected{1 << 16, 13}, Expected{(1 << 16) + 1, 12},
-          Expected{index_t{1} << 32, 12}}) {
+         {ExpectedPrecision{1, 13}, ExpectedPrecision{1000, 13}, ExpectedPrecision{1 << 16, 13},
+          ExpectedPrecision{(1 << 16) + 1, 12}, ExpectedPrecision{index_t{1} << 32, 12}}) {
         for (const float scale : {1e-20F, 0.3F, 1.0F, 7e12F}) {
             INFO(count << " samples of about " << scale);
             const ShortFormat format(count, scale);
@@ -63,7 +63,7 @@ TEST_CASE("samples in 16 bits") {
     }
 }
 
-TEST_CASE("samples in 16 bits of which the mean is known") {
+TEST_CASE("samples in 16 bits with a known mean are rounded to the nearest of their format") {
     Random random(test_seed("samples in 16 bits of which the mean is known"));
     for (const index_t count :
          {index_t{1}, index_t{1} << 12, (index_t{1} << 12) + 1, index_t{1} << 32})

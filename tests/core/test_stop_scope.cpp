@@ -10,7 +10,7 @@
 
 using namespace convolume;
 
-TEST_CASE("a stop ends loops, whatever their number of threads") {
+TEST_CASE("a stop ends loops with any number of threads") {
     for (const int threads : {1, 2, 4}) {
         std::stop_source source;
         const StopScope scope(source.get_token());
@@ -27,26 +27,26 @@ TEST_CASE("a stop ends loops, whatever their number of threads") {
     }
 }
 
-TEST_CASE("a stop ends the loops within a loop's items, and what they call") {
+TEST_CASE("a stop ends loops nested in a loop, and the functions they call") {
     std::stop_source source;
     const StopScope scope(source.get_token());
-    std::atomic<int> inner{0}, told{0};
+    std::atomic<int> inner{0}, called_back{0};
     CHECK_THROWS_AS(parallel_for(4, 4,
                                  [&](index_t, int) {
                                      source.request_stop();
                                      try {
                                          throw_if_stopped();
                                      } catch (const Cancelled&) {
-                                         ++told;
+                                         ++called_back;
                                      }
                                      parallel_for(1000, 2, [&](index_t, int) { ++inner; });
                                  }),
                     Cancelled);
-    CHECK(told >= 1);
+    CHECK(called_back >= 1);
     CHECK(inner == 0);
 }
 
-TEST_CASE("scopes within each other both stop, and end with their block") {
+TEST_CASE("nested scopes both stop loops, and end with their C++ blocks") {
     std::stop_source outer, inner;
     {
         const StopScope around(outer.get_token());
@@ -65,7 +65,7 @@ TEST_CASE("scopes within each other both stop, and end with their block") {
     CHECK_THROWS_AS(throw_if_stopped(), Cancelled);
 }
 
-TEST_CASE("another thread is in no scope, unless it adopts one") {
+TEST_CASE("a new thread is in no scope until it adopts one") {
     std::stop_source source;
     const StopScope scope(source.get_token());
     source.request_stop();

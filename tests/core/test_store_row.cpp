@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// store_row against what it says, element by element, for every pair of types.
+// Compares store_row with its definition, element by element, for every pair of types.
 
 #include <cmath>
 #include <cstring>
@@ -14,7 +14,7 @@ using namespace convolume::testing;
 
 namespace {
 
-/// Half to even by hand, in more bits than any type here has.
+/// Rounds halves to even by hand, in more bits than any type here has.
 long double round_even(long double v) {
     const long double below = std::floor(v);
     const long double rest = v - below;
@@ -41,7 +41,7 @@ S expected_integer(T value, ClampCount& clamped) {
     return static_cast<S>(rounded);
 }
 
-/// Values around the limits of S, ties, and what is no number.
+/// Draws values around the limits of S, ties, NaN and infinities.
 template <class S, class T>
 T any_value(Random& random) {
     if constexpr (std::is_integral_v<S>) {
@@ -118,7 +118,7 @@ void check(Random& random) {
     }
     CHECK(got.low == want.low);
     CHECK(got.high == want.high);
-    // Nothing beside the row is touched.
+    // Samples beside the row are not written.
     const auto neighbor = [&](index_t x) {
         S value;
         std::memcpy(&value, target.at(1, 0, x), sizeof value);
@@ -146,7 +146,7 @@ void check_targets(Random& random) {
 
 }  // namespace
 
-TEST_CASE("rows are rounded, clamped and counted as every type says", "[rows]") {
+TEST_CASE("rows are rounded, clamped and counted for every type", "[rows]") {
     Random random(test_seed("store_row"));
     for (int trial = 0; trial < 150; ++trial) {
         check_targets<float>(random);

@@ -34,7 +34,8 @@ TEST_CASE("a loop visits every index once") {
         }
 }
 
-TEST_CASE("ranges are whole, ascending for each thread, and of numbers below the asked") {
+TEST_CASE(
+    "ranges cover all indices, ascend in each thread, and have thread numbers below the limit") {
     constexpr int threads = 4;
     constexpr index_t count = 10000;
     std::vector<index_t> last(threads, 0), sum(threads, 0);
@@ -52,21 +53,21 @@ TEST_CASE("ranges are whole, ascending for each thread, and of numbers below the
     CHECK(sum[0] + sum[1] + sum[2] + sum[3] == count);
 }
 
-TEST_CASE("no two calls have a number at once") {
+TEST_CASE("no two concurrent calls have the same thread number") {
     constexpr int threads = 6;
     std::vector<std::atomic<int>> inside(threads);
     std::atomic<bool> twice{false};
     for (int repeat = 0; repeat < 200; ++repeat)
         parallel_for(40, threads, [&](index_t, int thread) {
-            auto& mine = inside[static_cast<std::size_t>(thread)];
-            if (mine.fetch_add(1) != 0) twice = true;
+            auto& callers_inside = inside[static_cast<std::size_t>(thread)];
+            if (callers_inside.fetch_add(1) != 0) twice = true;
             std::this_thread::yield();
-            --mine;
+            --callers_inside;
         });
     CHECK_FALSE(twice);
 }
 
-TEST_CASE("several threads work, the caller as number 0") {
+TEST_CASE("several threads work, and the caller has number 0") {
     std::set<std::thread::id> ids;
     std::atomic<bool> caller_is_zero{true};
     std::mutex mutex;
@@ -83,7 +84,7 @@ TEST_CASE("several threads work, the caller as number 0") {
 }
 
 TEST_CASE("loops of many short items visit every index once") {
-    // Work that is hardly worth a thread, in many and in few ranges.
+    // Items so short that they are hardly worth a thread, in many and in few ranges.
     for (const index_t count : {40, 130, 5000, 1 << 20}) {
         INFO(count << " indices");
         CHECK(visits(count, 16) == std::vector<int>(static_cast<std::size_t>(count), 1));
@@ -102,7 +103,7 @@ TEST_CASE("threads join a loop whose first items are much shorter than the other
     CHECK(ids.size() > 4);  // alone, the caller would take 300 ms
 }
 
-TEST_CASE("nested loops and several callers at once end, and are complete") {
+TEST_CASE("nested loops and concurrent callers end, and visit every index") {
     std::atomic<index_t> sum{0};
     {
         std::vector<std::jthread> callers;
@@ -118,7 +119,7 @@ TEST_CASE("nested loops and several callers at once end, and are complete") {
     CHECK(sum == index_t{5 * 50} * (59 * 60 / 2));
 }
 
-TEST_CASE("the first exception reaches the caller, and later indices are left out") {
+TEST_CASE("the first exception reaches the caller, and later indices are skipped") {
     for (const int threads : {1, 4}) {
         std::atomic<index_t> done{0};
         const auto run = [&] {
@@ -129,7 +130,7 @@ TEST_CASE("the first exception reaches the caller, and later indices are left ou
         };
         CHECK_THROWS_WITH(run(), "at 100");
         CHECK(done < 1'000'000);
-        CHECK(visits(100, threads) == std::vector<int>(100, 1));  // the team goes on
+        CHECK(visits(100, threads) == std::vector<int>(100, 1));  // the team still works
     }
 }
 
@@ -154,7 +155,7 @@ TEST_CASE("a forked process has a team of its own") {
     CHECK(status == 0);
 }
 
-TEST_CASE("0 threads are as many as there are processors, or as the environment says") {
+TEST_CASE("0 threads means one for each processor, or the number in the environment") {
     CHECK(thread_count(3) == 3);
     CHECK(thread_count(0) >= 1);
     CHECK(thread_count(0) <= most_threads);

@@ -51,7 +51,7 @@ TEST_CASE("a timeline's JSON is a trace of its events") {
     CHECK(nlohmann::json::parse(Timeline().to_json()).at("traceEvents").is_array());
 }
 
-TEST_CASE("a timeline tells how much of the time it accounts for") {
+TEST_CASE("a timeline knows the time that its events cover") {
     Timeline timeline(2);
     CHECK(timeline.now_s() >= 2);
     CHECK(timeline.total_s(Phase::start) == 2);
@@ -62,10 +62,10 @@ TEST_CASE("a timeline tells how much of the time it accounts for") {
     CHECK(timeline.covered_s() == 5);
 }
 
-TEST_CASE("what is left of a time is recorded once") {
+TEST_CASE("the uncovered rest of an interval is recorded once") {
     Timeline timeline(8);
     timeline.record({Phase::read, -1, -1, 8.25, 8.5, 0});
-    timeline.record_rest(Phase::open, 7);  // from 8, all but the reading, which is still to come
+    timeline.record_rest(Phase::open, 7);  // from second 8 on, without the read, which lies ahead
     CHECK(timeline.total_s(Phase::open) < 0.25);
     Timeline other;
     other.record({Phase::read, -1, -1, 0, 0.5, 0});
@@ -74,7 +74,7 @@ TEST_CASE("what is left of a time is recorded once") {
     CHECK(other.covered_s() == 0.5);
 }
 
-TEST_CASE("timers record their life, from many threads at once") {
+TEST_CASE("timers record their lifetime, from many threads at once") {
     Timeline timeline;
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t)

@@ -60,7 +60,8 @@ TEST_CASE("buffers are aligned and writable to the last byte") {
     CHECK(Buffer().data() == nullptr);
 }
 
-TEST_CASE("refused memory is an error that names the purpose, and is not counted") {
+TEST_CASE(
+    "memory that cannot be allocated is an error that names its purpose, and is not counted") {
     const index_t before = memory_use().current_bytes;
     const std::string text =
         message_of<OutOfMemory>([] { Buffer(index_t{1} << 60, "the scratch volume"); });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of columns against direct sums in double precision.
+// Compares FFTs of columns with DFTs summed in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -47,7 +47,7 @@ void check_length(index_t length, testing::Random& random) {
                    << begin << ", " << kept << " results from " << first
                    << (inverse ? ", inverse" : ""));
 
-    // What is not to be read is NaN, and so is what is not to be written.
+    // Samples that must not be read are NaN, and so are results that must not be written.
     constexpr Real nan = std::numeric_limits<Real>::quiet_NaN();
     std::vector<Complex> source(static_cast<std::size_t>(length * stride), Complex(nan, nan));
     for (index_t n = 0; n < count; ++n)
@@ -88,7 +88,7 @@ void check_length(index_t length, testing::Random& random) {
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("column transforms: every length", "", float, double) {
+TEMPLATE_TEST_CASE("column transforms: every length agrees with the DFT", "", float, double) {
     testing::Random random(testing::test_seed("column transforms"), 0);
     for (index_t length = 1; length <= 200; ++length)
         if (is_7_smooth(length)) check_length<TestType>(length, random);
@@ -96,7 +96,7 @@ TEMPLATE_TEST_CASE("column transforms: every length", "", float, double) {
         check_length<TestType>(length, random);
 }
 
-TEST_CASE("column transforms: in place") {
+TEST_CASE("column transforms: results may replace their input") {
     using Complex = std::complex<float>;
     for (const index_t length : {1, 5, 8, 60, 128}) {
         std::vector<Complex> data(static_cast<std::size_t>(length * 16));
@@ -115,11 +115,11 @@ TEST_CASE("column transforms: in place") {
                 worst,
                 static_cast<double>(std::abs(data[i] / static_cast<float>(length) - original[i])));
         INFO("length " << length);
-        CHECK(worst < 2e-5);  // of values up to 33
+        CHECK(worst < 2e-5);  // values reach 33
     }
 }
 
-TEST_CASE("column transforms: lengths that are not supported are refused") {
+TEST_CASE("column transforms: unsupported lengths are refused") {
     for (const index_t length : {0, -4, 11, 26, 1009})
         CHECK_THROWS_AS(ColumnFft<float>(length), InvalidArgument);
 }

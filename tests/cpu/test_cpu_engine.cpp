@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CPU engine passes the suite of all engines, with one thread and with several.
+// Runs the conformance suite of all engines on the CPU engine, with one thread and with several.
 
 #include "cpu/volumes/cpu_engine.hpp"
 #include "tests/catch.hpp"
@@ -14,24 +14,24 @@ EnginePointer engine_of(int threads) {
 }
 }  // namespace
 
-TEST_CASE("CPU engine: results with one thread") {
+TEST_CASE("CPU engine: results with one thread agree with the oracle") {
     check_engine_results(engine_of(1));
 }
-TEST_CASE("CPU engine: results with three threads") {
+TEST_CASE("CPU engine: results with three threads agree with the oracle") {
     check_engine_results(engine_of(3), 150);
 }
-TEST_CASE("CPU engine: pixel types") {
+TEST_CASE("CPU engine: every pixel type is read and written") {
     check_engine_pixel_types(engine_of(2));
 }
-TEST_CASE("CPU engine: in place") {
+TEST_CASE("CPU engine: the result may replace its source") {
     check_engine_in_place(engine_of(2));
 }
-TEST_CASE("CPU engine: memory") {
+TEST_CASE("CPU engine: memory stays within the estimate") {
     check_engine_memory(engine_of(2));
 }
-TEST_CASE("CPU engine: concurrency") {
+TEST_CASE("CPU engine: several threads may use one kernel") {
     check_engine_concurrency(engine_of(2));
 }
-TEST_CASE("CPU engine: cancellation") {
+TEST_CASE("CPU engine: a requested stop ends a convolution") {
     check_engine_cancellation(engine_of(2));
 }

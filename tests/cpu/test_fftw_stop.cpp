@@ -12,8 +12,8 @@ using namespace convolume;
 using namespace convolume::cpu;
 using Clock = std::chrono::steady_clock;
 
-TEMPLATE_TEST_CASE("a stop ends the measuring of transforms", "", float, double) {
-    // Takes FFTW seconds. An unusual distance: not in anybody's wisdom.
+TEMPLATE_TEST_CASE("a stop ends FFTW's measurements", "", float, double) {
+    // FFTW measures this distance for seconds: it is unusual, so no stored wisdom has it.
     constexpr index_t length = 98304, count = 16, distance = length + 34;
     std::vector<TestType> rows(count * distance);
     std::vector<std::complex<TestType>> spectra(count * distance);
@@ -34,7 +34,7 @@ TEMPLATE_TEST_CASE("a stop ends the measuring of transforms", "", float, double)
     CHECK(took.count() < 1);
 }
 
-TEST_CASE("planning in a scope that was stopped does not begin") {
+TEST_CASE("planning does not begin in a stopped scope") {
     std::stop_source source;
     const StopScope scope(source.get_token());
     source.request_stop();

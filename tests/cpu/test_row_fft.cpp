@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transforms of real rows against direct sums in double precision.
+// Compares FFTs of real rows with DFTs summed in double precision.
 
 #include <cmath>
 #include <complex>
@@ -31,7 +31,7 @@ void check_rows(index_t length, testing::Random& random) {
     const index_t pitch = round_up(half + 1, index_t{2}) + random.integer(0, 4);
     INFO("length " << length << ", " << rows << " rows");
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    // Behind the samples is NaN, which must not come near them.
+    // NaN lies behind the samples: it must not reach the results.
     std::vector<float> samples(at(rows * distance), nan);
     for (index_t r = 0; r < rows; ++r)
         for (index_t n = 0; n < length; ++n)
@@ -73,7 +73,8 @@ void check_rows(index_t length, testing::Random& random) {
 
 }  // namespace
 
-TEST_CASE("row transforms: every even length up to 700, any number of rows") {
+TEST_CASE(
+    "row transforms: every even length up to 700 agrees with the DFT, in any number of rows") {
     testing::Random random(testing::test_seed("row transforms"));
     for (index_t length = 2; length <= 700; length += 2)
         if (is_7_smooth(length)) check_rows(length, random);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the split is for: convolve the parts apart, merge, and have the circular convolution.
+// Convolves the parts of a split separately, merges them, and expects the circular convolution.
 
 #include "tests/catch.hpp"
 #include "tests/decompose/split_support.hpp"
@@ -11,7 +11,7 @@ using decompose::SplitLayout;
 
 namespace {
 
-/// Circular convolution by its definition, on the image's grid.
+/// Computes the circular convolution from its definition, on the image's grid.
 Array circular(const Array& image, const Array& kernel) {
     const Shape3& n = image.shape;
     Array result(n);
@@ -56,7 +56,8 @@ void check(bool complex_data, Precision precision, int parts, const Shape3& grid
 
 }  // namespace
 
-TEST_CASE("convolved parts merge to the circular convolution", "[split][merge]") {
+TEST_CASE("parts that are convolved separately merge to the circular convolution",
+          "[split][merge]") {
     Random random(test_seed("convolve_parts"));
     for (const bool complex_data : {false, true}) {
         for (const Precision precision : {Precision::float32, Precision::float64}) {

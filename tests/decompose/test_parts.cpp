@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every part carries the frequencies it should: its DFT against a DFT of the undivided volume.
+// Compares the DFT of every part with the frequencies it must have in a DFT of the whole volume.
 
 #include <numbers>
 
@@ -37,8 +37,8 @@ std::vector<LongComplex> column(const Array& array, index_t planes, index_t y, i
     return result;
 }
 
-/// The frequencies of each part, from the rule in split.hpp: complex parts take every P-th one,
-/// real data fall into r (2ν) and c (4m + 1).
+/// Returns the frequencies of each part, from the rule in split.hpp. Complex parts take every P-th
+/// one; real data have 2ν in their real part r and 4m + 1 in their complex part c.
 std::vector<std::vector<std::size_t>> part_frequencies(const std::vector<std::size_t>& all,
                                                        bool complex_data, std::size_t parts) {
     if (parts == 1) return {all};
@@ -94,7 +94,7 @@ void check_parts(bool complex_data, Precision precision, int count, index_t plan
 
 }  // namespace
 
-TEST_CASE("each part's spectrum is its share of the whole's", "[split]") {
+TEST_CASE("the spectrum of a part has its frequencies of the whole volume", "[split]") {
     Random random(test_seed("parts"));
     for (const bool complex_data : {false, true}) {
         for (const Precision precision : {Precision::float32, Precision::float64}) {
@@ -108,7 +108,7 @@ TEST_CASE("each part's spectrum is its share of the whole's", "[split]") {
     }
 }
 
-TEST_CASE("parts have equal bytes and their own kind", "[split]") {
+TEST_CASE("parts have equal sizes in bytes, and only the first of real data is real", "[split]") {
     for (const int count : {2, 4, 8, 16}) {
         for (int p = 0; p < count; ++p) {
             const auto real = decompose::part_shape(false, {p, count, 96});

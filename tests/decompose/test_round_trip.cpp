@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// split and merge undo each other, for every type, layout and hole in the gather.
+// Checks that merge undoes split, for every pixel type, layout and gather with holes.
 
 #include "tests/catch.hpp"
 #include "tests/decompose/split_support.hpp"
@@ -16,7 +16,7 @@ constexpr PixelType all_types[] = {PixelType::uint8,     PixelType::int8,    Pix
                                    PixelType::float32,   PixelType::float64, PixelType::complex64,
                                    PixelType::complex128};
 
-/// A view of `shape` with gaps and perhaps reversed axes inside `storage`, which it allocates.
+/// Allocates `storage`, and returns a view of `shape` in it with gaps and perhaps reversed axes.
 ImageView strided_view(const Shape3& shape, PixelType type, Volume& storage, Random& random) {
     const Index3 step{random.integer(1, 2), random.integer(1, 2), random.integer(1, 3)};
     storage = Volume({shape.z * step.z, shape.y * step.y, shape.x * step.x}, type);
@@ -33,7 +33,7 @@ ImageView strided_view(const Shape3& shape, PixelType type, Volume& storage, Ran
     return view;
 }
 
-/// Indices into [0, image) with runs, jumps and holes.
+/// Returns indices into [0, image) with runs, jumps and holes.
 std::vector<index_t> random_gather(index_t count, index_t image, Random& random) {
     std::vector<index_t> gather;
     index_t next = random.integer(0, image - 1);
@@ -137,7 +137,7 @@ void round_trip(PixelType type, Random& random) {
 
 }  // namespace
 
-TEST_CASE("bands of a split volume hold the planes of the whole, and merge to the same",
+TEST_CASE("bands of a split volume hold its planes, and merge to the same image",
           "[split][merge]") {
     Random random(20261122);
     for (int round = 0; round < 60; ++round) {
@@ -201,7 +201,7 @@ TEST_CASE("merge undoes split for every type, stride and gather", "[split][merge
     }
 }
 
-TEST_CASE("runs are read in place, what lies beside them is not", "[split]") {
+TEST_CASE("runs are read in place, and no sample beside them is read", "[split]") {
     Random random(test_seed("runs"));
     const Shape3 shape{32, 2, 1600};
     const Array image = random.integers(shape, -500, 500);
@@ -263,7 +263,7 @@ TEST_CASE("replaced and clamped samples are counted over all threads", "[split][
     }
 }
 
-TEST_CASE("splits that do not fit are refused", "[split][merge]") {
+TEST_CASE("split and merge refuse sizes that do not fit", "[split][merge]") {
     const Volume source({4, 3, 5}, PixelType::float32);
     const Volume complex({4, 3, 5}, PixelType::complex64);
     Volume data({4, 3, 5}, PixelType::float32);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kernel's part is what split() makes of the padded kernel.
+// Checks that a part of a kernel is what split() makes of the padded kernel.
 
 #include "tests/catch.hpp"
 #include "tests/decompose/split_support.hpp"
@@ -9,7 +9,7 @@ using namespace convolume;
 using namespace convolume::testing;
 using decompose::SplitLayout;
 
-TEST_CASE("a kernel's part is the part of the padded kernel", "[split]") {
+TEST_CASE("a part of a kernel equals the part of the padded kernel", "[split]") {
     Random random(test_seed("split_kernel"));
     for (int trial = 0; trial < 50; ++trial) {
         const bool complex_data = random.chance(0.5);
@@ -39,7 +39,7 @@ TEST_CASE("a kernel's part is the part of the padded kernel", "[split]") {
     }
 }
 
-TEST_CASE("integer and strided taps become parts too", "[split]") {
+TEST_CASE("kernels of integers and with strides are split as well", "[split]") {
     Random random(test_seed("split_kernel_types"));
     const Array taps = random.integers({5, 3, 4}, 0, 200);
     const Volume kernel = to_volume(taps, PixelType::uint8);

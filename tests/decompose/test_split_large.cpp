@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes large enough to be written past the caches, with rows on and off cache lines.
+// Splits volumes large enough for stores that bypass the caches, with and without aligned rows.
 
 #include "tests/catch.hpp"
 #include "tests/decompose/split_support.hpp"
@@ -36,11 +36,11 @@ void check(const Shape3& shape, int parts, bool complex_data, index_t columns) {
 
 }  // namespace
 
-TEST_CASE("streamed volumes come back whole", "[split][merge]") {
+TEST_CASE("volumes stored past the caches come back whole", "[split][merge]") {
     for (const int parts : {1, 2, 4, 8, 16}) {
-        check({61, 256, 576}, parts, false, 576);  // whole lines
-        check({61, 256, 571}, parts, false, 573);  // rows off the lines
-        check({64, 256, 560}, parts, false, 565);  // whole vectors, off the lines
+        check({61, 256, 576}, parts, false, 576);  // rows are whole cache lines
+        check({61, 256, 571}, parts, false, 573);  // rows do not begin at cache lines
+        check({64, 256, 560}, parts, false, 565);  // whole SIMD vectors, unaligned
     }
     check({32, 256, 571}, 4, true, 573);
     check({32, 256, 576}, 16, true, 576);

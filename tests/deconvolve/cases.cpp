@@ -11,11 +11,11 @@ namespace convolume::testing {
 
 namespace {
 
-// Transforms in float32 err by 1e-6 of the whole (tests/support/compare.hpp); ratios and three
-// iterations carry that on by a factor of some tens.
+// Transforms in float32 err by 1e-6 of the norm (tests/support/compare.hpp); ratios and three
+// iterations amplify that by a factor of up to 50.
 constexpr double float32_bound = 5e-5;
 
-// A and its adjoint from their definitions, and where the image lies in the object.
+// The blur A and its adjoint from their definitions, and the image's position in the object.
 struct Model {
     Array psf;
     Definition definition;
@@ -68,7 +68,7 @@ double difference(const Array& x, const Index3& at, int axis, const DeconvolveOp
     return (x(next.z, next.y, next.x) - x(at.z, at.y, at.x)).real() / spacing;
 }
 
-// Terms of the total variation that depend on the sample at `at`.
+// Returns the terms of the total variation that depend on the sample at `at`.
 double local_variation(const Array& x, const Index3& at, double smallest,
                        const DeconvolveOptions& options) {
     double sum = 0;
@@ -82,7 +82,7 @@ double local_variation(const Array& x, const Index3& at, double smallest,
     return sum;
 }
 
-// By finite differences.
+// Computes the derivative of the total variation by finite differences.
 Array variation_derivative(Array x, double smallest, const DeconvolveOptions& options) {
     Array result(x.shape);
     const double h = 1e-6;
@@ -127,7 +127,7 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
     return x;
 }
 
-// Aᵀ(A x + b - y), and half the square of what Aᵀ is applied to.
+// The gradient Aᵀ(A x + b - y), and half the squared norm of A x + b - y.
 struct Gradient {
     Gradient(const Model& model, const Array& y, const Array& x, double background)
         : values(model.object) {
@@ -175,7 +175,7 @@ const std::optional<BoundaryKind> all_edges[] = {std::nullopt,          Boundary
                                                  BoundaryKind::nearest, BoundaryKind::reflect,
                                                  BoundaryKind::mirror,  BoundaryKind::wrap};
 
-// Gaussian elimination with pivoting.
+// Solves a linear system by Gaussian elimination with pivoting.
 std::vector<double> solve(std::vector<std::vector<double>> a, std::vector<double> b) {
     const std::size_t n = b.size();
     for (std::size_t c = 0; c < n; ++c) {
@@ -215,7 +215,8 @@ void check_iterations(const EngineChoice& engines) {
                 DeconvolveOptions options;
                 options.method = method;
                 options.acceleration = Acceleration::none;
-                // More steps of total variation amplify rounding: it is stiff at its corners.
+                // More iterations with a total variation amplify rounding: its gradient jumps at
+                // its corners.
                 options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
                 if (edges) options.boundary = Boundary{*edges};
                 options.center = c.center;
@@ -257,7 +258,7 @@ void check_saturated(const EngineChoice& engines) {
         CHECK(saturated > 10);
         CHECK(done.report.saturated_pixels == saturated);
 
-        // What they hold makes no difference, whatever the method.
+        // The values of saturated pixels make no difference to any method.
         Array brighter = image;
         for (Complex& value : brighter.values)
             if (value.real() >= 5.3) value = 1000;
@@ -294,7 +295,7 @@ void check_least_squares(const EngineChoice& engines) {
         INFO(comparison.report);
         CHECK(comparison.error < float32_bound);
 
-        // The conditions of Karush, Kuhn and Tucker, where the object is the image's size.
+        // Checks the Karush-Kuhn-Tucker conditions, if the object has the image's size.
         if (!edges) continue;
         options.iterations = 1500;
         const Array x = deconvolved(image, psf, options, engines).result;
@@ -393,7 +394,7 @@ void check_likelihood(const EngineChoice& engines) {
         const Deconvolved plain = deconvolved(specimen.recorded, psf, options, engines);
         const std::vector<double>& likelihoods = plain.likelihoods;
         REQUIRE(likelihoods.size() == 60);
-        // Slack: what rounding in float32 transforms can do.
+        // The slack allows for rounding in float32 transforms.
         for (std::size_t k = 1; k < likelihoods.size(); ++k) {
             INFO("background " << background << ", iteration " << k);
             CHECK(likelihoods[k] > likelihoods[k - 1] - 1e-6 * std::abs(likelihoods[k - 1]));
@@ -416,7 +417,7 @@ void check_likelihood(const EngineChoice& engines) {
 void check_unobserved(const EngineChoice& engines) {
     Random random(test_seed("unobserved"));
     const Index3 center{4, 10, 10};
-    // Not separable, and large: transforms are faster than sums.
+    // A PSF that is not separable, and so large that transforms are faster than sums.
     Array psf = gaussian_psf({9, 21, 21}, center, {1.8, 1.4, 1.4});
     for (std::size_t i = 0; i < psf.values.size(); ++i)
         psf.values[i] *= 1 + 0.05 * static_cast<double>(i % 11);
@@ -477,7 +478,7 @@ void check_heavy_ball(const EngineChoice& engines) {
     options.method = DeconvolveMethod::scaled_heavy_ball;
     const std::vector<double> ahead =
         deconvolved(specimen.recorded, psf, options, engines).likelihoods;
-    // The largest (k + 1)² (misfit - least) after the iterations from `first` to `last`, from 0.
+    // Returns the largest (k + 1)² (misfit - least) over iterations `first` to `last`, from 0.
     const auto bound = [&](const std::vector<double>& likelihoods, std::size_t first,
                            std::size_t last) {
         double most = 0;
@@ -517,7 +518,7 @@ void check_held_out(const EngineChoice& engines) {
             compare(deconvolved(specimen.recorded, psf, options, engines).result, held.result);
         CHECK(comparison.error < float32_bound);
 
-        // Beads end the search early: up to 2.1 dB below the best number in four seeds.
+        // The beads of a specimen end the search early: up to 2.1 dB below the best in four seeds.
         double best = 0;
         for (const int iterations : {11, 15, 20, 27, 36}) {
             options.iterations = iterations;

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What deconvolution promises, checked on whichever engines are given: here on the CPU, in
+// Checks of what deconvolution promises, on given engines: tests/deconvolve runs them on the CPU,
 // tests/gpu on a device.
 
 #include "tests/deconvolve/specimen.hpp"
 
 namespace convolume::testing {
 
-/// Iterations of Richardson and Lucy, with and without total variation, against the same in
-/// double precision from the definitions; every edge, odd and even PSFs, several centers.
+/// Compares iterations of Richardson and Lucy, with and without total variation, with their
+/// definition in double precision; every edge, odd and even PSFs, several centers.
 void check_iterations(const EngineChoice& engines);
-/// The same with some pixels left out, whose values then make no difference.
+/// Compares iterations without saturated pixels, whose values must make no difference.
 void check_saturated(const EngineChoice& engines);
-/// Non-negative least squares: iterations against the same in double precision from the
-/// definitions, and the conditions of its solution.
+/// Compares iterations of non-negative least squares with their definition in double precision,
+/// and checks the optimality conditions of the solution.
 void check_least_squares(const EngineChoice& engines);
-/// Wiener against the solution of its dense system.
+/// Compares Wiener's result with the solution of its dense linear system.
 void check_wiener(const EngineChoice& engines);
-/// Σ (Aᵀ1) x = Σ y after every plain iteration without background.
+/// Checks Σ (Aᵀ1) x = Σ y after every plain iteration without background.
 void check_flux(const EngineChoice& engines);
-/// 60 plain iterations never lower the likelihood; accelerated ones reach it in fewer than half.
+/// Checks that plain iterations never lower the likelihood, and that accelerated ones reach the
+/// likelihood of 60 plain ones in fewer than half as many.
 void check_likelihood(const EngineChoice& engines);
-/// Results and the last likelihood are the same whether anybody looks at iterations or not, and so
-/// is the error where an image is too bright for float32.
+/// Checks that results, the last likelihood and overflow errors do not depend on whether the
+/// caller observes the iterations.
 void check_unobserved(const EngineChoice& engines);
-/// The scaled heavy ball's misfit falls to its least as 1 / k² or faster, plain iterations do not;
-/// it reaches the likelihood of 60 of these in fewer than half.
+/// Checks that the misfit of the scaled heavy ball falls to its least as 1 / k² or faster, and that
+/// it reaches the likelihood of 60 plain iterations in fewer than half as many.
 void check_heavy_ball(const EngineChoice& engines);
-/// Held-out photons end iterations; the result is that of as many iterations with all photons.
+/// Checks that held-out photons end the iterations, and that the result then uses all photons.
 void check_held_out(const EngineChoice& engines);
-/// Noise and blur go, and beads stay where they are.
+/// Checks that noise and blur decrease, and that beads keep their positions.
 void check_beads(const EngineChoice& engines);
 
 }  // namespace convolume::testing

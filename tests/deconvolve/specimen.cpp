@@ -19,7 +19,7 @@ Array normalized(Array array) {
     return array;
 }
 
-// What a bead of standard deviation 0.8 samples leaves at distance d.
+// Returns the brightness at distance d from a bead of standard deviation 0.8 samples.
 double profile(double d) {
     return std::exp(-d * d / (2 * 0.8 * 0.8));
 }
@@ -70,7 +70,7 @@ Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, co
                        int beads, double photons, double background, double margin) {
     Specimen specimen;
     for (int tries = 1; static_cast<int>(specimen.beads.size()) < beads; ++tries) {
-        if (tries % 1000 == 0) specimen.beads.clear();  // they stand in each other's way
+        if (tries % 1000 == 0) specimen.beads.clear();  // they leave no room for the next bead
         Bead bead{{}, photons * (0.5 + random.uniform())};
         for (int a = 0; a < 3; ++a)
             bead.at[static_cast<std::size_t>(a)] =
@@ -115,7 +115,7 @@ Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, co
     return specimen;
 }
 
-// By products of uniform numbers, in pieces that do not underflow.
+// Multiplies uniform numbers, in portions of the mean that do not underflow.
 double poisson(Random& random, double mean) {
     double count = 0;
     while (mean > 0) {

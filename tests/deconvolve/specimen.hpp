@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Specimens whose truth is known, recorded by the tests' own direct sums and Poisson noise.
+// Specimens with a known truth, recorded by the tests' own direct sums and Poisson noise.
 
 #include <vector>
 
@@ -10,43 +10,43 @@
 
 namespace convolume::testing {
 
-/// Gaussian of the given standard deviations whose peak is at `center`, sum 1.
+/// Returns a Gaussian of the given standard deviations with its peak at `center` and the sum 1.
 Array gaussian_psf(const Shape3& shape, const Index3& center, const std::array<double, 3>& sigma);
 
-/// Gaussian in one plane, so wide that images are coarsened twice along y and x.
+/// Returns a Gaussian in one plane, so wide that images are coarsened twice along y and x.
 Array wide_psf();
 
-/// PSF of positive random samples, sum 1.
+/// Returns a PSF of positive random samples with the sum 1.
 Array random_psf(Random& random, const Shape3& shape);
 
 struct Bead {
-    std::array<double, 3> at;  ///< z, y, x in the image's samples
+    std::array<double, 3> at;  ///< z, y, x in samples of the image
     double photons = 0;
 };
 
 struct Specimen {
-    Array truth;     ///< of the image's extents
-    Array blurred;   ///< without noise and background
+    Array truth;     ///< the object within the image
+    Array blurred;   ///< the recording without noise and background
     Array recorded;  ///< Poisson counts
     std::vector<Bead> beads;
 };
 
-/// Beads wider than a voxel, placed between voxels at least `apart` from each other, blurred, also
-/// from outside the image, and recorded over `background`. With `margin` below 0 beads lie across
+/// Records beads wider than a voxel, placed between voxels at least `apart` from each other,
+/// blurred also from outside the image, over `background`. With `margin` below 0, beads lie across
 /// the image's border.
 Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, const Index3& center,
                        int beads, double photons, double background, double margin = 4);
 
-/// A count with the Poisson distribution of that mean.
+/// Draws a count from the Poisson distribution of the given mean.
 double poisson(Random& random, double mean);
 
-/// Peak signal-to-noise ratio in dB, relative to the truth's largest value.
+/// Returns the peak signal-to-noise ratio in dB, relative to the truth's largest value.
 double psnr(const Array& truth, const Array& result);
 
-/// Distance from a bead's place to the centroid of `result` in a window around it.
+/// Returns the distance of a bead from the centroid of `result` in a window around the bead.
 double centroid_shift(const Array& result, const Bead& bead, index_t reach = 4);
 
-/// Runs on the CPU, or as `engines` say.
+/// Result of a deconvolution on the CPU or on given engines, with each iteration's likelihood.
 struct Deconvolved {
     Array result;
     DeconvolveReport report;

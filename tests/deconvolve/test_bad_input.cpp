@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, and how the message names the cause.
+// Tests which input is refused, and how the message names the cause.
 
 #include <cmath>
 
@@ -31,7 +31,7 @@ std::string refusal(const DeconvolveOptions& options, const Array& image = image
 
 }  // namespace
 
-TEST_CASE("deconvolve: options that make no sense are refused by name") {
+TEST_CASE("deconvolve: invalid options are refused by name") {
     const auto check = [](const char* name, const auto& change) {
         DeconvolveOptions options;
         change(options);
@@ -61,7 +61,7 @@ TEST_CASE("deconvolve: options that make no sense are refused by name") {
     check("center", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
 }
 
-TEST_CASE("deconvolve: names are parsed, others list the choices") {
+TEST_CASE("deconvolve: names are parsed, and the error for other words lists the choices") {
     CHECK(parse_deconvolve_method("rl-tv") == DeconvolveMethod::richardson_lucy_tv);
     CHECK(parse_acceleration("none") == Acceleration::none);
     CHECK(!parse_edges("extend"));
@@ -94,7 +94,7 @@ TEST_CASE("deconvolve: NaN and complex numbers are bad data, named with their pl
                  "4×5×7"));
 }
 
-TEST_CASE("deconvolve: memory is planned for, and its limit kept") {
+TEST_CASE("deconvolve: plans contain the memory, and stay within its limit") {
     const Shape3 shape{40, 48, 56};
     Random random(test_seed("memory"));
     const Volume taps = to_volume(random_psf(random, {9, 9, 9}), PixelType::float32);
@@ -118,7 +118,7 @@ TEST_CASE("deconvolve: memory is planned for, and its limit kept") {
     CHECK(contains(engine.plan().to_string(), "48×56×64"));
 }
 
-TEST_CASE("deconvolve: a GPU that is demanded and absent is an error") {
+TEST_CASE("deconvolve: a GPU that is required and absent is an error") {
     if (gpu_unavailable().empty()) SKIP("there is a GPU");
     EngineChoice gpu;
     gpu.device = EngineChoice::Device::gpu;

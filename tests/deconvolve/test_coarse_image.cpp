@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coarser images: that their model is the fine one's.
+// Tests coarser images and PSFs: their model of recording agrees with that of the fine image.
 
 #include <algorithm>
 #include <cmath>
@@ -36,7 +36,7 @@ double total(const Array& array) {
     return sum;
 }
 
-// From an object that reaches as far beyond the image as the PSF does.
+// Blurs an object that reaches beyond the image as far as the PSF does.
 Array blurred(const Array& object, const Array& psf, const Shape3& image) {
     Array result(image);
     const double sum = total(psf);
@@ -63,8 +63,8 @@ Array summed(const Array& image, const Coarsening& coarsening) {
     return result;
 }
 
-// Linear interpolation between the middles of coarse voxels, which give half of their light to
-// each fine one, along the axes that are halved.
+// Interpolates linearly between the middles of coarse voxels, along the axes that are halved. A
+// coarse voxel gives half of its light to each fine one.
 Array interpolated(const Array& coarse, const Index3& coarse_at, const Coarsening& coarsening,
                    const Shape3& object, const Index3& object_at) {
     Array result(object);
@@ -76,7 +76,7 @@ Array interpolated(const Array& coarse, const Index3& coarse_at, const Coarsenin
             for (int a = 0; a < 3; ++a) {
                 const bool upper = ((corner >> a) & 1) != 0;
                 const auto place = static_cast<double>(i[a] - object_at[a]);
-                // The middle of a coarse voxel N is at 2 N + 1/2 fine ones.
+                // The middle of coarse voxel N is at fine coordinate 2 N + 1/2.
                 const double middle = coarsening.factor(a) == 2 ? (place - 0.5) / 2 : place;
                 const double low = std::floor(middle);
                 share *= upper ? middle - low : 1 - (middle - low);
@@ -132,7 +132,7 @@ std::vector<Geometry> geometries() {
 
 }  // namespace
 
-TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of spread voxels") {
+TEST_CASE("coarse image: its model is the blur of spread voxels, summed over pixels") {
     Random random(test_seed("coarse model"));
     for (const Geometry& g : geometries()) {
         const Array psf = random_psf(random, g.psf);
@@ -160,7 +160,8 @@ TEST_CASE("coarse image: its model is the sum of pixels of what is blurred of sp
     }
 }
 
-TEST_CASE("coarse image: spread voxels keep their light, and none is darker than asked for") {
+TEST_CASE(
+    "coarse image: spread voxels keep their light, and none is darker than the given least value") {
     Random random(test_seed("spread"));
     const Coarsening all{{true, true, true}};
     const Array coarse = random.array({3, 4, 5}, false, 1);
@@ -171,7 +172,7 @@ TEST_CASE("coarse image: spread voxels keep their light, and none is darker than
                       [](const Complex& value) { return value.real() == 0.25; }));
 }
 
-TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or left over") {
+TEST_CASE("coarse image: sums of pixels leave out saturated, held-out and surplus pixels") {
     Random random(test_seed("sums of pixels"));
     for (const PixelType type : {PixelType::uint8, PixelType::uint16, PixelType::float32})
         for (const Shape3& shape : {Shape3{4, 6, 8}, Shape3{5, 7, 9}}) {
@@ -186,7 +187,7 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
             CHECK(sum({}, {}) == element_count(sums.shape()));
             CHECK(same(to_array(std::as_const(sums).view()), summed(image, coarsening)));
 
-            // As the iterations hold photons out.
+            // Holds photons out as the iterations do.
             const deconvolve::HeldOutPhotons held{{0.5, 3}, 3};
             Volume data = to_volume(image, PixelType::float32);
             Volume apart(shape, PixelType::float32);
@@ -219,7 +220,7 @@ TEST_CASE("coarse image: sums of pixels leave out what is not compared, held or 
         }
 }
 
-TEST_CASE("coarse image: the penalty of an object stays what it was") {
+TEST_CASE("coarse image: the penalty of an object does not change") {
     DeconvolveOptions options;
     options.method = DeconvolveMethod::richardson_lucy_tv;
     options.coarse_start = 2;
@@ -228,9 +229,10 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     const Array psf = wide_psf();
     const deconvolve::DeconvolutionProblem fine = deconvolve::resolve_problem(
         {8, 32, 32}, to_volume(psf, PixelType::float64).view(), options);
-    // The weighted gradient of a ramp by g along each axis, per fine voxel.
-    const auto penalty = [](const DeconvolveOptions& of, const Coarsening& coarsening) {
-        const VoxelSize& size = of.voxel;
+    // The weighted gradient of an object that rises by g per fine voxel along each axis.
+    const auto penalty = [](const DeconvolveOptions& deconvolve_options,
+                            const Coarsening& coarsening) {
+        const VoxelSize& size = deconvolve_options.voxel;
         const double least = std::min({size.z_um, size.y_um, size.x_um});
         double squares = 0;
         for (int a = 0; a < 3; ++a) {
@@ -238,7 +240,8 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
                 0.7 * static_cast<double>(coarsening.pixels() * coarsening.factor(a));
             squares += std::pow(change * least / size[a], 2);
         }
-        return of.tv_weight * std::sqrt(squares) / static_cast<double>(coarsening.pixels());
+        return deconvolve_options.tv_weight * std::sqrt(squares) /
+               static_cast<double>(coarsening.pixels());
     };
     for (const Coarsening& coarsening :
          {Coarsening{{true, true, true}}, Coarsening{{false, true, true}},
@@ -250,7 +253,7 @@ TEST_CASE("coarse image: the penalty of an object stays what it was") {
     }
 }
 
-TEST_CASE("coarse image: axes that are short or sharp are not halved") {
+TEST_CASE("coarse image: axes with few samples or a sharp PSF are not halved") {
     const auto halved = [](const Shape3& shape, const Array& psf, std::optional<Boundary> edges,
                            bool keeps_planes = false) {
         DeconvolveOptions options;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A start on coarser images: what comes of it.
+// Tests the effect of a start on coarser images.
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ double final_likelihood(const Array& image, const Array& psf, const DeconvolveOp
 
 }  // namespace
 
-TEST_CASE("coarse start: fewer iterations come as near, and many to the same likelihood") {
+TEST_CASE("coarse start: fewer iterations are as good, and many reach the same likelihood") {
     Random random(test_seed("coarse start"));
     const Array psf = wide_psf();
     for (const DeconvolveMethod method :
@@ -58,7 +58,7 @@ TEST_CASE("coarse start: fewer iterations come as near, and many to the same lik
         }
 }
 
-TEST_CASE("coarse start: any shape, PSF and edges") {
+TEST_CASE("coarse start: every shape, PSF and edge works") {
     Random random(test_seed("coarse shapes"));
     struct Case {
         Shape3 shape;
@@ -86,7 +86,7 @@ TEST_CASE("coarse start: any shape, PSF and edges") {
             const Deconvolved started = deconvolved(image, c.psf, options);
             CHECK(started.report.background == plain.report.background);
             if (started.report.coarse_iterations == 0) {
-                CHECK(edges == std::string("wrap"));  // of odd extents
+                CHECK(edges == std::string("wrap"));  // its extents are odd
                 CHECK(same(started.result, plain.result));
             } else {
                 CHECK(started.report.last.likelihood > plain.report.last.likelihood);
@@ -94,7 +94,7 @@ TEST_CASE("coarse start: any shape, PSF and edges") {
         }
 }
 
-TEST_CASE("coarse start: what saturated pixels hold makes no difference") {
+TEST_CASE("coarse start: values of saturated pixels make no difference") {
     Random random(test_seed("coarse saturation"));
     const Array psf = wide_psf();
     Array image = specimen_image(random, {1, 40, 44}, psf);
@@ -111,7 +111,7 @@ TEST_CASE("coarse start: what saturated pixels hold makes no difference") {
     CHECK(one.report.saturated_pixels == 12);
     CHECK(same(one.result, other.result));
 
-    // One in every coarse pixel: there is nothing to begin with.
+    // Every coarse pixel has a saturated one: there is no coarse image to start on.
     for (index_t y = 0; y < 40; y += 2)
         for (index_t x = 0; x < 44; x += 2) image(0, y, x) = 5000;
     const Deconvolved none = deconvolved(image, psf, options);
@@ -121,7 +121,7 @@ TEST_CASE("coarse start: what saturated pixels hold makes no difference") {
     CHECK(std::abs(none.report.last.likelihood / plain.report.last.likelihood - 1) < 0.05);
 }
 
-TEST_CASE("coarse start: held-out photons are left out of it, too") {
+TEST_CASE("coarse start: held-out photons are also held out of the coarse images") {
     Random random(test_seed("coarse held out"));
     const Array psf = wide_psf();
     const Array image = specimen_image(random, {1, 64, 64}, psf, 4000);
@@ -135,7 +135,7 @@ TEST_CASE("coarse start: held-out photons are left out of it, too") {
     CHECK(found.report.searched > 0);
     CHECK(found.report.coarse_iterations == 16);  // two images, twice
     CHECK(found.report.iterations >= 1);
-    // The search begins as a deconvolution of what is left of the photons does.
+    // The search starts as a deconvolution of the remaining photons does.
     Volume data = to_volume(image, PixelType::float32);
     Volume apart(image.shape, PixelType::float32);
     const deconvolve::PhotonThinning functor{data.elements<float>(),
@@ -154,13 +154,13 @@ TEST_CASE("coarse start: held-out photons are left out of it, too") {
     const double first = deconvolved(rest, psf, of_rest).likelihoods.front();
     CHECK(std::abs(found.likelihoods.front() / first - 1) < 1e-4);
 
-    // The result is that of as many iterations with all photons.
+    // The result is that of equally many iterations with all photons.
     options.hold_out = false;
     options.iterations = found.report.iterations;
     CHECK(same(found.result, deconvolved(image, psf, options).result));
 }
 
-TEST_CASE("coarse start: where an estimate is given, that is what is begun with") {
+TEST_CASE("coarse start: a given estimate is used instead") {
     Random random(test_seed("coarse start given"));
     const Array psf = wide_psf();
     const Array image = specimen_image(random, {1, 40, 44}, psf);
@@ -182,7 +182,8 @@ TEST_CASE("coarse start: where an estimate is given, that is what is begun with"
     CHECK(same(resumed(0), resumed(10)));
 }
 
-TEST_CASE("coarse start: plan, progress, an end in between, and what is refused") {
+TEST_CASE(
+    "coarse start: it is planned, shows progress, can be stopped, and is refused if impossible") {
     Random random(test_seed("coarse plan"));
     const Array psf = wide_psf();
     const Array image = specimen_image(random, {1, 64, 64}, psf);
@@ -203,16 +204,16 @@ TEST_CASE("coarse start: plan, progress, an end in between, and what is refused"
     const Volume pixels = to_volume(image, PixelType::uint16);
     Volume result(image.shape, PixelType::uint16);
     std::vector<double> fractions;
-    int told = 0;
+    int reported = 0;
     ExecutionContext context;
     context.progress = [&](double fraction) { fractions.push_back(fraction); };
     DeconvolveRun run;
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-        CHECK(iteration.number == ++told);
+        CHECK(iteration.number == ++reported);
         CHECK(iteration.of == 4);
     };
     deconvolver.execute(pixels.view(), result.view(), run, context);
-    CHECK(told == 4);
+    CHECK(reported == 4);
     CHECK(std::is_sorted(fractions.begin(), fractions.end()));
     CHECK(fractions.size() >= 16);
     CHECK(fractions.back() == 1);
@@ -241,7 +242,7 @@ TEST_CASE("coarse start: plan, progress, an end in between, and what is refused"
     }
 }
 
-TEST_CASE("coarse start: memory is planned for, and its limit kept") {
+TEST_CASE("coarse start: plans contain the memory, and stay within its limit") {
     const Shape3 shape{40, 48, 56};
     Random random(test_seed("coarse memory"));
     const Volume taps =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every method against its definition in double precision, on the CPU.
+// Compares every method with its definition in double precision, on the CPU.
 
 #include <cmath>
 
@@ -10,16 +10,16 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("deconvolve: iterations are those of Richardson and Lucy") {
+TEST_CASE("deconvolve: iterations follow the definition of Richardson and Lucy") {
     check_iterations(cpu_only());
     check_saturated(cpu_only());
 }
 
-TEST_CASE("deconvolve: non-negative least squares follow their definition, to the solution") {
+TEST_CASE("deconvolve: non-negative least squares follow their definition and reach the solution") {
     check_least_squares(cpu_only());
 }
 
-TEST_CASE("deconvolve: wiener solves its system") {
+TEST_CASE("deconvolve: wiener solves its linear system") {
     check_wiener(cpu_only());
 }
 
@@ -27,7 +27,7 @@ TEST_CASE("deconvolve: photons are preserved") {
     check_flux(cpu_only());
 }
 
-TEST_CASE("deconvolve: the derivative of the total variation is its finite difference") {
+TEST_CASE("deconvolve: the derivative of the total variation agrees with finite differences") {
     Random random(test_seed("total variation"));
     deconvolve::TotalVariation variation;
     variation.extent[0] = 4;

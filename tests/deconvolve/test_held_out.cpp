@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Photons that are set apart: how they are drawn, how many photons a value stands for, and the
-// iterations that they end.
+// Tests held-out photons: how they are drawn, how many photons a value stands for, and how they end
+// the iterations.
 
 #include <cmath>
 
@@ -19,19 +19,19 @@ struct Moments {
     double variance = 0;
 };
 
-Moments moments_of_taken(std::int64_t count, int halvings, int draws) {
+Moments moments_of_held_out(std::int64_t count, int halvings, int draws) {
     double sum = 0, squares = 0;
     for (int i = 0; i < draws; ++i) {
         deconvolve::PixelRandomBits bits(7, deconvolve::ThinningPurpose::hold_out, i);
-        const auto taken = static_cast<double>(deconvolve::drawn_photons(count, halvings, bits));
-        sum += taken;
-        squares += taken * taken;
+        const auto held_out = static_cast<double>(deconvolve::drawn_photons(count, halvings, bits));
+        sum += held_out;
+        squares += held_out * held_out;
     }
     const double mean = sum / draws;
     return {mean, squares / draws - mean * mean};
 }
 
-// Poisson counts of a ramp along x under a few bright blobs, as values of that gain and offset.
+// Returns Poisson counts of a ramp along x under a few bright stripes, with a gain and an offset.
 Array recording(Random& random, const Shape3& shape, double gain, double offset) {
     Array image(shape);
     for (index_t z = 0; z < shape.z; ++z)
@@ -46,15 +46,16 @@ Array recording(Random& random, const Shape3& shape, double gain, double offset)
 
 }  // namespace
 
-TEST_CASE("deconvolve: photons are taken with the mean and variance of their chance") {
+TEST_CASE(
+    "deconvolve: photons are held out with the mean and variance of a binomial distribution") {
     constexpr int draws = 40000;
     for (const int halvings : {1, 3})
         for (const std::int64_t count : {0, 1, 5, 31, 32, 33, 200, 1024, 1025, 60000}) {
             const double p = std::pow(0.5, halvings);
             const double variance = static_cast<double>(count) * p * (1 - p);
-            const Moments got = moments_of_taken(count, halvings, draws);
+            const Moments got = moments_of_held_out(count, halvings, draws);
             INFO(count << " photons, chance " << p);
-            // Five standard deviations of the mean and of the variance.
+            // The bounds are five standard deviations of the mean and of the variance.
             CHECK(std::abs(got.mean - static_cast<double>(count) * p) <=
                   5 * std::sqrt(variance / draws));
             CHECK(std::abs(got.variance - variance) <=
@@ -62,7 +63,9 @@ TEST_CASE("deconvolve: photons are taken with the mean and variance of their cha
         }
 }
 
-TEST_CASE("deconvolve: the parts of a value add up, and belong to its pixel alone") {
+TEST_CASE(
+    "deconvolve: the held-out and the remaining part add up to the value, and depend on the pixel "
+    "alone") {
     for (const float value : {0.0F, 0.4F, 7.0F, 7.25F, 99.5F, 5000.0F, 3e6F})
         for (const index_t pixel : {index_t{0}, index_t{12345}, index_t{1} << 40}) {
             deconvolve::PixelRandomBits bits(1, deconvolve::ThinningPurpose::hold_out, pixel);
@@ -71,16 +74,16 @@ TEST_CASE("deconvolve: the parts of a value add up, and belong to its pixel alon
             CHECK(part <= value);
             deconvolve::PixelRandomBits again(1, deconvolve::ThinningPurpose::hold_out, pixel);
             CHECK(deconvolve::drawn_value(value, 3, 1, 0, again) == part);
-            // Whole photons, and an eighth of what is left.
+            // The held-out part is a number of whole photons and an eighth of the fraction.
             const float left = (value - std::floor(value)) / 8;
             CHECK(std::abs(part - left - std::round(part - left)) <= 1e-6F * value);
         }
-    // What is no photon is divided in proportion.
+    // A value that is less than a photon is divided in proportion.
     deconvolve::PixelRandomBits bits(1, deconvolve::ThinningPurpose::hold_out, 5);
     CHECK(deconvolve::drawn_value(80, 3, 2, 90, bits) == 10);
 }
 
-TEST_CASE("deconvolve: gain and offset are seen from the noise") {
+TEST_CASE("deconvolve: gain and offset are estimated from the noise") {
     Random random(test_seed("gain and offset"));
     for (const auto& [gain, offset] : {std::pair{1.0, 0.0}, {0.5, 100.0}, {2.0, -3.0}})
         for (const Shape3& shape : {Shape3{20, 80, 90}, Shape3{1, 300, 320}}) {
@@ -90,8 +93,8 @@ TEST_CASE("deconvolve: gain and offset are seen from the noise") {
             REQUIRE(one);
             INFO("gain " << one->gain << " for " << gain << ", offset " << one->offset << " for "
                          << offset);
-            // The variance, in photons, of pixels that expect so many: some four standard
-            // deviations of what 21 seeds gave.
+            // The variance, in photons, of pixels with that many expected photons. The bound is
+            // about four standard deviations of 21 seeds.
             for (const auto& [photons, bound] : {std::pair{10.0, 0.2}, {20.0, 0.1}, {60.0, 0.06}}) {
                 const double seen =
                     gain * gain * (photons / gain + offset - one->offset) / one->gain;

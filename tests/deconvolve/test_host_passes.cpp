@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Iterations as passes in host memory beside the same over whole arrays: any shapes, methods and
-// numbers of threads.
+// Compares iterations by passes in host memory with those over whole arrays, for any shape, method
+// and number of threads.
 
 #include <cmath>
 
@@ -20,15 +20,15 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Run {
+struct RunResult {
     Array result;
     DeconvolveReport report;
     std::vector<double> likelihoods;
 };
 
-Run run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem, const Array& image,
-           const Array& start) {
-    Run done;
+RunResult run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem, const Array& image,
+                 const Array& start) {
+    RunResult done;
     Volume result(image.shape, PixelType::float32);
     poison(result.view());
     const Volume pixels = to_volume(image, PixelType::float32);
@@ -45,8 +45,7 @@ Run run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem, 
     return done;
 }
 
-Run by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& image,
-              const Array& start) {
+RunResult by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& image, const Array& start) {
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
                                       make_engines(cpu_only(1)));
@@ -57,12 +56,12 @@ Run by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& imag
     return run_on(executor, problem, image, start);
 }
 
-Run by_passes(const deconvolve::DeconvolutionProblem& problem, int threads, bool keep_spectrum,
-              const Array& image, const Array& start) {
+RunResult by_passes(const deconvolve::DeconvolutionProblem& problem, int threads, bool keep_spectrum,
+                    const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
-    const Run first = run_on(executor, problem, image, start);
-    // Nothing of an execution is left for the next one.
-    const Run again = run_on(executor, problem, image, start);
+    const RunResult first = run_on(executor, problem, image, start);
+    // An execution must not depend on the one before.
+    const RunResult again = run_on(executor, problem, image, start);
     CHECK(first.result.values == again.result.values);
     CHECK(first.likelihoods == again.likelihoods);
     return again;
@@ -87,8 +86,8 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
                   << to_string(options.method) << ", " << to_string(options.acceleration)
                   << (options.boundary ? ", zero" : ", extend")
                   << (options.hold_out ? ", hold out" : ""));
-    const Run arrays = by_arrays(problem, image, start);
-    const Run one = by_passes(problem, 1, true, image, start);
+    const RunResult arrays = by_arrays(problem, image, start);
+    const RunResult one = by_passes(problem, 1, true, image, start);
     CHECK(difference(one.result, arrays.result) <= 1e-5 * norm(arrays.result));
     CHECK(one.report.iterations == arrays.report.iterations);
     REQUIRE(one.likelihoods.size() == arrays.likelihoods.size());
@@ -96,7 +95,7 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
         CHECK(std::abs(one.likelihoods[i] - arrays.likelihoods[i]) <=
               1e-4 * std::abs(arrays.likelihoods[i]) + 1e-4);
     for (const bool keep_spectrum : {true, false}) {
-        const Run three = by_passes(problem, 3, keep_spectrum, image, start);
+        const RunResult three = by_passes(problem, 3, keep_spectrum, image, start);
         CHECK(one.result.values == three.result.values);
         CHECK(one.likelihoods == three.likelihoods);
     }
@@ -104,7 +103,7 @@ void check_case(const Array& image, const Array& psf, const DeconvolveOptions& o
 
 }  // namespace
 
-TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
+TEST_CASE("deconvolve: passes in host memory agree with whole arrays") {
     Random random(test_seed("passes in host memory"));
     const std::vector<std::pair<Shape3, Shape3>> shapes{
         {{9, 13, 11}, {3, 5, 4}},  {{12, 40, 37}, {5, 7, 9}}, {{7, 19, 18}, {7, 19, 18}},
@@ -115,7 +114,7 @@ TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
             const Array image = random.integers(image_shape, 10, 60);
             const Array psf = random_psf(random, psf_shape);
             DeconvolveOptions options;
-            options.iterations = 6;  // more amplify rounding, with PSFs like these
+            options.iterations = 6;  // more iterations amplify rounding with these PSFs
             options.background = 0.5;
             if (zero) {
                 options.boundary = Boundary{};
@@ -132,7 +131,7 @@ TEST_CASE("deconvolve: passes in host memory do as whole arrays do") {
 }
 
 TEST_CASE(
-    "deconvolve: passes in host memory hold photons and pixels out, and begin with an estimate") {
+    "deconvolve: passes in host memory leave out photons and pixels, and start from an estimate") {
     Random random(test_seed("held out in passes"));
     const Array psf = gaussian_psf({5, 7, 7}, {2, 3, 3}, {1, 1.5, 1.5});
     const Array image = random.integers({9, 20, 17}, 0, 80);
@@ -152,7 +151,7 @@ TEST_CASE(
     }
 }
 
-TEST_CASE("deconvolve: passes in host memory refuse a step, and take another from there") {
+TEST_CASE("deconvolve: passes in host memory reject a step, and take another from the same point") {
     Random random(test_seed("refused passes"));
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Array image = random.integers({6, 11, 10}, 1, 50);
@@ -193,7 +192,7 @@ TEST_CASE("deconvolve: passes in host memory refuse a step, and take another fro
     CHECK(estimate() != before);
 }
 
-TEST_CASE("deconvolve: passes in host memory are chosen where they fit, and keep to the limit") {
+TEST_CASE("deconvolve: passes in host memory are chosen if they fit, and stay within the limit") {
     Random random(test_seed("limits of passes"));
     const Array psf = random_psf(random, {9, 15, 15});
     const Array image = random.integers({24, 60, 60}, 1, 50);

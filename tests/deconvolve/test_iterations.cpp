@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How iterations go: likelihood, stopping, telling, and the same result from any number of threads.
+// Tests the loop of iterations: likelihood, stopping, callbacks, and equal results of any threads.
 
 #include <cmath>
 
@@ -17,17 +17,17 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Sample {
+struct IterationSpecimen {
     Array psf = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.5, 1.2, 1.2});
     Array image;
 
-    Sample() {
+    IterationSpecimen() {
         Random random(test_seed("a sample to iterate on"));
         image = random.integers({10, 14, 12}, 0, 40);
     }
 };
 
-// One of the blurs comes out three times too bright: the point it belongs to looks improbable.
+// Arrays of which one blur is three times too bright, so that the likelihood of that point falls.
 struct SpoiledArrays : deconvolve::HostArrays {
     using HostArrays::HostArrays;
     int spoiled = 0;
@@ -42,7 +42,7 @@ struct SpoiledArrays : deconvolve::HostArrays {
 
 }  // namespace
 
-TEST_CASE("deconvolve: likelihood rises, sooner with acceleration") {
+TEST_CASE("deconvolve: likelihood rises, and faster with acceleration") {
     check_likelihood(cpu_only());
     check_unobserved(cpu_only());
 }
@@ -52,7 +52,7 @@ TEST_CASE("deconvolve: the scaled heavy ball converges as its paper proves") {
 }
 
 TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 1;
     options.boundary = Boundary{BoundaryKind::reflect};
@@ -68,8 +68,8 @@ TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
     CHECK(std::abs(got / want - 1) < 1e-6);
 }
 
-TEST_CASE("deconvolve: iterations end when little is gained") {
-    const Sample sample;
+TEST_CASE("deconvolve: iterations end if they gain little") {
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 200;
     for (const auto method : {DeconvolveMethod::richardson_lucy,
@@ -86,7 +86,7 @@ TEST_CASE("deconvolve: iterations end when little is gained") {
 }
 
 TEST_CASE("deconvolve: likelihood and result do not depend on the number of threads") {
-    const Sample sample;
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 8;
     for (const auto method :
@@ -102,8 +102,8 @@ TEST_CASE("deconvolve: likelihood and result do not depend on the number of thre
     }
 }
 
-TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
-    const Sample sample;
+TEST_CASE("deconvolve: on_iteration is called after each iteration, and can stop") {
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 7;
     Deconvolver deconvolver(sample.image.shape, to_volume(sample.psf, PixelType::float32).view(),
@@ -134,7 +134,7 @@ TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     };
     CHECK_THROWS_AS(deconvolver.execute(image.view(), result.view(), run, context), Cancelled);
     CHECK(numbers.size() == 3);
-    // The same object can be used again, and gives the same.
+    // The same object can be used again, and gives the same result.
     const Array before = to_array(result.view());
     deconvolver.execute(image.view(), result.view());
     const Array again = to_array(result.view());
@@ -142,8 +142,8 @@ TEST_CASE("deconvolve: iterations are on_iteration, and can be stopped") {
     CHECK(to_array(result.view()).values == again.values);
 }
 
-TEST_CASE("deconvolve: estimates are read between iterations, and gone on from") {
-    const Sample sample;
+TEST_CASE("deconvolve: estimates can be read between iterations, and continued from") {
+    const IterationSpecimen sample;
     const Volume image = to_volume(sample.image, PixelType::uint8);
     const Volume psf = to_volume(sample.psf, PixelType::float32);
     DeconvolveOptions options;
@@ -171,7 +171,7 @@ TEST_CASE("deconvolve: estimates are read between iterations, and gone on from")
     solver(5).execute(image.view(), resumed.view(), rest);
     CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
 
-    // Where the object ends with the image, an estimate of the image's shape is all there is.
+    // If the object ends with the image, an estimate of the image's shape is complete.
     options.boundary = Boundary{BoundaryKind::reflect};
     double last_seen = 0;
     const Deconvolver bounded = solver(9);
@@ -193,8 +193,8 @@ TEST_CASE("deconvolve: estimates are read between iterations, and gone on from")
     CHECK_THROWS_AS(solver(2).execute(image.view(), resumed.view(), rest), InvalidArgument);
 }
 
-TEST_CASE("deconvolve: a step ahead that overshoots is taken back") {
-    const Sample sample;
+TEST_CASE("deconvolve: an extrapolation that overshoots is undone") {
+    const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 12;
     const deconvolve::DeconvolutionProblem problem = deconvolve::resolve_problem(

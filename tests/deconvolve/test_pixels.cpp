@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixel types in and out, the background, and images that are all dark.
+// Tests pixel types of images and results, the background, and images without light.
 
 #include <cmath>
 
@@ -31,7 +31,7 @@ Deconvolver deconvolver(const DeconvolveOptions& options = {}) {
 
 }  // namespace
 
-TEST_CASE("deconvolve: any real type in, in place, and strided") {
+TEST_CASE("deconvolve: images may have any real type and strides, and results may replace them") {
     const Array image = counts("types", 0, 100);
     const Array want = deconvolved(image, psf(), {}).result;
     Deconvolver engine = deconvolver();
@@ -55,7 +55,7 @@ TEST_CASE("deconvolve: any real type in, in place, and strided") {
     CHECK(to_array(every_other).values == want.values);
 }
 
-TEST_CASE("deconvolve: integer results are rounded, and clamped ones counted") {
+TEST_CASE("deconvolve: integer results are rounded, and clamped values are counted") {
     const Array image = counts("rounding", 0, 255);
     const Array want = deconvolved(image, psf(), {}).result;
     index_t above = 0;
@@ -74,7 +74,7 @@ TEST_CASE("deconvolve: integer results are rounded, and clamped ones counted") {
     CHECK(report.executed.clamped_low == 0);
 }
 
-TEST_CASE("deconvolve: negative pixels are read as zero and counted, but not by wiener") {
+TEST_CASE("deconvolve: negative pixels are read as zero and counted, except by wiener") {
     Array image = counts("negative", 3, 30);
     Array clipped = image;
     for (const std::size_t i : {5u, 77u, 200u}) {
@@ -108,13 +108,13 @@ TEST_CASE("deconvolve: negative samples of a PSF are clipped and counted") {
     CHECK(std::abs(engine.psf_sum() - sum) < 1e-12);
 }
 
-TEST_CASE("deconvolve: the background is found under a specimen") {
+TEST_CASE("deconvolve: the background is estimated below a specimen") {
     Random random(test_seed("background"));
     const Array wide = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.2, 1.2, 1.2});
     const Specimen specimen = bead_specimen(random, {20, 24, 24}, wide, {2, 2, 2}, 3, 3000, 100);
     const double found =
         deconvolve::estimate_background(to_volume(specimen.recorded, PixelType::uint16).view());
-    // Counts of mean 100 spread by 10.
+    // Counts of mean 100 and a spread of 10.
     CHECK(found > 95);
     CHECK(found < 105);
     CHECK(deconvolve::estimate_background(to_volume(Array({1, 1, 3}), PixelType::float32).view()) ==

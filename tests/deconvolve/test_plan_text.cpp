@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan says to people, of ways that only GPUs have, too.
+// Tests the text of plans, also of those that only GPUs can run.
 
 #include "convolume/deconvolver.hpp"
 #include "tests/catch.hpp"
@@ -23,7 +23,7 @@ DeconvolvePlan plan_of_walks() {
 
 }  // namespace
 
-TEST_CASE("deconvolve: the text of a plan tells of walks, tiles and iterations that share a walk") {
+TEST_CASE("deconvolve: the text of a plan names walks, tiles and iterations fused into one walk") {
     DeconvolvePlan plan = plan_of_walks();
     CHECK(plan.to_string() ==
           "object      z,y,x 288×2174×2174, transforms of 320×1120×2240\n"
@@ -43,7 +43,7 @@ TEST_CASE("deconvolve: the text of a plan tells of walks, tiles and iterations t
 }
 
 TEST_CASE(
-    "deconvolve: the text of a plan tells where arrays stay on the GPU, and of coarse images") {
+    "deconvolve: the text of a plan says that arrays stay on the GPU, and names coarse images") {
     DeconvolvePlan plan = plan_of_walks();
     plan.by_walks = false;
     plan.on_device = true;

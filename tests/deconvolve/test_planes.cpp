@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Slabs and walks along z: an object of single samples as planes, convolved in circles of the
-// grid's length, gives what direct sums give. So wrong slots, ranges and lengths are seen without a
-// GPU.
+// Tests slabs and walks along z without a GPU, on objects whose planes are single samples. They are
+// convolved in circles of the grid's length, and must agree with direct sums. This finds wrong
+// slots, ranges and lengths.
 
 #include <utility>
 #include <vector>
@@ -24,7 +24,7 @@ std::size_t at(index_t i) {
     return static_cast<std::size_t>(i);
 }
 
-// An object whose image is all that sees it wholly, or as large as the object.
+// Returns an object that is as large as the image, or larger by the reach of the PSF.
 PairAxis random_axis(Random& random) {
     PairAxis axis;
     axis.taps = random.integer(1, 9);
@@ -39,14 +39,14 @@ PairAxis random_axis(Random& random) {
     return axis;
 }
 
-// Samples in slots, and convolutions of them along a circle.
+// A ring of samples in slots, and convolutions along a circle of the grid's length.
 struct Slots {
     const PairAxis& axis;
     const Samples& taps;
     Samples values;
 
-    Slots(const PairAxis& of, const Samples& kernel, index_t count)
-        : axis(of), taps(kernel), values(at(count), poison) {}
+    Slots(const PairAxis& pair_axis, const Samples& kernel, index_t count)
+        : axis(pair_axis), taps(kernel), values(at(count), poison) {}
 
     double& operator[](index_t slot) { return values.at(at(slot)); }
 
@@ -66,7 +66,7 @@ struct Slots {
     }
 };
 
-// Direct sums.
+// Blurs by direct sums.
 Samples blurred(const PairAxis& axis, const Samples& taps, const Samples& object) {
     Samples image(at(axis.image));
     for (index_t i = 0; i < axis.image; ++i)
@@ -86,11 +86,11 @@ Samples projected_back(const PairAxis& axis, const Samples& taps, const Samples&
     return object;
 }
 
-// One iteration: the model, then what its ratios with the data send back.
-struct Direct {
+// One iteration by direct sums: the blur, and the back projection of the ratios with the data.
+struct DirectIteration {
     Samples taps, object, data, back;
 
-    Direct(const PairAxis& axis, Random& random) {
+    DirectIteration(const PairAxis& axis, Random& random) {
         const auto fill = [&](Samples& samples, index_t count) {
             for (index_t i = 0; i < count; ++i) samples.push_back(0.5 + random.uniform());
         };
@@ -103,12 +103,12 @@ struct Direct {
     }
 };
 
-// The ring of a walk.
+// The ring buffer of a walk.
 struct WalkSlots : Slots {
     PlaneWalk walk;
 
-    WalkSlots(const PairAxis& of, const Samples& kernel, const PlaneWalk& of_walk)
-        : Slots(of, kernel, of_walk.ring()), walk(of_walk) {}
+    WalkSlots(const PairAxis& pair_axis, const Samples& kernel, const PlaneWalk& plane_walk)
+        : Slots(pair_axis, kernel, plane_walk.ring()), walk(plane_walk) {}
 
     void load(const WalkStep& step, const Samples& object) {
         for (index_t o = step.load.begin; o < step.load.end; ++o)
@@ -124,7 +124,7 @@ struct WalkSlots : Slots {
         along_z(axis.image_map(step.light, walk.of_image(step.light.begin), walk.ring()),
                 axis.object_map(step.update, walk.of_update(step.update.begin), walk.ring()), true);
     }
-    // An updated sample, of which nothing is left.
+    // Returns an updated sample, and poisons its slot.
     double take(index_t o) { return std::exchange((*this)[walk.of_update(o)], poison); }
 };
 
@@ -133,7 +133,7 @@ void check_equal(const Samples& got, const Samples& want) {
         REQUIRE(std::abs(got[i] - want[i]) <= 1e-12 * want[i]);
 }
 
-// Of some devices, some of them alike.
+// Returns speeds of devices, some of them equal.
 std::vector<double> random_speeds(Random& random, index_t count) {
     std::vector<double> speeds;
     for (index_t i = 0; i < count; ++i)
@@ -143,11 +143,11 @@ std::vector<double> random_speeds(Random& random, index_t count) {
 
 }  // namespace
 
-TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
+TEST_CASE("deconvolve: slabs with their neighbors' planes agree with direct sums") {
     Random random(test_seed("slabs of planes"));
     for (int k = 0; k < 400; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t count = random.integer(1, std::min<index_t>(axis.object, 6));
         const std::vector<SlabPlanes> parts = divide_planes(axis, random_speeds(random, count));
         axis.grid = least_grid(axis, parts) + random.integer(0, 3);
@@ -193,11 +193,11 @@ TEST_CASE("deconvolve: slabs with their neighbors' planes make the whole") {
     }
 }
 
-TEST_CASE("deconvolve: a walk along z is an iteration") {
+TEST_CASE("deconvolve: a walk along z computes an iteration") {
     Random random(test_seed("walks of planes"));
     for (int k = 0; k < 600; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t depth = random.integer(1, 12);
         axis.grid = PlaneWalk::least_grid(axis, depth) + random.integer(0, 3);
         const std::vector<SlabPlanes> parts = divide_planes(
@@ -229,14 +229,14 @@ TEST_CASE("deconvolve: a walk along z is an iteration") {
     }
 }
 
-// As in an iteration of rlgc: what two images send back is multiplied, blurred and projected back
-// once more, in the same steps.
-TEST_CASE("deconvolve: walks in a chain follow each other") {
+// An iteration of rlgc is such a chain: the back projections of two images are multiplied, blurred
+// and projected back once more, in the same steps.
+TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it updates") {
     Random random(test_seed("chains of walks"));
     for (int k = 0; k < 600; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
-        const Samples second = Direct(axis, random).data;
+        const DirectIteration direct(axis, random);
+        const Samples second = DirectIteration(axis, random).data;
         Samples want = projected_back(axis, direct.taps, second);
         for (std::size_t o = 0; o < want.size(); ++o) want[o] *= direct.back[o];
         want = projected_back(axis, direct.taps, blurred(axis, direct.taps, want));
@@ -281,12 +281,12 @@ TEST_CASE("deconvolve: walks in a chain follow each other") {
     }
 }
 
-// As iterations that are taken together: each loads what the one before updates.
-TEST_CASE("deconvolve: a chain of walks is several iterations") {
+// Fused iterations are such a chain: each walk loads the planes that the walk before it updates.
+TEST_CASE("deconvolve: a chain of walks computes several iterations") {
     Random random(test_seed("iterations in a chain"));
     for (int k = 0; k < 300; ++k) {
         PairAxis axis = random_axis(random);
-        const Direct direct(axis, random);
+        const DirectIteration direct(axis, random);
         const index_t count = random.integer(1, 4), depth = random.integer(1, 12);
         Samples want = direct.object;
         for (index_t i = 0; i < count; ++i) {
@@ -322,7 +322,7 @@ TEST_CASE("deconvolve: a chain of walks is several iterations") {
     }
 }
 
-TEST_CASE("deconvolve: iterations go together while the bus is slower than the GPU") {
+TEST_CASE("deconvolve: iterations are fused while the bus is slower than the GPU") {
     PairAxis z;
     z.object = z.image = 300;
     z.taps = 30;
@@ -330,16 +330,16 @@ TEST_CASE("deconvolve: iterations go together while the bus is slower than the G
         const WalkTraffic traffic{300e6, 100e6, 500e6};
         return iteration_seconds(z, 1e6, depth, together, traffic, {bus, bus, memory});
     };
-    // Bound by the bus: half of the time each.
+    // Bound by the bus: each iteration takes half of the time.
     CHECK(seconds(30, 2, 1e9, 1e12) == Approx(seconds(30, 1, 1e9, 1e12) / 2));
     CHECK(seconds(30, 1, 1e9, 1e12) > 0.3);
     CHECK(seconds(30, 1, 1e9, 1e12) < 0.4);
-    // Bound by the GPU: nothing is won, and shallow steps lose.
+    // Bound by the GPU: fusing gains nothing, and shallow steps lose.
     CHECK(seconds(30, 2, 1e15, 1e12) == seconds(30, 1, 1e15, 1e12));
     CHECK(seconds(3, 2, 1e15, 1e12) > 1.5 * seconds(30, 1, 1e15, 1e12));
 }
 
-TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least one") {
+TEST_CASE("deconvolve: slabs have planes in proportion to their devices' speed, and at least one") {
     PairAxis axis;
     axis.object = axis.image = 100;
     const auto planes = [&](const std::vector<double>& speeds) {
@@ -351,7 +351,7 @@ TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least
     CHECK(planes({1, 1, 1, 1}) == std::vector<index_t>{25, 25, 25, 25});
     CHECK(planes({4.8e12, 1.2e12, 2.4e12, 1.6e12}) == std::vector<index_t>{48, 12, 24, 16});
     CHECK(planes({1, 1e-9, 1, 1e-9}) == std::vector<index_t>{50, 1, 48, 1});
-    // Eight of unequal speed: by the time of the slowest, none waits for more than 5 %.
+    // Eight devices of unequal speed: none waits for more than 5 % of the slowest one's time.
     axis.object = axis.image = 2048;
     const std::vector<double> speeds{1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
     const std::vector<index_t> counts = planes(speeds);
@@ -364,7 +364,7 @@ TEST_CASE("deconvolve: slabs have planes by the speed of their devices, at least
     CHECK(least > 0.95 * most);
 }
 
-TEST_CASE("deconvolve: tiles share the axis, and each loads all that its updates depend on") {
+TEST_CASE("deconvolve: tiles divide the axis, and each loads all that its updates depend on") {
     Random random(test_seed("tiles"));
     const auto random_samples = [&](index_t count) {
         Samples samples(at(count));

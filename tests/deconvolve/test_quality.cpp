@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether deconvolution does what people want of it.
+// Tests the quality of results: sharper beads at their positions, and no ringing at the border.
 
 #include <cmath>
 
@@ -11,7 +11,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// Root mean square difference within `rim` samples of the image's faces.
+// Returns the root mean square difference within `rim` samples of the image's faces.
 double rim_error(const Array& truth, const Array& result, index_t rim) {
     double squares = 0;
     double count = 0;
@@ -31,11 +31,11 @@ TEST_CASE("deconvolve: beads become sharper by 8 dB and stay within a tenth of a
     check_beads(cpu_only());
 }
 
-TEST_CASE("deconvolve: what crosses the border does not ring with edges extend") {
+TEST_CASE("deconvolve: edges extend: light from beyond the border causes no ringing") {
     Random random(test_seed("border"));
     const Index3 center{2, 6, 6};
     const Array psf = gaussian_psf({5, 13, 13}, center, {1.2, 3, 3});
-    // Bright on the left and beyond, dark on the right: a period is a step.
+    // Bright on the left and beyond, dark on the right: a periodic image has a step at its border.
     const Shape3 shape{8, 30, 32};
     Array object({shape.z + 4, shape.y + 12, shape.x + 12});
     for (index_t z = 0; z < object.shape.z; ++z)

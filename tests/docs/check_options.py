@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the pages of commands with what the commands say of their options.
+"""Compares the pages of commands with the commands' --help.
 
     check_options.py CONVOLUME ROOT
 
@@ -22,7 +22,7 @@ DEFAULT = re.compile(r"\(default ([^\s:;()]+)")
 
 
 def options_of(text):
-    """(names, type, help) of each option."""
+    """Returns (names, type, help) of each option in a --help text."""
     found = []
     for line in text.splitlines():
         if match := OPTION.match(line):
@@ -34,7 +34,7 @@ def options_of(text):
 
 
 def rows_of(page):
-    """The names and the default of each row in tables of options."""
+    """Returns the names and the default of each option in the page's tables."""
     is_table = False
     for line in page.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]

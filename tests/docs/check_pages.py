@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks what the pages quote and where they point, without building the site.
+"""Checks the quotations, tables, messages and links of the pages, without building the site.
 
     check_pages.py ROOT
 
-- A block that a comment `<!-- from FILE -->` precedes stands, line by line, in FILE. C++ and CMake
-  blocks need such a comment: what they quote is compiled and run as a test of its own.
+- A block that follows a comment `<!-- from FILE -->` must stand, line by line, in FILE. C++ and CMake
+  blocks need such a comment, because FILE is compiled and run as a test of its own.
 - Every row of a table has as many cells as its header.
-- Every message in a table of messages is one that the sources write ("…" stands for what they fill in).
+- Every message in a table of messages must stand in the sources ("…" stands for inserted values).
 - Every relative link leads to a file, and every anchor to a heading.
 """
 
@@ -54,7 +54,7 @@ def check_tables(text):
 
 
 def source_text(root):
-    """All sources, with string literals in several pieces joined."""
+    """Returns the text of all sources, with adjacent string literals joined."""
     files = [file for pattern in ("*.cpp", "*.hpp", "*.cu") for file in root.rglob(pattern)
              if file.relative_to(root).parts[0] not in ("build", "tests", "bench", "examples")]
     return "\n".join(re.sub(r'"\s*\n\s*"', "", file.read_text(encoding="utf-8")) for file in files)
@@ -69,7 +69,7 @@ def check_messages(text, sources):
 
 
 def anchors(text):
-    """The anchors that MkDocs and GitHub give to headings of plain words."""
+    """Returns the anchors that MkDocs and GitHub give to headings of plain words."""
     for heading in re.findall(r"^#+ +(.+)$", BLOCK.sub("", text), re.MULTILINE):
         words = re.sub(r"[^\w\- ]", "", re.sub(r"[`*]", "", heading)).strip().lower()
         yield words.replace(" ", "-")

@@ -5,9 +5,9 @@
     run_examples.py [--update] CONVOLUME PAGE
 
 Lines that start with "$ " are commands; a backslash at the end continues them. "# exit N" after a
-command is its exit code (0 where nothing is said). All other lines of a block are output: the
-block's commands must print them, line after line. "..." stands for any text within a line, and a
-line of "..." alone for any lines. --update writes into the page what was printed instead.
+command is its expected exit code (default 0). All other lines of a block are output: the block's
+commands must print them, line after line. "..." stands for any text within a line, and a line of
+"..." alone for any lines. --update replaces the output in the page by the printed one instead.
 """
 
 import os
@@ -61,7 +61,7 @@ def pattern_of(expected):
 
 
 def run(step, folder, page):
-    """Whether the command ended as shown; and the lines that it printed, if they differ."""
+    """Returns whether the command ended as shown, and the lines that it printed if they differ."""
     done = subprocess.run(["sh", "-c", step.command()], cwd=folder, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, encoding="utf-8", check=False)
     print(f"$ {step.command()}\n{done.stdout}", end="")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How blocks are laid out and walked through: arithmetic, tested without a device.
+// Tests how blocks are laid out and walked through: arithmetic that needs no device.
 
 #include <algorithm>
 #include <set>
@@ -63,7 +63,8 @@ TEST_CASE("windows load every plane before it is used and keep every result once
             CHECK(window.store.count <= g.ring);
             CHECK(window.load.begin + window.load.count <= g.z_length);
             if (g.slab == 0) continue;
-            // Each result's own inputs are in the window, in the slots where they were loaded.
+            // The inputs of each result are in the window, in the slots into which they were
+            // loaded.
             for (index_t out = 0; out < window.kept; ++out) {
                 const index_t at = z.kept_begin + window.kept_begin + out;
                 for (index_t tap = 0; tap < z.kernel; ++tap) {
@@ -77,14 +78,15 @@ TEST_CASE("windows load every plane before it is used and keep every result once
                     if (!in_place || plane >= window.loaded_end) FAIL_CHECK("plane " << plane);
                 }
             }
-            // What the next window still needs is not overwritten.
+            // Planes that the next window needs are not overwritten.
             if (&window == &windows.back()) continue;
             const gpu::ZWindow& next = (&window)[1];
-            std::set<index_t> taken;
+            std::set<index_t> overwritten;
             for (index_t out = 0; out < window.kept; ++out)
-                taken.insert((window.store.first + out) % g.ring);
+                overwritten.insert((window.store.first + out) % g.ring);
             for (index_t plane = next.first; plane < window.loaded_end; ++plane)
-                if (plane >= 0 && taken.count(plane % g.ring)) FAIL_CHECK("lost plane " << plane);
+                if (plane >= 0 && overwritten.count(plane % g.ring))
+                    FAIL_CHECK("lost plane " << plane);
         }
         CHECK(kept == z.kept);
         CHECK(g.workspace_bytes() > 0);
@@ -92,8 +94,8 @@ TEST_CASE("windows load every plane before it is used and keep every result once
     CHECK(walks > 20);
 }
 
-TEST_CASE("sums in space are predicted to win where they were measured to") {
-    gpu::DeviceRates rates;  // about an H200's
+TEST_CASE("direct sums are predicted to win for the sizes at which they were measured to win") {
+    gpu::DeviceRates rates;  // about those of an H200
     rates.device = gpu::any_device;
     rates.memory = 2.9e12;
     rates.multiply_adds = 29e12;

@@ -4,12 +4,12 @@
 
 using namespace convolume::gpu;
 
-TEST_CASE("cuFFT is also looked for in NVIDIA's packages for Python") {
+TEST_CASE("cuFFT is also searched for in NVIDIA's packages for Python") {
     const std::string file = "libcufft.so." + std::to_string(CUFFT_VER_MAJOR);
     const auto files = cufft_files("/env/site-packages/convolume.libs/libconvolume-1234.so.0.1");
     REQUIRE(files.size() == 4);
     CHECK(files[0] == file);
-    // Of CUDA 12 and of later versions, as their wheels have it.
+    // The folders of CUDA 12 and of later versions, as NVIDIA's wheels have them.
     CHECK(files[1].rfind("/env/site-packages/nvidia/cu", 0) == 0);
     CHECK(files[2] == "/env/site-packages/nvidia/cufft/lib/" + file);
     CHECK(files[3].find(file) != std::string::npos);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolution from device memory to device memory, on a stream of the caller's.
+// Tests convolution from device memory to device memory, on a CUDA stream of the caller.
 
 #include <cuda_runtime_api.h>
 
@@ -18,7 +18,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// Two executions into poisoned memory; what is wrong, or nothing.
+// Executes twice into poisoned memory. Returns a description of the first defect, or "".
 std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
     const Volume image = to_volume(c.image, c.image_type),
                  kernel = to_volume(c.kernel, c.kernel_type());
@@ -49,7 +49,7 @@ std::string device_defect(const ConvolverCase& c, bool keep, bool in_place) {
 
 }  // namespace
 
-TEST_CASE("device convolver: every operation, mode and boundary", "[gpu]") {
+TEST_CASE("device convolver: every operation, mode and boundary agrees with the oracle", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("sweep on device memory");
     int failures = 0;
@@ -84,12 +84,13 @@ TEST_CASE("device convolver: adjoint is the transpose of convolve", "[gpu]") {
     }
 }
 
-TEST_CASE("device convolver: two in one workspace give what each gives alone", "[gpu]") {
+TEST_CASE("device convolver: two convolvers that share a workspace give the results of each alone",
+          "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("shared workspace"));
     const Shape3 shape{20, 24, 28};
     const Volume image = to_volume(random.array(shape, false), PixelType::float32);
-    // The second needs a larger grid: the workspace grows under the first.
+    // The second one needs a larger grid: the shared workspace grows.
     const Volume small = to_volume(random.array({3, 4, 5}, false), PixelType::float32);
     const Volume large = to_volume(random.array({17, 21, 19}, false), PixelType::float32);
     Options adjoint;
@@ -120,7 +121,7 @@ TEST_CASE("device convolver: two in one workspace give what each gives alone", "
     CHECK(result_of(second) == want_of_second);
 }
 
-TEST_CASE("device convolver: what cannot be is said") {
+TEST_CASE("device convolver: requests that cannot be fulfilled are refused with a reason") {
     Random random(test_seed("device refusals"));
     const Volume kernel = to_volume(random.array({3, 3, 3}, false), PixelType::float32);
     if (!gpu_unavailable().empty()) {

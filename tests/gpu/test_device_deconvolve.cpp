@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution that stays in a GPU's memory: the promises of tests/deconvolve, and the same
-// results as on the CPU.
+// Tests deconvolution in a GPU's memory: the promises of tests/deconvolve/cases.hpp, and the
+// results of the CPU.
 
 #include <cmath>
 #include <cstring>
@@ -27,13 +27,13 @@ EngineChoice gpu_only() {
 
 }  // namespace
 
-TEST_CASE("device deconvolve: iterations are those of Richardson and Lucy", "[gpu]") {
+TEST_CASE("device deconvolve: iterations follow the definition of Richardson and Lucy", "[gpu]") {
     NEEDS_GPU();
     check_iterations(gpu_only());
     check_saturated(gpu_only());
 }
 
-TEST_CASE("device deconvolve: wiener solves its system", "[gpu]") {
+TEST_CASE("device deconvolve: wiener solves its linear system", "[gpu]") {
     NEEDS_GPU();
     check_wiener(gpu_only());
     check_least_squares(gpu_only());
@@ -48,12 +48,12 @@ TEST_CASE("device deconvolve: photons are preserved, likelihood rises", "[gpu]")
     check_held_out(gpu_only());
 }
 
-TEST_CASE("device deconvolve: beads become sharper and stay in place", "[gpu]") {
+TEST_CASE("device deconvolve: beads become sharper and keep their positions", "[gpu]") {
     NEEDS_GPU();
     check_beads(gpu_only());
 }
 
-TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream through it",
+TEST_CASE("device deconvolve: results agree with the CPU, whether arrays fit a GPU or not",
           "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("GPU and CPU deconvolve"));
@@ -75,14 +75,14 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
         CHECK(resident.plan().on_device);
         CHECK(resident.plan().device_bytes > resident.plan().array_bytes);
         const Deconvolved on_gpu = deconvolved(specimen.recorded, psf, options, gpu_only());
-        // Roundings of two FFTs, carried on by ten iterations.
+        // Ten iterations amplify the rounding errors of two FFTs.
         const Comparison comparison = compare(on_cpu.result, on_gpu.result);
         INFO(to_string(method) << ": " << comparison.report);
         CHECK(comparison.error < 1e-3);
         CHECK(on_gpu.result.values ==
               deconvolved(specimen.recorded, psf, options, gpu_only()).result.values);
 
-        // A GPU with less memory than the arrays take.
+        // A GPU with less memory than the arrays need.
         EngineChoice small = gpu_only();
         small.max_gpu_bytes = resident.plan().array_bytes / 2;
         try {
@@ -100,26 +100,28 @@ TEST_CASE("device deconvolve: as on the CPU, whether arrays fit a GPU or stream 
     }
 }
 
-TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]") {
+TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("passes and CPU deconvolve"));
     struct Case {
         Shape3 image, psf;
         Index3 center;
     };
-    // Odd extents, planes that are all alike or none, a PSF as large as the image, single planes.
+    // Odd extents, PSFs that see every plane or only one, PSFs as large as the image, single
+    // planes.
     const std::vector<Case> cases = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
                                      {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
                                      {{5, 31, 64}, {5, 31, 15}, {2, 15, 7}},
                                      {{1, 65, 131}, {1, 9, 12}, {0, 4, 6}},
                                      {{40, 12, 600}, {3, 5, 7}, {1, 2, 3}}};
-    for (const Case& of : cases) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+    for (const Case& volume_case : cases) {
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 4, 20000, 5, 0.5);
         DeconvolveOptions options;
         options.background = 5;
         options.iterations = 8;
-        options.center = {KernelCenter::Kind::explicit_, of.center};
+        options.center = {KernelCenter::Kind::explicit_, volume_case.center};
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball})
             for (const auto acceleration : {Acceleration::none, Acceleration::biggs_andrews})
@@ -134,9 +136,10 @@ TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]
                         const Deconvolved on_gpu =
                             deconvolved(specimen.recorded, psf, options, gpu_only());
                         const Comparison comparison = compare(on_cpu.result, on_gpu.result);
-                        INFO(to_string(method) << ", " << to_string(acceleration) << ", zero "
-                                               << zero << ", held out " << hold_out << ", image "
-                                               << to_string(of.image) << ": " << comparison.report);
+                        INFO(to_string(method)
+                             << ", " << to_string(acceleration) << ", zero " << zero
+                             << ", held out " << hold_out << ", image "
+                             << to_string(volume_case.image) << ": " << comparison.report);
                         CHECK(comparison.error < 1e-4);
                         CHECK(on_gpu.report.iterations == on_cpu.report.iterations);
                         CHECK(on_gpu.report.restarts == on_cpu.report.restarts);
@@ -144,46 +147,47 @@ TEST_CASE("device deconvolve: iterations as passes are those on the CPU", "[gpu]
     }
 }
 
-TEST_CASE("device deconvolve: the PSF's spectrum may be made for each iteration", "[gpu]") {
+TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each iteration", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("compact PSF"));
     struct Case {
         Shape3 image, psf;
         Index3 center;
     };
-    for (const Case& of :
+    for (const Case& volume_case :
          {Case{{60, 90, 70}, {7, 7, 7}, {3, 3, 3}}, Case{{20, 30, 40}, {17, 5, 6}, {11, 2, 3}}}) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 6, 20000, 5);
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 6, 20000, 5);
         const Volume taps = to_volume(psf, PixelType::float64);
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::wiener_butterworth}) {
             DeconvolveOptions options;
             options.method = method;
             options.iterations = 5;
-            options.center = {KernelCenter::Kind::explicit_, of.center};
-            const Deconvolver whole(of.image, taps.view(), options, gpu_only());
+            options.center = {KernelCenter::Kind::explicit_, volume_case.center};
+            const Deconvolver whole(volume_case.image, taps.view(), options, gpu_only());
             EngineChoice small = gpu_only();
             small.max_gpu_bytes = whole.plan().device_bytes - 1;
-            const Deconvolver compact(of.image, taps.view(), options, small);
+            const Deconvolver compact(volume_case.image, taps.view(), options, small);
             REQUIRE(compact.plan().on_device);
             CHECK(compact.plan().device_bytes < whole.plan().device_bytes);
             const Comparison comparison =
                 compare(deconvolved(specimen.recorded, psf, options, gpu_only()).result,
                         deconvolved(specimen.recorded, psf, options, small).result);
             INFO(to_string(method)
-                 << ", image " << to_string(of.image) << ": " << comparison.report);
+                 << ", image " << to_string(volume_case.image) << ": " << comparison.report);
             CHECK(comparison.error < 1e-5);
         }
     }
 }
 
-TEST_CASE("device deconvolve: images of uint16 stay so on the GPU", "[gpu]") {
+TEST_CASE("device deconvolve: images of uint16 are kept as uint16 on the GPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("uint16 on the GPU"));
     const Index3 center{3, 3, 3};
     const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
-    // More pixels than are made narrow at once.
+    // The image has more pixels than one conversion to uint16 takes.
     Array recorded = bead_specimen(random, {20, 301, 220}, psf, center, 9, 60000, 500).recorded;
     for (Complex& value : recorded.values) value = std::round(value.real());
     const Volume taps = to_volume(psf, PixelType::float64);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution from device memory to device memory.
+// Tests deconvolution from device memory to device memory.
 
 #include <cuda_runtime_api.h>
 
@@ -28,7 +28,7 @@ Volume poisoned_like(const Shape3& shape, PixelType type) {
 
 }  // namespace
 
-TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]") {
+TEST_CASE("device deconvolver: results equal those of images on the host", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver"));
     const Index3 center{3, 4, 4};
@@ -38,7 +38,7 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
     const gpu::CudaStream stream;
     for (const PixelType type : {PixelType::float32, PixelType::uint16}) {
         const Volume image = to_volume(specimen.recorded, type);
-        const gpu::DeviceMemory there = on_device(image);
+        const gpu::DeviceMemory image_on_gpu = on_device(image);
         for (const auto method :
              {DeconvolveMethod::richardson_lucy, DeconvolveMethod::richardson_lucy_tv,
               DeconvolveMethod::scaled_heavy_ball, DeconvolveMethod::wiener_butterworth,
@@ -48,7 +48,7 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
                 DeconvolveOptions options;
                 options.method = method;
                 options.iterations = 6;
-                options.background.reset();  // seen from the image
+                options.background.reset();  // estimated from the image
                 options.hold_out = zero && method != DeconvolveMethod::wiener &&
                                    method != DeconvolveMethod::non_negative_least_squares;
                 if (zero) options.boundary = Boundary{BoundaryKind::zero};
@@ -67,7 +67,7 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
                 for (int execution = 0; execution < 2; ++execution) {
                     const gpu::DeviceMemory result = on_device(poisoned_like(image.shape(), type));
                     const DeconvolveReport got = deconvolver.execute(
-                        there.data(), result.data(), static_cast<cudaStream_t>(stream));
+                        image_on_gpu.data(), result.data(), static_cast<cudaStream_t>(stream));
                     INFO(to_string(method) << ", zero " << zero << ", " << to_string(type));
                     CHECK(got.iterations == report.iterations);
                     CHECK(got.background == report.background);
@@ -76,14 +76,14 @@ TEST_CASE("device deconvolver: results are those of images on the host", "[gpu]"
                         compare(to_array(wanted.view()),
                                 to_array(fetched(result, image.shape(), type).view()));
                     INFO(comparison.report);
-                    // The mean is added up in another order.
+                    // The GPU sums the mean in another order.
                     CHECK(comparison.error < (type == PixelType::float32 ? 1e-5 : 1e-3));
                 }
             }
     }
 }
 
-TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]") {
+TEST_CASE("device deconvolver: earlier work on the caller's CUDA stream is done first", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("device deconvolver on a stream"));
     const Index3 center{2, 4, 4};
@@ -95,20 +95,21 @@ TEST_CASE("device deconvolver: work of the caller's stream comes first", "[gpu]"
     const DeviceDeconvolver deconvolver(image.shape(), to_volume(psf, PixelType::float32).view(),
                                         options);
     const gpu::DeviceMemory from = on_device(image);
-    const gpu::DeviceMemory there = on_device(poisoned_like(image.shape(), PixelType::float32));
+    const gpu::DeviceMemory image_on_gpu =
+        on_device(poisoned_like(image.shape(), PixelType::float32));
     const gpu::DeviceMemory result(0, image.bytes());
     const gpu::CudaStream stream;
     const auto bytes = static_cast<std::size_t>(image.bytes());
-    for (int k = 0; k < 200; ++k)  // long enough to be noticed
-        REQUIRE(cudaMemsetAsync(there.data(), k, bytes, stream) == cudaSuccess);
-    REQUIRE(cudaMemcpyAsync(there.data(), from.data(), bytes, cudaMemcpyDeviceToDevice, stream) ==
-            cudaSuccess);
-    deconvolver.execute(there.data(), result.data(), static_cast<cudaStream_t>(stream));
+    for (int k = 0; k < 200; ++k)  // takes long enough to show a missing wait
+        REQUIRE(cudaMemsetAsync(image_on_gpu.data(), k, bytes, stream) == cudaSuccess);
+    REQUIRE(cudaMemcpyAsync(image_on_gpu.data(), from.data(), bytes, cudaMemcpyDeviceToDevice,
+                            stream) == cudaSuccess);
+    deconvolver.execute(image_on_gpu.data(), result.data(), static_cast<cudaStream_t>(stream));
     const Array first = to_array(fetched(result, image.shape(), PixelType::float32).view());
     deconvolver.execute(from.data(), result.data());
     CHECK(first.values ==
           to_array(fetched(result, image.shape(), PixelType::float32).view()).values);
-    // The result may take the image's place.
+    // The result may replace the image.
     deconvolver.execute(from.data(), from.data());
     CHECK(first.values == to_array(fetched(from, image.shape(), PixelType::float32).view()).values);
 }
@@ -121,9 +122,9 @@ TEST_CASE("device deconvolver: bad input is refused", "[gpu]") {
     const DeviceDeconvolver deconvolver(shape, taps.view());
     Volume image(shape, PixelType::float32);
     image.elements<float>()[17] = std::numeric_limits<float>::quiet_NaN();
-    const gpu::DeviceMemory there = on_device(image);
-    CHECK_THROWS_AS(deconvolver.execute(there.data(), there.data()), BadData);
-    CHECK_THROWS_AS(deconvolver.execute(nullptr, there.data()), InvalidArgument);
+    const gpu::DeviceMemory image_on_gpu = on_device(image);
+    CHECK_THROWS_AS(deconvolver.execute(image_on_gpu.data(), image_on_gpu.data()), BadData);
+    CHECK_THROWS_AS(deconvolver.execute(nullptr, image_on_gpu.data()), InvalidArgument);
     DeviceDeconvolveOptions on;
     on.max_gpu_bytes = 1000;
     CHECK_THROWS_AS(DeviceDeconvolver(shape, taps.view(), {}, on), OutOfMemory);

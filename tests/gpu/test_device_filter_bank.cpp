@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filtering from device memory to device memory, on a stream of the caller's.
+// Tests filtering from device memory to device memory, on a CUDA stream of the caller.
 
 #include <cuda_runtime_api.h>
 
@@ -44,7 +44,7 @@ void from_device(void* data, const gpu::DeviceMemory& memory, index_t bytes) {
                        cudaMemcpyDeviceToHost) == cudaSuccess);
 }
 
-// Two executions into poisoned memory; what is wrong, or nothing.
+// Executes twice into poisoned memory. Returns a description of the first defect, or "".
 std::string device_defect(const BankCase& c) {
     DeviceFilterBank bank = make_device_bank(c);
     if (bank.sample_type() != c.sample_type()) return "signals of another type";
@@ -92,7 +92,7 @@ BankCase random_case(Random& random) {
                                   FilterMethod::overlap_save, FilterMethod::partitioned});
     const double window = random.uniform();
     if (window < 0.2) options.window = {WindowPost::Kind::decimate, random.integer(1, 90)};
-    // Peaks in double only: where the oracle's is, is then beyond doubt.
+    // Peaks are tested in double only, where rounding does not move the oracle's peak.
     if (window > 0.6 && options.precision == Precision::float64 &&
         (!c.complex_data || options.post == PointPost::power))
         options.window = {WindowPost::Kind::peak, random.pick<index_t>({1, 3, 50, 700})};
@@ -108,7 +108,10 @@ BankCase random_case(Random& random) {
 
 }  // namespace
 
-TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, batches", "[gpu]") {
+TEST_CASE(
+    "device filter bank: every origin, mode, range, post-processing, window, method and batch "
+    "agrees",
+    "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on device memory");
     int failures = 0, refusals = 0;
@@ -120,7 +123,7 @@ TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, 
         try {
             wrong = device_defect(c);
         } catch (const Unavailable&) {
-            // One that may choose the method always finds a way; methods have limits.
+            // The automatic method always finds a solution; a given method has limits.
             if (c.options.method == FilterMethod::automatic)
                 wrong = "no way was found";
             else
@@ -136,7 +139,7 @@ TEST_CASE("device filter bank: origins, modes, ranges, posts, windows, methods, 
     CHECK(3 * refusals < static_cast<int>(cases));
 }
 
-TEST_CASE("device filter bank: a peak of the derivative is where the caller counts it", "[gpu]") {
+TEST_CASE("device filter bank: the position of a peak counts samples as the caller does", "[gpu]") {
     NEEDS_GPU();
     // A spike at sample 500, which the filter delays to 502: the result rises most around 501.
     const index_t samples = 1000;
@@ -171,7 +174,7 @@ TEST_CASE("device filter bank: a peak of the derivative is where the caller coun
     }
 }
 
-TEST_CASE("device filter bank: what cannot be is said") {
+TEST_CASE("device filter bank: requests that cannot be fulfilled are refused with a reason") {
     const float taps[] = {1, 2, 3};
     const std::vector<ConstImageView> filters{view_of(taps, {1, 1, 3})};
     if (!gpu_unavailable().empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deconvolution in slabs of several GPUs and by walks of objects that a GPU's memory does not hold:
-// the results in the memory of one GPU.
+// Tests deconvolution in slabs on several GPUs, and by walks if objects do not fit in a GPU's
+// memory: the results equal those of a single GPU whose memory holds all arrays.
 
 #include <algorithm>
 #include <map>
@@ -29,7 +29,7 @@ EngineChoice on_gpus(std::vector<int> gpus, std::optional<index_t> max_bytes = {
     return choice;
 }
 
-// One GPU several times: what slabs and walks exchange is the same. Two where there are two.
+// Lists of GPUs. One GPU named several times exchanges the same data; two are used if present.
 std::vector<std::vector<int>> sets_of_gpus() {
     std::vector<std::vector<int>> sets = {{0, 0}, {0, 0, 0}};
     if (gpu::device_count() > 1) sets.push_back({0, 1});
@@ -37,19 +37,19 @@ std::vector<std::vector<int>> sets_of_gpus() {
     return sets;
 }
 
-struct Volumes {
+struct VolumeCase {
     Shape3 image, psf;
     Index3 center;
 };
-// Objects of few planes, PSFs that reach beyond neighbors' slabs, planes that are all alike or
-// none.
-const std::vector<Volumes> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
-                                              {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
-                                              {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
-                                              {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
-                                              {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
+// Objects of few planes, PSFs that reach beyond the neighboring slabs, and PSFs that see every
+// plane or only one.
+const std::vector<VolumeCase> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
+                                                 {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
+                                                 {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
+                                                 {{5, 65, 131}, {1, 9, 12}, {0, 4, 6}},
+                                                 {{90, 12, 100}, {24, 5, 7}, {20, 2, 3}}};
 
-// Of every method, with and without acceleration, edges and photons held out.
+// Returns options of every method, with and without acceleration, edges and held-out photons.
 std::vector<DeconvolveOptions> various_options() {
     std::vector<DeconvolveOptions> all;
     const DeconvolveMethod methods[] = {DeconvolveMethod::scaled_heavy_ball,
@@ -86,12 +86,12 @@ std::vector<DeconvolveOptions> various_options() {
     return all;
 }
 
-// Of those, how many are tried with each image.
+// Number of sets of options that are tried with each image.
 int option_cases() {
     return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }
 
-// Of all cases, some are of every method. Tools that slow a device down take fewer.
+// Checks that each method was compared `least` times. Tools that slow a GPU down run fewer cases.
 void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
     if (option_cases() < 18) return;
     CHECK(compared.size() == 7);
@@ -101,42 +101,43 @@ void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
     }
 }
 
-// Where halves all but disagree, roundings decide whether a voxel takes its step.
+// Bound of the error. Rounding decides a step of gradient consensus if halves nearly disagree.
 double bound_of(DeconvolveMethod method) {
     return method == DeconvolveMethod::gradient_consensus ? 1e-3 : 1e-5;
 }
 
-// Results against those in the memory of one GPU. `choose` gives the GPUs, or nothing where it
-// knows none; what is planned otherwise than `is_meant` wants is left out. Returns how many were
-// compared of each method. Where a total variation is flat, rounding decides which way it goes, and
-// iterations make more of it: transforms of other lengths agree after some only.
+// Compares results with those in the memory of one GPU. `choose` returns the GPUs for a plan.
+// Plans that `is_meant` rejects are left out. Returns the number of comparisons for each method.
+// A total variation that is flat amplifies rounding in every iteration: with transforms of other
+// lengths, results agree after `smooth_iterations` only.
 template <class Choose, class IsMeant>
 std::map<DeconvolveMethod, int> check_against_resident(const char* name,
-                                                       const std::vector<Volumes>& volumes,
+                                                       const std::vector<VolumeCase>& volumes,
                                                        const Choose& choose,
                                                        const IsMeant& is_meant,
                                                        int smooth_iterations = 12) {
     Random random(test_seed(name));
     std::map<DeconvolveMethod, int> compared;
     const std::vector<DeconvolveOptions> all_options = various_options();
-    // Of fewer cases, other ones with each image.
+    // If fewer cases are run, each image gets other ones.
     const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
     std::size_t begin = 0;
-    for (const Volumes& of : volumes) {
-        const Array psf = gaussian_psf(of.psf, of.center, {1.5, 1.5, 1.5});
-        const Specimen specimen = bead_specimen(random, of.image, psf, of.center, 4, 20000, 5, 0.5);
+    for (const VolumeCase& volume_case : volumes) {
+        const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
+        const Specimen specimen =
+            bead_specimen(random, volume_case.image, psf, volume_case.center, 4, 20000, 5, 0.5);
         for (std::size_t k = begin++ % every; k < all_options.size(); k += every) {
             DeconvolveOptions options = all_options[k];
             options.background = 5;
             const bool smooth = options.method == DeconvolveMethod::richardson_lucy_tv;
             options.iterations = smooth ? smooth_iterations : 12;
-            options.center = {KernelCenter::Kind::explicit_, of.center};
+            options.center = {KernelCenter::Kind::explicit_, volume_case.center};
             const Deconvolved resident = deconvolved(specimen.recorded, psf, options, on_gpus({0}));
             const Deconvolver plain(specimen.recorded.shape,
                                     to_volume(psf, PixelType::float64).view(), options,
                                     on_gpus({0}));
             for (const EngineChoice& choice : choose(plain.plan())) {
-                INFO(to_string(options.method) << ", image " << to_string(of.image));
+                INFO(to_string(options.method) << ", image " << to_string(volume_case.image));
                 std::string plan;
                 try {
                     const Deconvolver planned(specimen.recorded.shape,
@@ -145,14 +146,15 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
                     if (!is_meant(planned.plan())) continue;
                     plan = planned.plan().to_string();
                 } catch (const OutOfMemory&) {
-                    continue;  // a way that is too large for the limit, and not by walks
+                    continue;  // the arrays exceed the limit, and walks are impossible
                 }
                 const Deconvolved got = deconvolved(specimen.recorded, psf, options, choice);
                 const Comparison comparison = compare(resident.result, got.result);
                 INFO(to_string(options.method)
                      << ", " << to_string(options.acceleration) << ", zero "
                      << options.boundary.has_value() << ", held out " << options.hold_out
-                     << ", image " << to_string(of.image) << ", " << plan << comparison.report);
+                     << ", image " << to_string(volume_case.image) << ", " << plan
+                     << comparison.report);
                 CHECK(comparison.error < bound_of(options.method));
                 CHECK(got.report.iterations == resident.report.iterations);
                 CHECK(got.report.restarts == resident.report.restarts);
@@ -169,28 +171,28 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
 
 }  // namespace
 
-TEST_CASE("device deconvolve: slabs on several GPUs are the whole", "[gpu]") {
+TEST_CASE("device deconvolve: slabs on several GPUs agree with one GPU", "[gpu]") {
     NEEDS_GPU();
     const auto choose = [](const DeconvolvePlan&) {
         std::vector<EngineChoice> choices;
         for (const auto& gpus : sets_of_gpus()) choices.push_back(on_gpus(gpus));
         return choices;
     };
-    // Lengths without passes stay on one GPU.
+    // Grid lengths for which there are no passes stay on one GPU.
     auto compared = check_against_resident(
         "slabs", cases_of_planes, choose,
         [](const DeconvolvePlan& plan) { return contains(plan.engines, " gpu:"); });
     check_counts(compared, 4 * static_cast<int>(sets_of_gpus().size()));
 }
 
-TEST_CASE("device deconvolve: walks along z are the whole", "[gpu]") {
+TEST_CASE("device deconvolve: walks along z agree with arrays in GPU memory", "[gpu]") {
     NEEDS_GPU();
     const auto choose = [](const DeconvolvePlan& resident) {
         std::vector<EngineChoice> choices;
         for (const double share : {0.7, 0.4})
             choices.push_back(on_gpus(
                 {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
-        // Several walk where slabs of all do not fit them either.
+        // Several GPUs walk if the slabs do not fit in their memory either.
         for (const auto& gpus : sets_of_gpus())
             choices.push_back(on_gpus(
                 gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));
@@ -201,12 +203,13 @@ TEST_CASE("device deconvolve: walks along z are the whole", "[gpu]") {
     check_counts(compared, 4);
 }
 
-TEST_CASE("device deconvolve: walks through tiles of planes are the whole", "[gpu]") {
+TEST_CASE("device deconvolve: walks through tiles of planes agree with arrays in GPU memory",
+          "[gpu]") {
     NEEDS_GPU();
-    // A ring of planes takes nearly what all of them do; rows for which there is no pass.
-    const std::vector<Volumes> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
-                                          {{20, 96, 40}, {14, 5, 4}, {7, 2, 2}},
-                                          {{6, 24, 4300}, {3, 5, 9}, {1, 2, 4}}};
+    // A ring buffer needs nearly as much memory as all planes; the long rows have no pass.
+    const std::vector<VolumeCase> volumes = {{{13, 60, 96}, {11, 4, 6}, {3, 2, 1}},
+                                             {{20, 96, 40}, {14, 5, 4}, {7, 2, 2}},
+                                             {{6, 24, 4300}, {3, 5, 9}, {1, 2, 4}}};
     const auto choose = [](const DeconvolvePlan& resident) {
         std::vector<EngineChoice> choices;
         for (const double share : {0.5, 0.25}) {
@@ -224,7 +227,8 @@ TEST_CASE("device deconvolve: walks through tiles of planes are the whole", "[gp
     check_counts(compared, 4);
 }
 
-TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each", "[gpu]") {
+TEST_CASE("device deconvolve: a walk continues from an estimate, and every estimate can be read",
+          "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("walks from an estimate"));
     const Index3 center{3, 3, 3};
@@ -250,7 +254,7 @@ TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each", 
         if (iteration.number == 2) read(second.view());
     };
     six.execute(image.view(), whole.view(), run);
-    // Looked at as often: several iterations of one walk have other parts, and round otherwise.
+    // Reads as often: fusing several iterations into one walk changes its slabs and the rounding.
     DeconvolveRun rest;
     rest.start = second.view();
     rest.on_iteration = [](const Iteration&, const EstimateReader&) {};
@@ -268,7 +272,8 @@ TEST_CASE("device deconvolve: a walk goes on from an estimate, and shows each", 
     CHECK(to_array(resumed.view()).values == to_array(whole.view()).values);
 }
 
-TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gpu]") {
+TEST_CASE("device deconvolve: iterations fused into one walk equal those of several walks",
+          "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("iterations of a walk"));
     const Index3 center{3, 3, 3};
@@ -285,7 +290,7 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gp
         options.acceleration = Acceleration::none;
         options.iterations = 11;
         const Deconvolver resident(specimen.recorded.shape, taps.view(), options, on_gpus({0}));
-        // As much memory as leaves arrays no room: without the PSF's spectra they take less.
+        // Limits the memory so that the arrays do not fit, even without the PSF's spectra.
         const auto limited = [&](index_t eighths) {
             return Deconvolver(specimen.recorded.shape, taps.view(), options,
                                on_gpus({0}, resident.plan().device_bytes * eighths / 8));
@@ -295,8 +300,8 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gp
         const Deconvolver walking = limited(eighths);
         REQUIRE(walking.plan().by_walks);
         together += walking.plan().iterations_a_walk > 1;
-        // What is seen after every fifth iteration, and what is told of each.
-        const auto seen = [&](const Deconvolver& deconvolver, int reads_every) {
+        // Returns the estimates after every fifth iteration, and the likelihood of each iteration.
+        const auto observe = [&](const Deconvolver& deconvolver, int reads_every) {
             std::pair<std::vector<Array>, std::vector<double>> found;
             Volume result(specimen.recorded.shape, PixelType::float32);
             DeconvolveRun run;
@@ -312,10 +317,10 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gp
             found.first.push_back(to_array(result.view()));
             return found;
         };
-        const auto want = seen(resident, 1);
+        const auto want = observe(resident, 1);
         REQUIRE(want.first.size() == 3);
         for (const int reads_every : {1, 5, 0}) {
-            const auto got = seen(walking, reads_every);
+            const auto got = observe(walking, reads_every);
             INFO(to_string(method) << ", read after each of " << reads_every << ", plan "
                                    << walking.plan().to_string());
             CHECK(compare(want.first.back(), got.first.back()).error < 1e-5);
@@ -329,7 +334,7 @@ TEST_CASE("device deconvolve: iterations of one walk are those of several", "[gp
     if (together == 0) WARN("SKIPPED: no bus slow enough for iterations to go together");
 }
 
-TEST_CASE("device deconvolve: a start on coarser images is that on the CPU", "[gpu]") {
+TEST_CASE("device deconvolve: a start on coarser images agrees with the CPU", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("coarse start on a GPU"));
     const Index3 center{4, 4, 4};
@@ -361,7 +366,7 @@ TEST_CASE("device deconvolve: a start on coarser images is that on the CPU", "[g
         }
 }
 
-TEST_CASE("device deconvolve: a walk of wiener shows each solution", "[gpu]") {
+TEST_CASE("device deconvolve: every solution of wiener in a walk can be read", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("walks of wiener"));
     const Index3 center{3, 3, 3};
@@ -396,7 +401,7 @@ TEST_CASE("device deconvolve: a walk of wiener shows each solution", "[gpu]") {
     CHECK(compare(to_array(second.view()), to_array(last.view())).error > 1e-4);
 }
 
-TEST_CASE("device deconvolve: the limit of a GPU's memory is kept", "[gpu]") {
+TEST_CASE("device deconvolve: a deconvolution stays within the limit of GPU memory", "[gpu]") {
     NEEDS_GPU();
     const Array psf = gaussian_psf({5, 9, 9}, {2, 4, 4}, {1, 2, 2});
     EngineChoice choice = on_gpus({0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolvers and deconvolvers that share a workspace in GPU memory: the results are those of each
-// alone, whatever the others leave there.
+// Tests convolvers and deconvolvers that share a workspace in GPU memory: the results equal those
+// of each alone, whatever the others leave in the workspace.
 
 #include <cuda_runtime_api.h>
 
@@ -27,7 +27,7 @@ gpu::Workspace& workspace_of(const WorkspaceOf& owner) {
     return static_cast<gpu::Workspace&>(*owner.get());
 }
 
-// All NaN, once the device has come to rest.
+// Waits for the device, and fills the workspace with NaN.
 void poison(const WorkspaceOf& owner) {
     gpu::Workspace& workspace = workspace_of(owner);
     gpu::check(cudaDeviceSynchronize(), "working on the GPU");
@@ -42,16 +42,16 @@ Volume volume_of_ones(const Shape3& shape) {
     return volume;
 }
 
-// A recording, and what convolves and deconvolves it on the GPU. The convolver's kernel is larger
-// than the PSF or smaller: so is its part of the workspace.
-struct Bench {
-    explicit Bench(bool large_kernel)
+// A recording, and objects that convolve and deconvolve it on the GPU. The convolver's kernel is
+// larger or smaller than the PSF, and so is its part of the workspace.
+struct WorkspaceSetup {
+    explicit WorkspaceSetup(bool large_kernel)
         : taps(to_volume(gaussian_psf({7, 9, 9}, {3, 4, 4}, {1.5, 1.5, 1.5}), PixelType::float32)) {
         Random random(test_seed("shared workspace"));
         const Specimen specimen =
             bead_specimen(random, {19, 37, 50}, to_array(taps.view()), {3, 4, 4}, 6, 20000, 5);
         image = to_volume(specimen.recorded, PixelType::float32);
-        there = on_device(image);
+        image_on_gpu = on_device(image);
         const Shape3 wide = large_kernel ? Shape3{31, 41, 61} : Shape3{3, 5, 5};
         kernel = to_volume(random.array(wide, false), PixelType::float32);
     }
@@ -69,7 +69,7 @@ struct Bench {
         return {image.shape(), taps.view(), options, on};
     }
 
-    // The workspace that a convolver shares grows.
+    // Makes the workspace that `shared` uses grow.
     void make_larger(const DeviceConvolver& shared, index_t steps) const {
         const index_t before = workspace_of(&shared).bytes();
         const Shape3 wide = kernel.shape();
@@ -86,23 +86,23 @@ struct Bench {
 
     Array convolved(const DeviceConvolver& by, DeviceStream stream = {}) const {
         const gpu::DeviceMemory result(0, image.bytes());
-        by.execute(there.data(), result.data(), stream);
+        by.execute(image_on_gpu.data(), result.data(), stream);
         return to_array(fetched(result, image.shape(), PixelType::float32).view());
     }
     Array deconvolved(const DeviceDeconvolver& by, const DeconvolveRun& run = {},
                       const ExecutionContext& context = {}) const {
         const gpu::DeviceMemory result(0, image.bytes());
-        by.execute(there.data(), result.data(), {}, run, context);
+        by.execute(image_on_gpu.data(), result.data(), {}, run, context);
         return to_array(fetched(result, image.shape(), PixelType::float32).view());
     }
 
     Volume taps, image, kernel;
-    gpu::DeviceMemory there;
+    gpu::DeviceMemory image_on_gpu;
 };
 
-// By passes with certain and uncertain steps, over arrays, with the other back projector, and with
-// pixels left out, for which each execution finds the weights anew.
-std::vector<DeconvolveOptions> ways() {
+// Options for passes with steps that may and may not be rejected, for whole arrays, for another
+// back projector, and for saturated pixels, for which each execution computes the weights anew.
+std::vector<DeconvolveOptions> option_cases() {
     std::vector<DeconvolveOptions> all(6);
     for (DeconvolveOptions& options : all) options.iterations = 6;
     all[0].acceleration = Acceleration::none;
@@ -116,13 +116,13 @@ std::vector<DeconvolveOptions> ways() {
 
 }  // namespace
 
-TEST_CASE("shared workspace: convolver and deconvolver give what each gives alone", "[gpu]") {
+TEST_CASE("shared workspace: convolver and deconvolver give the results of each alone", "[gpu]") {
     NEEDS_GPU();
     for (const bool large_kernel : {false, true}) {
-        const Bench bench(large_kernel);
-        const Array convolved = bench.convolved(bench.convolver());
-        for (const DeconvolveOptions& options : ways()) {
-            const Array deconvolved = bench.deconvolved(bench.deconvolver(options));
+        const WorkspaceSetup setup(large_kernel);
+        const Array convolved = setup.convolved(setup.convolver());
+        for (const DeconvolveOptions& options : option_cases()) {
+            const Array deconvolved = setup.deconvolved(setup.deconvolver(options));
             for (const bool convolver_first : {false, true}) {
                 INFO(to_string(options.method)
                      << ", " << to_string(options.acceleration) << ", large kernel " << large_kernel
@@ -130,97 +130,98 @@ TEST_CASE("shared workspace: convolver and deconvolver give what each gives alon
                 std::optional<DeviceConvolver> convolver;
                 std::optional<DeviceDeconvolver> deconvolver;
                 if (convolver_first) {
-                    convolver.emplace(bench.convolver());
-                    deconvolver.emplace(bench.deconvolver(options, &*convolver));
+                    convolver.emplace(setup.convolver());
+                    deconvolver.emplace(setup.deconvolver(options, &*convolver));
                 } else {
-                    deconvolver.emplace(bench.deconvolver(options));
-                    convolver.emplace(bench.convolver(&*deconvolver));
+                    deconvolver.emplace(setup.deconvolver(options));
+                    convolver.emplace(setup.convolver(&*deconvolver));
                 }
                 REQUIRE(&workspace_of(&*convolver) == &workspace_of(&*deconvolver));
                 for (int repeat = 0; repeat < 2; ++repeat) {
                     poison(&*convolver);
-                    CHECK(bench.deconvolved(*deconvolver).values == deconvolved.values);
+                    CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
                     poison(&*convolver);
-                    CHECK(bench.convolved(*convolver).values == convolved.values);
-                    CHECK(bench.deconvolved(*deconvolver).values == deconvolved.values);
+                    CHECK(setup.convolved(*convolver).values == convolved.values);
+                    CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
                 }
-                // Without the one whose it was.
+                // The object that created the workspace is gone.
                 if (convolver_first) {
                     convolver.reset();
-                    CHECK(bench.deconvolved(*deconvolver).values == deconvolved.values);
+                    CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
                 } else {
                     deconvolver.reset();
-                    CHECK(bench.convolved(*convolver).values == convolved.values);
+                    CHECK(setup.convolved(*convolver).values == convolved.values);
                 }
             }
         }
     }
 }
 
-TEST_CASE("shared workspace: its memory is there once", "[gpu]") {
+TEST_CASE("shared workspace: its memory is allocated once", "[gpu]") {
     NEEDS_GPU();
     constexpr index_t roundings = 4 * gpu::DeviceMemory::alignment;
     const auto in_use = [] { return gpu::device_memory_use().current_bytes; };
-    const Bench bench(false);
+    const WorkspaceSetup setup(false);
     const index_t none = in_use();
-    const DeviceConvolver convolver = bench.convolver();
+    const DeviceConvolver convolver = setup.convolver();
     const index_t of_convolver = in_use() - none;
-    for (const DeconvolveOptions& options : ways()) {
+    for (const DeconvolveOptions& options : option_cases()) {
         INFO(to_string(options.method));
-        index_t saved = 0, declared = 0, taken = 0;
+        index_t saved = 0, declared = 0, used = 0;
         Array wanted;
         {
             const index_t before = in_use();
-            const DeviceDeconvolver alone = bench.deconvolver(options);
+            const DeviceDeconvolver alone = setup.deconvolver(options);
             saved = std::min(workspace_of(&convolver).bytes(), workspace_of(&alone).bytes());
             declared = alone.plan().device_bytes;
-            taken = in_use() - before;
-            wanted = bench.deconvolved(alone);
+            used = in_use() - before;
+            wanted = setup.deconvolved(alone);
         }
-        REQUIRE(saved > bench.image.bytes() / 2);
-        // With less than it takes alone.
-        const DeviceConvolver first = bench.convolver();
+        REQUIRE(saved > setup.image.bytes() / 2);
+        // With a limit below the memory that it needs without sharing.
+        const DeviceConvolver first = setup.convolver();
         const index_t before = in_use();
         const index_t limit = declared - saved / 2;
-        const DeviceDeconvolver second = bench.deconvolver(options, &first, limit);
+        const DeviceDeconvolver second = setup.deconvolver(options, &first, limit);
         CHECK(second.plan().device_bytes <= limit);
         CHECK(second.plan().device_bytes <= declared - saved + roundings);
-        CHECK(in_use() - before <= taken - saved + roundings);
-        const Comparison comparison = compare(wanted, bench.deconvolved(second));
+        CHECK(in_use() - before <= used - saved + roundings);
+        const Comparison comparison = compare(wanted, setup.deconvolved(second));
         INFO(comparison.report);
         CHECK(comparison.error < 1e-5);
 
-        const DeviceDeconvolver other_way = bench.deconvolver(options);
+        const DeviceDeconvolver deconvolver = setup.deconvolver(options);
         const index_t then = in_use();
-        const DeviceConvolver shares = bench.convolver(&other_way);
+        const DeviceConvolver shares = setup.convolver(&deconvolver);
         CHECK(shares.device_bytes() <= convolver.device_bytes() - saved + roundings);
         CHECK(in_use() - then <= of_convolver - saved + roundings);
     }
 }
 
-TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
+TEST_CASE("shared workspace: a convolver may run between iterations", "[gpu]") {
     NEEDS_GPU();
-    const Bench bench(true);
-    const Array convolved = bench.convolved(bench.convolver());
+    const WorkspaceSetup setup(true);
+    const Array convolved = setup.convolved(setup.convolver());
     const gpu::CudaStream stream;
-    for (const DeconvolveOptions& options : ways()) {
+    for (const DeconvolveOptions& options : option_cases()) {
         INFO(to_string(options.method) << ", " << to_string(options.acceleration));
-        const DeviceDeconvolver deconvolver = bench.deconvolver(options);
-        const DeviceConvolver convolver = bench.convolver(&deconvolver);
-        const Array wanted = bench.deconvolved(deconvolver);
+        const DeviceDeconvolver deconvolver = setup.deconvolver(options);
+        const DeviceConvolver convolver = setup.convolver(&deconvolver);
+        const Array wanted = setup.deconvolved(deconvolver);
         int calls = 0, wrong = 0;
         const auto disturb = [&] {
             ++calls;
-            wrong += bench.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
+            wrong += setup.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
                      convolved.values;
-            // Not by a turn of its own: the deconvolver sees the convolver's.
+            // Changes the workspace without use(): the deconvolver must notice the convolver's
+            // execution.
             poison(&convolver);
         };
         DeconvolveRun run;
         run.on_iteration = [&](const Iteration&, const EstimateReader&) { disturb(); };
         ExecutionContext context;
-        context.progress = [&](double) { disturb(); };  // within iterations, too
-        const Comparison comparison = compare(wanted, bench.deconvolved(deconvolver, run, context));
+        context.progress = [&](double) { disturb(); };  // also within iterations
+        const Comparison comparison = compare(wanted, setup.deconvolved(deconvolver, run, context));
         INFO(comparison.report);
         CHECK(comparison.error < 1e-5);
         CHECK(calls > 1);
@@ -228,15 +229,15 @@ TEST_CASE("shared workspace: others come in between iterations", "[gpu]") {
     }
 }
 
-TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]") {
+TEST_CASE("shared workspace: executions of several threads do not disturb each other", "[gpu]") {
     NEEDS_GPU();
-    const Bench bench(true);
-    const Array convolved = bench.convolved(bench.convolver());
-    for (const DeconvolveOptions& options : ways()) {
+    const WorkspaceSetup setup(true);
+    const Array convolved = setup.convolved(setup.convolver());
+    for (const DeconvolveOptions& options : option_cases()) {
         INFO(to_string(options.method) << ", " << to_string(options.acceleration));
-        const DeviceDeconvolver deconvolver = bench.deconvolver(options);
-        const Array wanted = bench.deconvolved(deconvolver);
-        const DeviceConvolver convolver = bench.convolver(&deconvolver);
+        const DeviceDeconvolver deconvolver = setup.deconvolver(options);
+        const Array wanted = setup.deconvolved(deconvolver);
+        const DeviceConvolver convolver = setup.convolver(&deconvolver);
         int wrong = 0;
         double worst = 0;
         std::string failure;
@@ -246,16 +247,16 @@ TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]")
                     const gpu::CudaStream stream;
                     for (index_t k = 0; !stop.stop_requested(); ++k) {
                         wrong +=
-                            bench.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
+                            setup.convolved(convolver, static_cast<cudaStream_t>(stream)).values !=
                             convolved.values;
-                        if (k < 8) bench.make_larger(convolver, k);
+                        if (k < 8) setup.make_larger(convolver, k);
                     }
                 } catch (const std::exception& error) {
                     failure = error.what();
                 }
             });
             for (int repeat = 0; repeat < 5; ++repeat)
-                worst = std::max(worst, compare(wanted, bench.deconvolved(deconvolver)).error);
+                worst = std::max(worst, compare(wanted, setup.deconvolved(deconvolver)).error);
         }
         CHECK(failure == "");
         CHECK(wrong == 0);
@@ -263,28 +264,28 @@ TEST_CASE("shared workspace: executions of several threads keep apart", "[gpu]")
     }
 }
 
-TEST_CASE("shared workspace: two deconvolvers, and a deconvolver by a copy of its owner's name",
+TEST_CASE("shared workspace: two deconvolvers share it, also through a copy of WorkspaceOf",
           "[gpu]") {
     NEEDS_GPU();
-    const Bench bench(false);
-    for (const DeconvolveOptions& options : ways()) {
+    const WorkspaceSetup setup(false);
+    for (const DeconvolveOptions& options : option_cases()) {
         INFO(to_string(options.method) << ", " << to_string(options.acceleration));
-        auto first = std::make_unique<DeviceDeconvolver>(bench.deconvolver(options));
-        const Array wanted = bench.deconvolved(*first);
-        const DeviceDeconvolver second = bench.deconvolver(options, first.get());
+        auto first = std::make_unique<DeviceDeconvolver>(setup.deconvolver(options));
+        const Array wanted = setup.deconvolved(*first);
+        const DeviceDeconvolver second = setup.deconvolver(options, first.get());
         CHECK(second.plan().device_bytes <
               first->plan().device_bytes - workspace_of(first.get()).bytes() / 2);
-        CHECK(bench.deconvolved(second).values == wanted.values);
-        CHECK(bench.deconvolved(*first).values == wanted.values);
+        CHECK(setup.deconvolved(second).values == wanted.values);
+        CHECK(setup.deconvolved(*first).values == wanted.values);
         const WorkspaceOf name(first.get());
         first.reset();
-        const DeviceDeconvolver third = bench.deconvolver(options, name);
-        CHECK(bench.deconvolved(third).values == wanted.values);
-        CHECK(bench.deconvolved(second).values == wanted.values);
+        const DeviceDeconvolver third = setup.deconvolver(options, name);
+        CHECK(setup.deconvolved(third).values == wanted.values);
+        CHECK(setup.deconvolved(second).values == wanted.values);
     }
 }
 
-TEST_CASE("workspace: where there is no room for more, users get theirs again", "[gpu]") {
+TEST_CASE("workspace: if it cannot grow, its users can still use what they had", "[gpu]") {
     NEEDS_GPU();
     gpu::Workspace workspace(0);
     const gpu::CudaStream stream;
@@ -304,11 +305,11 @@ TEST_CASE("workspace: where there is no room for more, users get theirs again", 
     CHECK(contents(4096) == std::vector<char>(4096, 0));
     CHECK(workspace.bytes() == 4096);
     bool left = false;
-    const int others = 0;
+    const int other_user = 0;
     const auto look = [&](bool as_left) { left = as_left; };
     workspace.use(&stream, 4096, stream, look);
     CHECK(left);
-    workspace.use(&others, 64, stream, look);
+    workspace.use(&other_user, 64, stream, look);
     CHECK(!left);
     workspace.use(&stream, 4096, stream, look);
     CHECK(!left);
@@ -322,11 +323,11 @@ TEST_CASE("workspace: where there is no room for more, users get theirs again", 
     CHECK(contents(16384) == std::vector<char>(16384, 0));
 }
 
-TEST_CASE("shared workspace: that of another GPU is refused", "[gpu]") {
-    struct Elsewhere : DeviceWorkspace {
+TEST_CASE("shared workspace: the workspace of another GPU is refused", "[gpu]") {
+    struct OtherGpuWorkspace : DeviceWorkspace {
         int device() const override { return 3; }
     };
-    const WorkspaceOf elsewhere(std::make_shared<Elsewhere>());
+    const WorkspaceOf elsewhere(std::make_shared<OtherGpuWorkspace>());
     const std::string said =
         message_of<InvalidArgument>([&] { require_on_device(elsewhere.get().get(), 1); });
     CHECK(contains(said, "GPU 1"));
@@ -335,7 +336,7 @@ TEST_CASE("shared workspace: that of another GPU is refused", "[gpu]") {
     CHECK_NOTHROW(require_on_device(nullptr, 1));
     CHECK(WorkspaceOf(static_cast<const DeviceConvolver*>(nullptr)).get() == nullptr);
     NEEDS_GPU();
-    const Bench bench(false);
-    CHECK_THROWS_AS(bench.convolver(elsewhere), InvalidArgument);
-    CHECK_THROWS_AS(bench.deconvolver({}, elsewhere), InvalidArgument);
+    const WorkspaceSetup setup(false);
+    CHECK_THROWS_AS(setup.convolver(elsewhere), InvalidArgument);
+    CHECK_THROWS_AS(setup.deconvolver({}, elsewhere), InvalidArgument);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The models of filtering on a GPU choose what was measured to be fastest: arithmetic only, for the
-// rates of an H200.
+// Checks that the models of filtering on a GPU choose what was measured to be fastest. This is
+// arithmetic only, with the rates of an H200.
 
 #include "gpu/signals/device_filters.hpp"
 #include "tests/catch.hpp"
@@ -26,7 +26,7 @@ FilterCost chosen(index_t taps, index_t filters, index_t outputs, bool complex_d
 
 }  // namespace
 
-TEST_CASE("filter models: short filters of a real bank are summed, others are not") {
+TEST_CASE("filter models: short filters of a real bank are summed directly, others are not") {
     CHECK(chosen(3, 8, 2 * mega).method == FilterMethod::direct);
     CHECK(chosen(65, 8, 2 * mega).method == FilterMethod::overlap_save);
     for (const index_t outputs : {1024, 4096, 16384, 65536}) {
@@ -35,7 +35,7 @@ TEST_CASE("filter models: short filters of a real bank are summed, others are no
     }
 }
 
-TEST_CASE("filter models: segments grow with filters") {
+TEST_CASE("filter models: segments grow with the filters' length") {
     CHECK(chosen(65, 32, 2 * mega).segment == 256);
     CHECK(chosen(257, 32, 2 * mega).segment == 2048);
     CHECK(chosen(1025, 32, 2 * mega).segment == 4096);

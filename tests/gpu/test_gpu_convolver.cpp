@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The convolver on GPUs: every method, limit and boundary against the oracle.
+// Compares the convolver on GPUs with the oracle, for every method, limit and boundary.
 
 #include <limits>
 
@@ -53,10 +53,11 @@ TEST_CASE("the convolver agrees with the oracle on all GPUs", "[gpu]") {
               << " (float64)\n";
 }
 
-TEST_CASE("parts, tiles, types and gates on a GPU of little memory", "[gpu]") {
+TEST_CASE("parts, tiles, pixel types and transfer gates agree on a GPU of little memory", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu limits"));
-    // 64 MiB hold a part of this, 12 MiB a tile or some planes, but not the whole.
+    // 64 MiB hold one part of this image, 12 MiB a tile or some planes, but neither holds the
+    // whole.
     const Shape3 image{96, 210, 250}, kernel{9, 7, 5};
     for (const TransferGate gate :
          {TransferGate::per_link, TransferGate::global, TransferGate::off})
@@ -98,7 +99,7 @@ TEST_CASE("parts, tiles, types and gates on a GPU of little memory", "[gpu]") {
         }
 }
 
-TEST_CASE("parts on a GPU travel through scratch files where host memory has no room for them",
+TEST_CASE("parts on a GPU travel through scratch files if host memory is too small for them",
           "[gpu]") {
     NEEDS_GPU();
     const Shape3 shape{128, 512, 512}, kernel_shape{9, 7, 5};
@@ -117,7 +118,8 @@ TEST_CASE("parts on a GPU travel through scratch files where host memory has no 
         make().execute(image.view(), expected.view());
 
         options.streamed = true;
-        // With less and less memory fewer parts are in flight, and then the split volume leaves it.
+        // With less and less memory, fewer parts are in flight, and then the split volume goes to
+        // disk.
         Convolver convolver = make();
         CHECK(convolver.plan().chosen.scratch_file_bytes == 0);
         while (convolver.plan().chosen.scratch_file_bytes == 0) {
@@ -133,7 +135,7 @@ TEST_CASE("parts on a GPU travel through scratch files where host memory has no 
     }
 }
 
-TEST_CASE("a GPU that has less memory than it said gets a smaller plan", "[gpu]") {
+TEST_CASE("a GPU that has less memory than it reported gets a smaller plan", "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();
     Random random(test_seed("gpu replans"));
@@ -150,7 +152,7 @@ TEST_CASE("a GPU that has less memory than it said gets a smaller plan", "[gpu]"
     }
 }
 
-TEST_CASE("NaN in an image is found on the device, by every method and policy", "[gpu]") {
+TEST_CASE("NaN in an image is found on the device, for every method and policy", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu nan"));
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
@@ -175,7 +177,7 @@ TEST_CASE("NaN in an image is found on the device, by every method and policy", 
     }
 }
 
-TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separated", "[gpu]") {
+TEST_CASE("a kernel of rank 1 is summed directly on a GPU, not separably", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu rank 1"));
     ConvolverCase c = make_case(random, {20, 30, 34}, {3, 5, 5});
@@ -188,7 +190,7 @@ TEST_CASE("a kernel of rank 1 is summed directly on a GPU, where it is not separ
     CHECK(defect(c, convolver) == "");
 }
 
-TEST_CASE("timelines of a GPU have transfers and computing, in order", "[gpu]") {
+TEST_CASE("timelines of a GPU have transfers and computations, in order", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("gpu timeline"));
     const ConvolverCase c = make_case(random, {40, 30, 34}, {5, 5, 5});
@@ -211,7 +213,7 @@ TEST_CASE("timelines of a GPU have transfers and computing, in order", "[gpu]") 
     }
 }
 
-TEST_CASE("automatic devices: GPUs only where they are predicted to win", "[gpu]") {
+TEST_CASE("automatic devices: GPUs are chosen only if they are predicted to win", "[gpu]") {
     NEEDS_GPU();
     const EngineList all = make_engines();
     const Volume psf = [] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU engine passes the suite of all engines.
+// Runs the conformance suite of all engines on the GPU engine.
 
 #include "gpu/runtime/device_memory.hpp"
 #include "tests/gpu/device.hpp"
@@ -10,19 +10,19 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("GPU engine: results", "[gpu]") {
+TEST_CASE("GPU engine: results agree with the oracle", "[gpu]") {
     NEEDS_GPU();
     check_engine_results(gpu_engine(), case_count(400));
 }
-TEST_CASE("GPU engine: pixel types", "[gpu]") {
+TEST_CASE("GPU engine: every pixel type is read and written", "[gpu]") {
     NEEDS_GPU();
     check_engine_pixel_types(gpu_engine());
 }
-TEST_CASE("GPU engine: in place", "[gpu]") {
+TEST_CASE("GPU engine: the result may replace its source", "[gpu]") {
     NEEDS_GPU();
     check_engine_in_place(gpu_engine());
 }
-TEST_CASE("GPU engine: memory", "[gpu]") {
+TEST_CASE("GPU engine: memory stays within the estimate", "[gpu]") {
     NEEDS_GPU();
     check_engine_memory(
         gpu_engine(),
@@ -32,18 +32,18 @@ TEST_CASE("GPU engine: memory", "[gpu]") {
         },
         gpu::reset_device_memory_peak);
 }
-TEST_CASE("GPU engine: concurrency", "[gpu]") {
+TEST_CASE("GPU engine: several threads may use one kernel", "[gpu]") {
     NEEDS_GPU();
     check_engine_concurrency(gpu_engine());
 }
-TEST_CASE("GPU engine: cancellation", "[gpu]") {
+TEST_CASE("GPU engine: a requested stop ends a convolution", "[gpu]") {
     NEEDS_GPU();
     check_engine_cancellation(gpu_engine());
 }
 
 namespace {
 
-// A linear block to be walked through along z, with a limit that makes the walk have many windows.
+// Returns a linear block to be computed by a walk along z. Memory limits divide it into windows.
 BlockCase walked_case(Random& random, Algorithm algorithm) {
     const Shape3 kernel{random.integer(1, 9), random.integer(1, 6), random.integer(1, 6)};
     const Shape3 loaded{random.integer(1, 120), random.integer(1, 24), random.integer(1, 24)};
@@ -61,7 +61,7 @@ BlockCase walked_case(Random& random, Algorithm algorithm) {
         axis.kept = random.integer(1, grid[a] - axis.kept_begin);
         auto& gather = c.gather[static_cast<std::size_t>(a)];
         gather.clear();
-        for (index_t i = 0; i < loaded[a]; ++i)  // as boundaries gather: mostly in order
+        for (index_t i = 0; i < loaded[a]; ++i)  // mostly in order, as boundaries gather
             gather.push_back(random.chance(0.1) ? -1 : std::min(i, c.source.shape[a] - 1));
     }
     return c;
@@ -69,7 +69,9 @@ BlockCase walked_case(Random& random, Algorithm algorithm) {
 
 }  // namespace
 
-TEST_CASE("GPU engine: walks along z, from one window to one window for every plane", "[gpu]") {
+TEST_CASE(
+    "GPU engine: walks along z agree with the oracle, in one window or in one for every plane",
+    "[gpu]") {
     NEEDS_GPU();
     const Algorithm algorithm = GENERATE(Algorithm::fft, Algorithm::direct);
     const std::uint64_t seed = test_seed("gpu walks");
@@ -80,7 +82,7 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
         const Array want = c.expected();
         const auto generous = gpu_engine();
         const BlockCost cost = generous->estimate(c.block);
-        // Less and less memory, down to what a window of a few planes takes.
+        // The limits decrease to the memory of a window of a few planes.
         for (const int share : {1, 3, 8}) {
             const auto engine =
                 share == 1 ? generous
@@ -108,7 +110,7 @@ TEST_CASE("GPU engine: walks along z, from one window to one window for every pl
     CHECK(walks > 0);
 }
 
-TEST_CASE("GPU engine: refused memory and broken transfers are errors, and it works afterwards",
+TEST_CASE("GPU engine: failed allocations and transfers are errors, and the next call works",
           "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();

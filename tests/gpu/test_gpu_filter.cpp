@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GPU's filter engine passes the suite of all filter engines.
+// Runs the conformance suite of all filter engines on the GPU's filter engine.
 
 #include <cuda_runtime_api.h>
 
@@ -40,18 +40,18 @@ std::vector<float> random_floats(index_t count, std::uint64_t seed) {
 
 }  // namespace
 
-TEST_CASE("GPU filters: conformance", "[gpu]") {
+TEST_CASE("GPU filters: the engine passes the suite of all filter engines", "[gpu]") {
     NEEDS_GPU();
     check_filter_engine(engine(), 1, static_cast<int>(case_count(600)));
 }
 
-TEST_CASE("GPU filters: small memory, many chunks", "[gpu]") {
+TEST_CASE("GPU filters: a small memory is worked through in many chunks", "[gpu]") {
     NEEDS_GPU();
     const FilterEngineList engines = gpu::make_filter_engines(limited_to(index_t{6} << 20));
     check_filter_engine(*engines.front(), 2, static_cast<int>(case_count(150)));
 }
 
-TEST_CASE("GPU filters: banks from host memory to host memory", "[gpu]") {
+TEST_CASE("GPU filters: banks in host memory agree with the oracle", "[gpu]") {
     NEEDS_GPU();
     const std::uint64_t seed = test_seed("filter banks on a GPU");
     const FilterEngineList engines = gpu::make_filter_engines(limited_to({}));
@@ -104,7 +104,7 @@ TEST_CASE("GPU filters: results do not depend on the segment", "[gpu]") {
     }
 }
 
-TEST_CASE("GPU filters: the largest of a long signal", "[gpu]") {
+TEST_CASE("GPU filters: the peak of a long signal is found", "[gpu]") {
     NEEDS_GPU();
     const index_t samples = 5000000;
     auto signal = random_floats(samples, 5);
@@ -130,7 +130,7 @@ TEST_CASE("GPU filters: the largest of a long signal", "[gpu]") {
     CHECK(std::abs(value - 1000) < 1e-2f);
 }
 
-TEST_CASE("GPU filters: failures of the device are told, and the next call works", "[gpu]") {
+TEST_CASE("GPU filters: failures of the device are errors, and the next call works", "[gpu]") {
     NEEDS_GPU();
     NEEDS_FAULT_INJECTION();
     const index_t samples = 300000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions of a caller's inside the kernels, and the programs that run in device memory.
+// Runs functions of the caller inside the CUDA kernels of filters, and in device memory.
 
 #include <cmath>
 #include <vector>
@@ -18,8 +18,8 @@ namespace {
 struct Slope {
     __host__ __device__ float operator()(const float* y) const { return (y[1] - y[-1]) / 2; }
 };
-/// Of complex data, a real result.
-struct Ahead {
+/// A function of complex samples with a real result, which reads ahead.
+struct ReadAhead {
     __host__ __device__ float operator()(const gpu::Complex<float>* y) const {
         return y[2].re - y[0].im;
     }
@@ -27,7 +27,7 @@ struct Ahead {
 
 }  // namespace
 
-TEST_CASE("GPU filters: a caller's function, real", "[gpu]") {
+TEST_CASE("GPU filters: a caller's function of real data is applied", "[gpu]") {
     NEEDS_GPU();
     Random random(1);
     const index_t samples = 50000, filters = 2;
@@ -73,7 +73,7 @@ TEST_CASE("GPU filters: a caller's function, real", "[gpu]") {
     }
 }
 
-TEST_CASE("GPU filters: a caller's function of complex data, in device memory", "[gpu]") {
+TEST_CASE("GPU filters: a caller's function of complex data is applied in device memory", "[gpu]") {
     NEEDS_GPU();
     Random random(2);
     const index_t samples = 20000, taps = 65;
@@ -85,7 +85,7 @@ TEST_CASE("GPU filters: a caller's function of complex data, in device memory", 
     FilterSpec spec;
     spec.taps = taps;
     spec.complex_data = true;
-    spec.function = device_sample_function<gpu::Complex<float>>(Ahead{}, 0, 2);
+    spec.function = device_sample_function<gpu::Complex<float>>(ReadAhead{}, 0, 2);
     const SampleRange range{0, samples};
     const auto program = gpu::make_device_filter_program(0, spec, bank.data(), 1, samples);
     gpu::Complex<float>* source = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image of more than 2^31 voxels, on the device as a whole.
+// Convolves an image of more than 2^31 voxels that is in device memory as a whole.
 
 #include <cmath>
 
@@ -15,14 +15,14 @@ using namespace convolume::testing;
 
 namespace {
 
-// What stands at linear index i: cheap, and different in every row and plane.
+// Returns the voxel at linear index i: cheap to compute, and different in every row and plane.
 std::uint8_t pattern(index_t i) {
     return static_cast<std::uint8_t>((static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u) >> 56);
 }
 
 }  // namespace
 
-TEST_CASE("in-core convolution of more than 2^31 voxels", "[gpu]") {
+TEST_CASE("in-core convolution of more than 2^31 voxels is correct", "[gpu]") {
     NEEDS_GPU();
     constexpr index_t gib = index_t{1} << 30;
     if (gpu_devices().front().free_bytes < 30 * gib) SKIP("it takes 30 GiB of device memory");
@@ -54,7 +54,7 @@ TEST_CASE("in-core convolution of more than 2^31 voxels", "[gpu]") {
 
     double difference = 0, norm = 0;
     for (int sample = 0; sample < 2000; ++sample) {
-        // A third of them at the end, where indices are largest.
+        // A third of the samples are at the end, where indices are largest.
         const index_t from_z = sample % 3 == 0 ? shape.z - 4 : 0;
         const Index3 at{random.integer(from_z, shape.z - 1), random.integer(0, shape.y - 1),
                         random.integer(0, shape.x - 1)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A GPU that is named several times: its memory is divided, not counted several times.
+// Tests a GPU that is named several times: its memory is divided, not counted several times.
 
 #include "gpu/runtime/device.hpp"
 #include "tests/deconvolve/specimen.hpp"
@@ -9,7 +9,7 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("shares: of a limit that is given, each has its part") {
+TEST_CASE("shares: each engine gets its share of a given limit") {
     GpuOptions options;
     options.memory_limit_bytes = 1000;
     CHECK(gpu::occurrences_of({0, 1, 0}, 0) == 2);
@@ -18,10 +18,10 @@ TEST_CASE("shares: of a limit that is given, each has its part") {
     CHECK(gpu::device_limit(options, {0, 0}, 0) == 500);
     CHECK(gpu::device_limit(options, {0, 1, 0, 0}, 0) == 333);
     options.memory_limit_bytes = 1;
-    CHECK(gpu::device_limit(options, {0, 0}, 0) == 1);  // 0 would be no limit
+    CHECK(gpu::device_limit(options, {0, 0}, 0) == 1);  // not 0, which would mean no limit
 }
 
-TEST_CASE("shares: engines on one GPU have its memory together", "[gpu]") {
+TEST_CASE("shares: engines on one GPU share its memory", "[gpu]") {
     NEEDS_GPU();
     GpuOptions options;
     options.devices = {0, 0};
@@ -36,7 +36,7 @@ TEST_CASE("shares: engines on one GPU have its memory together", "[gpu]") {
     limits_fit(gpu::make_filter_engines(options));
 }
 
-TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together", "[gpu]") {
+TEST_CASE("shares: slabs of a deconvolution together stay within a GPU's limit", "[gpu]") {
     NEEDS_GPU();
     Random random(test_seed("shares of a GPU"));
     const Index3 center{3, 3, 3};
@@ -53,7 +53,7 @@ TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together", "[g
         twice.gpus = {0, 0};
         const Deconvolver large(specimen.recorded.shape, taps.view(), options, twice);
         const index_t bytes = large.plan().device_bytes;
-        // More than the half that one of the two takes, less than both.
+        // More than one of the two slabs needs, less than both need.
         for (const double share : {1.3, 0.95, 0.8}) {
             twice.max_gpu_bytes = static_cast<index_t>(share * static_cast<double>(bytes));
             try {
@@ -62,7 +62,7 @@ TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together", "[g
                 CHECK((share < 1 || limited.plan().on_device));
                 if (limited.plan().on_device)
                     CHECK(limited.plan().device_bytes <= *twice.max_gpu_bytes);
-            } catch (const OutOfMemory&) {  // nor by walks
+            } catch (const OutOfMemory&) {  // walks do not fit either
                 CHECK(share < 1);
             }
         }
@@ -71,6 +71,6 @@ TEST_CASE("shares: slabs of a deconvolution keep to a GPU's limit together", "[g
             compare(deconvolved(specimen.recorded, psf, options, cpu_only()).result,
                     deconvolved(specimen.recorded, psf, options, twice).result);
         INFO(comparison.report);
-        CHECK(comparison.error < 1e-3);  // as between CPU and one slab
+        CHECK(comparison.error < 1e-3);  // as close as CPU and one slab
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions of one object on several streams of the caller's and from several threads: the results
-// are those of one execution after another, to the last bit.
+// Executes one object on several CUDA streams of the caller and from several threads. The results
+// equal those of executions one after another, to the last bit.
 
 #include <cuda_runtime_api.h>
 
@@ -37,7 +37,7 @@ Volume random_volume(const Shape3& shape, std::uint64_t number) {
 
 using Enqueue = std::function<void(const void* input, void* output, cudaStream_t stream)>;
 
-/// Input and output on the device, and what each execution on its stream has given.
+/// Input and output of one CUDA stream on the device, and copies of its executions' results.
 struct Lane {
     Lane(const Volume& input, index_t bytes_out)
         : source(0, input.bytes()),
@@ -47,7 +47,7 @@ struct Lane {
         for (int n = 0; n < repeats; ++n) copies.emplace_back(0, bytes_out);
     }
 
-    /// Poisons the output, executes and sets the result aside, without waiting.
+    /// Enqueues poisoning the output, an execution, and copying its result.
     void enqueue(const Enqueue& execute, int n, cudaStream_t stream) {
         gpu::check(cudaMemsetAsync(target.data(), 0xFF, size(target.bytes()), stream),
                    "poisoning an output");  // NaN
@@ -57,7 +57,7 @@ struct Lane {
                    "copying a result");
     }
 
-    /// A result on the host, once the device has come to rest.
+    /// Waits for the device, and returns a result on the host.
     const std::vector<char>& fetched(int n) {
         std::vector<char>& result = results[size(n)];
         gpu::check(cudaMemcpy(result.data(), copies[size(n)].data(), result.size(),
@@ -72,7 +72,7 @@ struct Lane {
     std::vector<std::vector<char>> results;
 };
 
-/// Lane t executes with executes[t % executes.size()], on other data than the other lanes.
+/// Lanes with different input data. Lane t executes with executes[t % executes.size()].
 class Lanes {
   public:
     Lanes(const Shape3& input_shape, index_t bytes_out, std::vector<Enqueue> executes)
@@ -80,7 +80,7 @@ class Lanes {
         for (std::size_t t = 0; t < lanes; ++t)
             lanes_.push_back(
                 std::make_unique<Lane>(random_volume(input_shape, 100 + t), bytes_out));
-        // One after another: what is right.
+        // Computes the expected results, one execution after another.
         const gpu::CudaStream stream;
         for (std::size_t t = 0; t < lanes; ++t) {
             enqueue(t, 0, stream);
@@ -94,7 +94,7 @@ class Lanes {
         lanes_[lane]->enqueue(executes_[lane % executes_.size()], n, stream);
     }
 
-    /// How many results are not those of serial executions.
+    /// Returns the number of results that differ from those of serial executions.
     int wrong() {
         REQUIRE(cudaDeviceSynchronize() == cudaSuccess);
         int count = 0;
@@ -109,7 +109,7 @@ class Lanes {
     std::vector<std::vector<char>> serial_;
 };
 
-/// Runs `act(lane)` from a thread for each lane, all at once; the first error, or nothing.
+/// Runs `act(lane)` from a thread for each lane, all at once. Returns the first error, or "".
 std::string from_threads(const std::function<void(std::size_t)>& act) {
     std::vector<std::string> errors(lanes);
     std::barrier start(static_cast<std::ptrdiff_t>(lanes));
@@ -172,7 +172,9 @@ Enqueue enqueue_of(const DeviceConvolver& convolver) {
 
 }  // namespace
 
-TEST_CASE("device convolver: executions on several streams and threads keep apart", "[gpu]") {
+TEST_CASE(
+    "device convolver: executions on several CUDA streams and threads do not disturb each other",
+    "[gpu]") {
     NEEDS_GPU();
     const Volume kernel = random_volume({9, 11, 13}, 1);
     for (const bool keep : {true, false})
@@ -189,7 +191,10 @@ TEST_CASE("device convolver: executions on several streams and threads keep apar
         }
 }
 
-TEST_CASE("device convolver: two in one workspace on several streams keep apart", "[gpu]") {
+TEST_CASE(
+    "device convolver: two that share a workspace on several CUDA streams do not disturb each "
+    "other",
+    "[gpu]") {
     NEEDS_GPU();
     const Volume kernel = random_volume({9, 11, 13}, 1);
     const Shape3 shape{80, 96, 100};
@@ -202,7 +207,9 @@ TEST_CASE("device convolver: two in one workspace on several streams keep apart"
     check_streams(shape, 4 * element_count(shape), {enqueue_of(first), enqueue_of(second)});
 }
 
-TEST_CASE("device filter bank: executions on several streams and threads keep apart", "[gpu]") {
+TEST_CASE(
+    "device filter bank: executions on several CUDA streams and threads do not disturb each other",
+    "[gpu]") {
     NEEDS_GPU();
     const index_t samples = 200000;
     for (const index_t taps : {31, 3000})

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Small problems for the three classes that callers plan with.
+// Small problems for Convolver, FilterBank and Deconvolver.
 
 #include <cstring>
 #include <vector>
 
 #include "convolume/convolume.hpp"
 #include "tests/support/random.hpp"
+#include "tests/support/volumes.hpp"
 
 namespace convolume::testing {
 
@@ -17,22 +18,17 @@ inline EngineChoice on_cpu(int threads = 2) {
     return choice;
 }
 
-/// float32 in [0.5, 1.5), others for each `number`.
+/// Returns float32 samples in [0.5, 1.5), different for each `number`.
 inline Volume random_volume(const Shape3& shape, std::uint64_t number) {
     Random random(20240229, number);
     return to_volume(random.array(shape, false, 1), PixelType::float32);
 }
 
-/// float32 full of what no result is.
+/// Returns a float32 volume filled with a value that no result has.
 inline Volume poisoned(const Shape3& shape) {
     Volume volume(shape, PixelType::float32);
     poison(volume.view());
     return volume;
-}
-
-inline bool same_bytes(const Volume& a, const Volume& b) {
-    return a.bytes() == b.bytes() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
 }
 
 }  // namespace convolume::testing

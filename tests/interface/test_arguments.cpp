@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Null pointers, and outputs that overlap their input, are refused by name.
+// Checks that null pointers, and outputs that overlap their input, are refused by name.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ using namespace convolume::testing;
 
 namespace {
 
-/// `act` must throw InvalidArgument, whose text holds all of `words`.
+/// Checks that `act` throws InvalidArgument with a message that contains all of `words`.
 template <class Act>
 void check_refused(Act&& act, std::initializer_list<const char*> words) {
     const std::string text = message_of<InvalidArgument>(act);
@@ -23,7 +23,7 @@ void check_refused(Act&& act, std::initializer_list<const char*> words) {
     for (const char* word : words) CHECK(contains(text, word));
 }
 
-/// 1×1×n float32 at `first` of `memory`, every `step`-th.
+/// Returns a view 1×1×n of float32 that starts at `first` of `memory` and takes every `step`-th.
 ImageView row_at(std::vector<float>& memory, index_t first, index_t n, index_t step = 1) {
     return {memory.data() + first, PixelType::float32, {1, 1, n}, {n * step, n * step, step}};
 }
@@ -34,8 +34,8 @@ std::vector<float> counting(index_t n) {
     return memory;
 }
 
-/// Executes from and to parts of one memory: refused where they overlap, with nothing written, and
-/// right where they are neighbors. `execute` must write each sample times 2.
+/// Executes within one array: an output that overlaps the input is refused and not written, and
+/// neighbors give the right result. `execute` must write each sample times 2.
 void check_overlaps(const std::function<void(const ConstImageView&, const ImageView&)>& execute,
                     const char* input_name, const char* output_name) {
     constexpr index_t n = 8;
@@ -43,8 +43,8 @@ void check_overlaps(const std::function<void(const ConstImageView&, const ImageV
         index_t input, output, step;
     };
     for (const auto& [input, output, step] : {Placement{8, 8, 1},  // the same memory
-                                              {8, 15, 1},          // the last of the input
-                                              {8, 1, 1},           // the first of the input
+                                              {8, 15, 1},          // the input's last sample
+                                              {8, 1, 1},           // the input's first sample
                                               {8, 11, 1},
                                               {8, 9, 2},      // interleaved
                                               {8, 23, 2}}) {  // 8 … 22 and 23 … 37: apart
@@ -65,7 +65,7 @@ void check_overlaps(const std::function<void(const ConstImageView&, const ImageV
             CHECK(memory == before);
         }
     }
-    // Neighbors in either order.
+    // The output lies next to the input, before or behind it.
     for (const index_t output : {16, 0}) {
         std::vector<float> memory = counting(24);
         INFO("neighbor at " << output);
@@ -109,13 +109,13 @@ TEST_CASE("convolver: an output that overlaps the input is refused") {
     }
 }
 
-TEST_CASE("convolver: a kernel may be the image's own memory, since it is copied") {
+TEST_CASE("convolver: a kernel may share memory with the image, because it is copied") {
     std::vector<float> memory = counting(8);
     const ConstImageView image = row_at(memory, 0, 8);
     Options options;
     options.mode = Mode::valid;
     const Volume result = convolve(image, image, options, on_cpu());
-    // Σ (i + 1) (8 - i)
+    // Expects Σ (i + 1) (8 - i).
     CHECK(std::abs(result.elements<float>()[0] - 120) < 1e-3);
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("convert_pixels: null pointers and overlaps are refused by name") {
     for (const index_t output : {1, 4, 7})
         check_refused([&] { convert_pixels(image, row_at(memory, output, 8)); },
                       {"source", "target", "overlap"});
-    // From the same address on, but of another size.
+    // The same address, but another size.
     check_refused(
         [&] {
             convert_pixels(image, view_of(reinterpret_cast<double*>(memory.data()), {1, 1, 8}));
@@ -204,7 +204,7 @@ TEST_CASE("convert_pixels: null pointers and overlaps are refused by name") {
 
     convert_pixels(image, other);
     CHECK(std::equal(memory.begin(), memory.begin() + 8, memory.begin() + 8));
-    // In place, where each element stays where it is.
+    // In place: each element stays where it is.
     ImageView integers = image;
     integers.type = PixelType::int32;
     convert_pixels(image, integers, 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One object, sixteen threads, other data in each: the results are those of one call after another,
-// to the last bit.
+// Sixteen threads use one object with different data. The results equal those of one call after
+// another, to the last bit.
 
 #include <barrier>
 #include <functional>
@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::size_t thread_count = 16;
 
-/// `execute(input, output)` from one thread for every input, then from all threads at once. Plans
-/// of FFTW become better once, after some seconds of use, and round otherwise then: each result is
-/// that of one call before or of one call after.
+/// Calls `execute(input, output)` from one thread for every input, then from all threads at once.
+/// FFTW's plans improve once, after some seconds of use, and then round differently: each result
+/// must equal that of a call before or of a call after.
 void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
                       const std::function<void(const Volume&, Volume&)>& execute) {
     std::vector<Volume> inputs, serial;
@@ -33,7 +33,7 @@ void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
     for (std::size_t t = 1; t < thread_count; ++t) REQUIRE_FALSE(same_bytes(serial[0], serial[t]));
 
     std::vector<std::string> wrong(thread_count);
-    std::vector<std::optional<Volume>> others(thread_count);
+    std::vector<std::optional<Volume>> other_results(thread_count);
     std::barrier start(static_cast<std::ptrdiff_t>(thread_count));
     {
         std::vector<std::jthread> threads;
@@ -49,25 +49,25 @@ void check_concurrent(const Shape3& input_shape, const Shape3& output_shape,
                         continue;
                     }
                     if (same_bytes(output, serial[t])) continue;
-                    if (others[t] && !same_bytes(output, *others[t]))
+                    if (other_results[t] && !same_bytes(output, *other_results[t]))
                         wrong[t] = message("execution ", repeat, " of thread ", t, " differs");
-                    others[t] = std::move(output);
+                    other_results[t] = std::move(output);
                 }
             });
     }
     for (const std::string& text : wrong) CHECK(text == "");
     for (std::size_t t = 0; t < thread_count; ++t) {
-        if (!others[t]) continue;
+        if (!other_results[t]) continue;
         Volume after = poisoned(output_shape);
         execute(inputs[t], after);
         INFO("thread " << t);
-        CHECK(same_bytes(*others[t], after));
+        CHECK(same_bytes(*other_results[t], after));
     }
 }
 
 }  // namespace
 
-TEST_CASE("convolver: executions at once are those one after another") {
+TEST_CASE("convolver: concurrent executions give the results of serial ones") {
     const Volume kernel = random_volume({4, 5, 6}, 1);
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
         for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::mirror}) {
@@ -87,7 +87,7 @@ TEST_CASE("convolver: executions at once are those one after another") {
         }
 }
 
-TEST_CASE("convolver: adjoints at once, whose borders are folded, too") {
+TEST_CASE("convolver: concurrent adjoints, which fold borders, give the results of serial ones") {
     const Volume kernel = random_volume({31, 35, 2}, 1);  // most of the time goes into folds
     Options options;
     options.operation = Operation::adjoint;
@@ -99,7 +99,7 @@ TEST_CASE("convolver: adjoints at once, whose borders are folded, too") {
                      });
 }
 
-TEST_CASE("filter bank: executions at once are those one after another") {
+TEST_CASE("filter bank: concurrent executions give the results of serial ones") {
     const Volume filters = random_volume({1, 3, 40}, 2);
     for (const FilterMethod method : {FilterMethod::direct, FilterMethod::overlap_save,
                                       FilterMethod::overlap_add, FilterMethod::partitioned}) {
@@ -142,7 +142,7 @@ class VolumeSink final : public ResultSink {
 
 }  // namespace
 
-TEST_CASE("filter bank: streams at once are those one after another") {
+TEST_CASE("filter bank: concurrent streams give the results of serial ones") {
     const Volume filters = random_volume({1, 3, 40}, 2);
     FilterOptions options;
     options.max_host_bytes = index_t{4} << 20;
@@ -155,7 +155,7 @@ TEST_CASE("filter bank: streams at once are those one after another") {
     });
 }
 
-TEST_CASE("deconvolver: executions at once are those one after another") {
+TEST_CASE("deconvolver: concurrent executions give the results of serial ones") {
     const Volume psf = random_volume({3, 5, 3}, 3);
     const Shape3 shape{10, 14, 12};
     for (const auto method : {DeconvolveMethod::richardson_lucy,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// EngineChoice and memory limits, as all three classes take them.
+// Tests EngineChoice and memory limits in Convolver, FilterBank and Deconvolver.
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ bool starts_with(const std::string& text, const char* begin) {
 
 }  // namespace
 
-TEST_CASE("engines: a plan names the CPU where it was chosen") {
+TEST_CASE("engines: a plan names the CPU if it was chosen") {
     for (const int threads : {0, 1, 3}) {
         const EngineChoice cpu = on_cpu(threads);
         CHECK(convolver_with(cpu).plan().engines == std::vector<std::string>{"cpu:0"});
@@ -52,7 +52,7 @@ TEST_CASE("engines: a plan names the CPU where it was chosen") {
     }
 }
 
-TEST_CASE("engines: several of the CPU share the tasks of images") {
+TEST_CASE("engines: several engines of the CPU share the tasks of an image") {
     EngineChoice choice = on_cpu();
     choice.cpu_engines = 2;
     Options options;
@@ -60,12 +60,12 @@ TEST_CASE("engines: several of the CPU share the tasks of images") {
     options.parts = 4;
     const std::vector<std::string> both{"cpu:0", "cpu:1"};
     CHECK(convolver_with(choice, options).plan().engines == both);
-    // Signals have one engine on the CPU.
+    // Filter banks have one engine on the CPU.
     CHECK(bank_with(choice).plan().engine == "cpu:0");
     CHECK(starts_with(deconvolver_with(choice).plan().engines, "cpu:0"));
 }
 
-TEST_CASE("engines: a GPU that is demanded is used, or missed with a reason") {
+TEST_CASE("engines: a required GPU is used, or its absence is an error with a reason") {
     EngineChoice gpu;
     gpu.device = EngineChoice::Device::gpu;
     if (!gpu_unavailable().empty()) {
@@ -94,14 +94,14 @@ TEST_CASE("engines: with an automatic choice there is always one") {
         INFO(engine);
         CHECK((starts_with(engine, "cpu:0") || (has_gpu && starts_with(engine, "gpu:"))));
     }
-    // A GPU that is not there leaves the CPU.
+    // An absent GPU leaves the CPU.
     EngineChoice missing;
     missing.gpus = {99};
     CHECK(convolver_with(missing).plan().engines == std::vector<std::string>{"cpu:0"});
     CHECK(bank_with(missing).plan().engine == "cpu:0");
 }
 
-TEST_CASE("engines: counts that make no sense are refused, and named") {
+TEST_CASE("engines: invalid counts are refused by name") {
     for (const auto& [name, make] : makers) {
         EngineChoice choice = on_cpu(-3);
         const std::string text = message_of<InvalidArgument>([&, make = make] { make(choice); });
@@ -126,7 +126,7 @@ TEST_CASE("engines: counts that make no sense are refused, and named") {
     }
 }
 
-TEST_CASE("engines: whatever they are, results agree") {
+TEST_CASE("engines: all engines give the same results") {
     const Volume image = random_volume(shape, 5);
     const Convolver reference = convolver_with(on_cpu(1));
     Volume want = poisoned(shape);
@@ -142,11 +142,11 @@ TEST_CASE("engines: whatever they are, results agree") {
         for (index_t i = 0; i < element_count(shape); ++i)
             worst = std::max(worst, static_cast<double>(std::abs(got.elements<float>()[i] -
                                                                  want.elements<float>()[i])));
-        CHECK(worst < 1e-4);  // of values about 60
+        CHECK(worst < 1e-4);  // values are about 60
     }
 }
 
-TEST_CASE("memory: a limit that is too small is named as the option it is") {
+TEST_CASE("memory: the error for a limit that is too small names its option") {
     Options options;
     options.max_host_bytes = 1000;
     std::string text = message_of<OutOfMemory>([&] { convolver_with(on_cpu(), options); });
@@ -176,7 +176,7 @@ TEST_CASE("memory: a limit that is too small is named as the option it is") {
         CHECK(contains(text, "1000 B"));
     }
 
-    // A bank's limit is that of streaming.
+    // A bank's limit applies to streams only.
     FilterOptions filtering;
     filtering.max_host_bytes = 1000;
     const FilterBank bank = bank_with(on_cpu(), filtering);

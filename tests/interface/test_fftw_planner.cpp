@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FFTW's planner is one for the whole process. Callers may use it, too.
+// FFTW's planner is shared by the whole process. Callers may use it while the library does.
 
 #include <fftw3.h>
 
@@ -16,7 +16,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// Plans of many lengths, in both precisions, as a program has them that knows nothing of others.
+// Makes FFTW plans of many lengths in both precisions, as an independent part of a program would.
 void plan_and_destroy(int first_length) {
     constexpr int longest = 4096;
     fftwf_complex* const singles = fftwf_alloc_complex(longest);
@@ -35,7 +35,7 @@ void plan_and_destroy(int first_length) {
 
 }  // namespace
 
-TEST_CASE("callers may plan with FFTW while Convolvers are made") {
+TEST_CASE("callers may plan with FFTW while Convolvers are constructed") {
     const Volume kernel = random_volume({3, 4, 5}, 1);
     std::atomic<bool> stop{false};
     std::atomic<int> planned{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every public enumeration: its names, both ways, and words that are none of them.
+// Tests every public enumeration: its names in both directions, and words that are no name.
 
 #include "convolume/convolume.hpp"
 #include "convolume/image_file.hpp"
@@ -9,7 +9,7 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("names of pixel types") {
+TEST_CASE("pixel types are named and parsed") {
     check_names<PixelType>({{PixelType::uint8, "uint8"},
                             {PixelType::int8, "int8"},
                             {PixelType::uint16, "uint16"},
@@ -23,7 +23,7 @@ TEST_CASE("names of pixel types") {
                            parse_pixel_type);
 }
 
-TEST_CASE("names of options of a convolution") {
+TEST_CASE("options of a convolution are named and parsed") {
     check_names<Mode>({{Mode::full, "full"}, {Mode::same, "same"}, {Mode::valid, "valid"}},
                       parse_mode);
     check_names<Operation>({{Operation::convolve, "convolve"},
@@ -51,7 +51,7 @@ TEST_CASE("names of options of a convolution") {
                                      parse_kernel_normalization);
 }
 
-TEST_CASE("names of boundaries") {
+TEST_CASE("boundaries are named and parsed") {
     const Names<BoundaryKind> kinds{
         {BoundaryKind::zero, "zero"},       {BoundaryKind::constant, "constant"},
         {BoundaryKind::nearest, "nearest"}, {BoundaryKind::reflect, "reflect"},
@@ -66,7 +66,7 @@ TEST_CASE("names of boundaries") {
     check_refusals(parse_boundary, {"zero", "constant", "nearest", "reflect", "mirror", "wrap"});
 }
 
-TEST_CASE("names of kernel centers") {
+TEST_CASE("kernel centers are named and parsed") {
     for (const std::string name :
          {"middle", "scipy", "peak", "centroid", "corner", "0,-3,12345678901"})
         CHECK(to_string(parse_kernel_center(name)) == name);
@@ -76,7 +76,7 @@ TEST_CASE("names of kernel centers") {
     check_refusals(parse_kernel_center, {"middle", "scipy", "peak", "centroid", "corner"});
 }
 
-TEST_CASE("names of options of a filter bank") {
+TEST_CASE("options of a filter bank are named and parsed") {
     check_names<FilterMethod>({{FilterMethod::automatic, "auto"},
                                {FilterMethod::direct, "direct"},
                                {FilterMethod::overlap_save, "overlap-save"},
@@ -93,7 +93,7 @@ TEST_CASE("names of options of a filter bank") {
     check_refusals(parse_filter_origin, {"center", "causal", "anticausal"});
 }
 
-TEST_CASE("names of options of a deconvolution") {
+TEST_CASE("options of a deconvolution are named and parsed") {
     check_names<DeconvolveMethod>({{DeconvolveMethod::richardson_lucy, "rl"},
                                    {DeconvolveMethod::richardson_lucy_tv, "rl-tv"},
                                    {DeconvolveMethod::scaled_heavy_ball, "shb"},
@@ -115,7 +115,7 @@ TEST_CASE("names of options of a deconvolution") {
     check_refusals(parse_edges, {"extend", "zero", "nearest", "reflect", "mirror", "wrap"});
 }
 
-TEST_CASE("devices by name") {
+TEST_CASE("devices are parsed with their numbers") {
     using Device = EngineChoice::Device;
     EngineChoice engines;
     set_devices(engines, "gpu:0,12");
@@ -148,7 +148,7 @@ TEST_CASE("devices by name") {
     CHECK(engines.gpus.empty());
 }
 
-TEST_CASE("names of devices, transfer gates and phases") {
+TEST_CASE("devices, transfer gates and phases are named") {
     using Device = EngineChoice::Device;
     check_names<Device>({{Device::automatic, "auto"}, {Device::cpu, "cpu"}, {Device::gpu, "gpu"}},
                         parse_device);
@@ -173,7 +173,7 @@ TEST_CASE("names of devices, transfer gates and phases") {
                         {Phase::commit, "commit"}});
 }
 
-TEST_CASE("names of PSF models, modalities and phantoms") {
+TEST_CASE("PSF models, modalities and phantoms are named and parsed") {
     check_names<PsfModel>({{PsfModel::gaussian, "gaussian"},
                            {PsfModel::born_wolf, "born-wolf"},
                            {PsfModel::gibson_lanni, "gibson-lanni"},
@@ -193,7 +193,7 @@ TEST_CASE("names of PSF models, modalities and phantoms") {
                              parse_phantom_kind);
 }
 
-TEST_CASE("names of what files hold") {
+TEST_CASE("compressions and types of samples in files are named and parsed") {
     using io::Compression;
     using io::SampleType;
     check_names<Compression>({{Compression::none, "none"},
@@ -230,7 +230,7 @@ TEST_CASE("names of what files hold") {
     CHECK(io::stored_type_of_name("a/b.CI16") == StoredType::ci16);
     CHECK_FALSE(io::stored_type_of_name("a/b.npy"));
     CHECK_FALSE(io::stored_type_of_name("i16"));
-    // Samples have the names and bytes of the pixels they are made of; integers are none.
+    // Sample types have the names and bytes of the pixel types; integers are no sample types.
     for (int i = 0; i < 10; ++i) {
         const auto type = static_cast<PixelType>(i);
         if (is_integer(type)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of options: names, words for help, defaults of the structs.
+// Tests the tables of options: names, help texts, and the defaults of the structs.
 
 #include <set>
 
@@ -27,7 +27,7 @@ void check_table() {
         const std::string help = option_help(field, preset);
         CHECK(!help.empty());
         CHECK(!help.ends_with('.'));
-        Struct copy{};  // what is read can be set
+        Struct copy{};  // every option that can be read can be set
         field.set(copy, field.get(preset));
         CHECK(option_help(field, copy) == help);
     });
@@ -79,7 +79,7 @@ TEST_CASE("help of a method names every method") {
     }
 }
 
-TEST_CASE("parts of photons are 1 and 0 if only the other one is given") {
+TEST_CASE("the photons' offset is 0 if only their gain is given") {
     DeconvolveOptions options;
     with_option<DeconvolveOptions>("gain", [&](const auto& field) {
         using Value = typename std::remove_cvref_t<decltype(field)>::Value;
@@ -90,6 +90,6 @@ TEST_CASE("parts of photons are 1 and 0 if only the other one is given") {
     CHECK(options.photons->offset == 0);
 }
 
-TEST_CASE("an option that there is not") {
+TEST_CASE("the name of an unknown option is an error") {
     CHECK_THROWS_AS(help_of("sharpness", DeconvolveOptions()), InternalError);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan is a value: a copy that lives on when its object is gone.
+// Checks that a plan is a value: a copy remains valid after its object is gone.
 
 #include <memory>
 #include <type_traits>
@@ -14,7 +14,7 @@ static_assert(std::is_same_v<decltype(std::declval<const Convolver&>().plan()), 
 static_assert(std::is_same_v<decltype(std::declval<const FilterBank&>().plan()), FilterPlan>);
 static_assert(std::is_same_v<decltype(std::declval<const Deconvolver&>().plan()), DeconvolvePlan>);
 
-TEST_CASE("plans outlive what made them") {
+TEST_CASE("plans outlive the objects that made them") {
     const Volume kernel = random_volume({3, 4, 5}, 1), taps = random_volume({1, 2, 31}, 2);
     auto convolver =
         std::make_unique<Convolver>(Shape3{12, 16, 20}, kernel.view(), Options{}, on_cpu());
@@ -44,13 +44,13 @@ TEST_CASE("plans outlive what made them") {
     CHECK(deconvolution.object == Shape3{14, 19, 24});
 }
 
-TEST_CASE("plans that are changed change no object") {
+TEST_CASE("changing a copy of a plan changes no object") {
     const Volume kernel = random_volume({3, 4, 5}, 1);
     const Convolver convolver({12, 16, 20}, kernel.view(), {}, on_cpu());
-    Plan mine = convolver.plan();
-    mine.image = {1, 1, 1};
-    mine.engines.clear();
-    mine.candidates.clear();
+    Plan copy = convolver.plan();
+    copy.image = {1, 1, 1};
+    copy.engines.clear();
+    copy.candidates.clear();
     CHECK(convolver.plan().image == Shape3{12, 16, 20});
     CHECK(convolver.plan().engines.size() == 1);
     CHECK_FALSE(convolver.plan().candidates.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The version of headers and library is that of the CMake project.
+// Checks that headers and library have the version of the CMake project.
 
 #include <string>
 
@@ -15,7 +15,7 @@ TEST_CASE("headers and library have the project's version") {
                              CONVOLUME_VERSION_PATCH) == project);
 }
 
-// Programs choose by version before they are compiled.
+// The macros let programs choose by version at compile time.
 #if CONVOLUME_VERSION_MAJOR < 0 || CONVOLUME_VERSION_MINOR < 0 || CONVOLUME_VERSION_PATCH < 0
 #error "the version's macros are no numbers"
 #endif

@@ -19,7 +19,7 @@ import ome.units.UNITS;
 import ome.units.quantity.Length;
 import ome.units.quantity.Time;
 
-/** Writes and reads files with Bio-Formats, many in one run. Samples pass through raw little-endian files. */
+/** Writes and reads files with Bio-Formats, many in one run. Samples are exchanged as raw little-endian files. */
 class BioFormatsFiles {
     public static void main(String[] arguments) throws Exception {
         DebugTools.setRootLevel("OFF");
@@ -45,7 +45,7 @@ class BioFormatsFiles {
         return new ServiceFactory().getInstance(OMEXMLService.class).createOMEXMLMetadata();
     }
 
-    /** Fields: output, raw file, type, width, height, channels, planes, times, order, compression, options, names. */
+    /** Writes: output, raw file, type, width, height, channels, planes, times, order, compression, options, names. */
     private static void write(String[] fields) throws Exception {
         byte[] samples = Files.readAllBytes(Path.of(fields[1]));
         int[] sizes = new int[5];
@@ -84,7 +84,7 @@ class BioFormatsFiles {
         writer.close();
     }
 
-    /** Prints a line: file, type, width, height, channels, planes, times, order, images, voxel x, y, z in µm, names. */
+    /** Prints file, type, width, height, channels, planes, times, order, images, voxel x, y, z in µm, names. */
     private static void read(String file, String raw) throws Exception {
         try (IFormatReader reader = new ImageReader()) {
             IMetadata metadata = metadata();

@@ -19,7 +19,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
-/** Writes and reads files with ImageJ, many in one run. Samples pass through raw little-endian files. */
+/** Writes and reads files with ImageJ, many in one run. Samples are exchanged as raw little-endian files. */
 class ImageJFiles {
     public static void main(String[] arguments) throws Exception {
         IJ.redirectErrorMessages();
@@ -42,7 +42,7 @@ class ImageJFiles {
         System.exit(0);
     }
 
-    /** Fields: output, raw file, type, width, height, channels, planes, times, options with commas. */
+    /** Writes a file. Fields: output, raw file, type, width, height, channels, planes, times, options with commas. */
     private static void write(String[] fields) throws IOException {
         ByteBuffer samples = ByteBuffer.wrap(Files.readAllBytes(Path.of(fields[1])));
         samples.order(ByteOrder.LITTLE_ENDIAN);
@@ -102,7 +102,7 @@ class ImageJFiles {
         return new FloatProcessor(width, height, pixels);
     }
 
-    /** Prints a line: file, bits, width, height, channels, planes, times, voxel x, y, z, unit, interval, labels. */
+    /** Prints file, bits, width, height, channels, planes, times, voxel x, y, z, unit, interval, labels. */
     private static void read(String file, String raw) throws IOException {
         IJ.log("\\Clear");
         ImagePlus image = IJ.openImage(file);

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class Refused(Exception):
-    """The command ended with an error. The text is what it wrote."""
+    """The command ended with an error, whose message is the text."""
 
     def __init__(self, status, text):
         super().__init__(text)
@@ -20,7 +20,7 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Reading:
-    """What the command says of a file: pixels in the order t, c, z, y, x, metadata, and notes."""
+    """Result of reading a file with the command: pixels in the order t, c, z, y, x, metadata, and notes."""
 
     pixels: np.ndarray
     voxel_um: tuple
@@ -31,7 +31,7 @@ class Reading:
 
 
 class Convolume:
-    """The command, with a kernel that leaves an image as it is."""
+    """The command, with a kernel that does not change an image."""
 
     def __init__(self, program, folder):
         self.program = str(program)
@@ -43,7 +43,7 @@ class Convolume:
         np.save(self.kernel, delta)
 
     def run(self, *arguments):
-        """Returns what the command writes on stdout and on stderr."""
+        """Returns what the command prints on stdout and on stderr."""
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True, text=True, errors="replace",
                               timeout=120, check=False)
         if done.returncode != 0:
@@ -55,12 +55,12 @@ class Convolume:
         return self.run("--version")[0].split()[-1]
 
     def copy(self, image, output, *options):
-        """Convolves the image with the delta kernel, directly and in double precision, so that all values stay."""
+        """Convolves the image with the delta kernel, by direct sums in double precision, so that no value changes."""
         return self.run("convolve", image, self.kernel, "-o", output, "--method", "direct", "--precision", "float64",
                         "--device", "cpu", "--threads", "1", "-q", *options)
 
     def read(self, file, options=()):
-        """Reads a file with `info`, and its pixels through a copy in HDF5, whose axes have names.
+        """Reads a file with `info`, and its pixels from a copy in HDF5, whose axes have names.
 
         OME-Zarr is read with the Python package."""
         if str(file).endswith(".zarr"):

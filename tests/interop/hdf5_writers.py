@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 and NPY files of other programs."""
+"""Writes HDF5 and NPY files with other programs."""
 
 import json
 from dataclasses import replace
@@ -13,7 +13,7 @@ AMBIGUOUS = ""
 
 
 def axistags(axes):
-    """The attribute by which ilastik and vigra name axes."""
+    """Returns the attribute by which ilastik and vigra name axes."""
     kinds = {"t": 8, "c": 1, "z": 2, "y": 2, "x": 2}
     return json.dumps({"axes": [{"key": axis, "typeFlags": kinds[axis], "resolution": 0, "description": ""}
                                 for axis in axes.lower()]})
@@ -44,7 +44,7 @@ def h5py_files(folder):
         specimen = make_specimen(axes, "uint16", UNKNOWN)
         yield write(f"axistags, {axes}", specimen, axes, {"axistags": axistags(axes)})
         if len(axes) > 3:
-            # The order t, c, z, y, x is documented; any other must not be taken for it in silence.
+            # The order t, c, z, y, x is documented; any other must not be assumed without a note.
             unexpected = None if "TCZYX".endswith(axes) else AMBIGUOUS
             yield write(f"axes not named, {axes}", specimen, axes, refused_with=unexpected)
     path = file_name(folder, "h5py_labels", extension=".h5")
@@ -106,7 +106,7 @@ def numpy_files(folder):
         path = file_name(folder, "numpy", contents, extension=".npy")
         pixels = specimen.arranged("ZYX").astype(dtype, order=order)
         np.save(path, pixels)
-        if dtype in ("f2", "i8"):  # no pixel type is this
+        if dtype in ("f2", "i8"):  # no pixel type has this format
             wider = "float32" if dtype == "f2" else "float64"
             specimen = replace(specimen, pixels=specimen.pixels.astype(dtype).astype(wider))
         yield ForeignFile("NumPy", f"save, ZYX, {contents}", path, specimen)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Exchanges files with other programs in both directions, and reports what came of it.
+"""Exchanges files with other programs in both directions, and reports the results.
 
     interop.py --command CONVOLUME [--json FILE] [--page FILE] [--only PROGRAM…]
 
-The Python package is used where it can be imported. Ends with 1 if the wrong verdicts are not those of
-known_faults.txt, and with 77 (skipped) if no other program is there."""
+The Python package is used if it can be imported. Ends with 1 if the wrong verdicts are not those of
+known_faults.txt, and with 77 (skipped) if no other program is installed."""
 import argparse
 import contextlib
 import io
@@ -23,7 +23,7 @@ except ImportError as missing:
     print("SKIPPED:", missing)
     sys.exit(77)
 
-# Importing registers their programs.
+# Importing these modules registers their programs.
 import hdf5_writers  # noqa: F401
 import java_programs  # noqa: F401
 import java_readers  # noqa: F401
@@ -46,14 +46,14 @@ SKIPPED = 77
 
 
 class Exchange:
-    """Collects verdicts, versions of programs, and what is missing."""
+    """Collects verdicts, versions of programs, and missing programs."""
 
     def __init__(self, command, folder, only):
         self.command, self.folder, self.only = command, Path(folder), only
         self.cells, self.versions, self.missing = [], {"convolume": command.version}, {}
 
     def present(self, registry):
-        """Yields the participants that are installed and asked for."""
+        """Yields the participants that are installed and selected."""
         for participant in registry.participants:
             if self.only and participant.name not in self.only:
                 continue
@@ -64,13 +64,13 @@ class Exchange:
             self.versions[participant.name] = participant.version
             yield participant
 
-    def read_their_files(self):
+    def read_foreign_files(self):
         folder = self.folder / "theirs"
         folder.mkdir()
         for participant in self.present(WRITERS):
             try:
                 files = quietly(participant.function, folder)
-            except Exception as error:  # noqa: BLE001 - another program's version may not do what it did
+            except Exception as error:  # noqa: BLE001 - other versions of a program may fail differently
                 self.missing[participant.name] = f"does not write its files: {failure_text(error)}"
                 continue
             self.cells += [read_cell(self.command, file) for file in files]
@@ -105,7 +105,7 @@ def main():
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         exchange = Exchange(Convolume(args.command, Path(folder) / "kernel"), folder, args.only)
-        exchange.read_their_files()
+        exchange.read_foreign_files()
         exchange.write_our_files()
     for name, reason in exchange.missing.items():
         print(f"SKIP {name}: {reason}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ImageJ and Bio-Formats: one start of Java handles many files."""
+"""Writes files with ImageJ and Bio-Formats: one start of Java handles many files."""
 import os
 import subprocess
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ UNKNOWN = (None, None, None)
 
 @dataclass(frozen=True)
 class JavaProgram:
-    """A Java source that writes and reads files by means of a jar."""
+    """A Java source that writes and reads files with the classes of a jar."""
 
     name: str
     source: str
@@ -43,11 +43,11 @@ class JavaProgram:
         return self.start("version").split()[-1]
 
     def write(self, folder, lines):
-        """Returns the errors by file."""
+        """Writes files, and returns the errors by file."""
         return {fields[0]: fields[2] for fields in self.handle("write", folder, lines)}
 
     def read(self, folder, lines):
-        """Returns the fields that are printed for each file."""
+        """Reads files, and returns the fields that are printed for each."""
         return {fields[0]: fields[1:] for fields in self.handle("read", folder, lines)}
 
     def handle(self, verb, folder, lines):
@@ -62,7 +62,7 @@ BIO_FORMATS = JavaProgram("Bio-Formats", "BioFormatsFiles.java", "CONVOLUME_BIOF
 
 
 def written(program, folder, jobs):
-    """Has a program write files, and yields those that it has written."""
+    """Writes files with a program, and yields those that it has written."""
     errors = program.write(folder, [fields for _, fields in jobs])
     for file, fields in jobs:
         if str(fields[0]) not in errors:
@@ -87,7 +87,7 @@ def imagej_files(folder):
         return ForeignFile("ImageJ", contents, path, specimen, refused_with=refused_with), fields
 
     series = make_specimen("TCZYX", interval=2.5)
-    # ImageJ keeps the calibration along z of a single plane, and rounds pixels per nm to six digits.
+    # ImageJ keeps a single plane's calibration along z, and rounds pixels per nm to six digits.
     channels = Specimen(make_specimen("CYX", channels=3).pixels, VOXEL_UM)
     nanometers = Specimen(make_specimen().pixels, (0.3, 0.1, 0.1))
     jobs = [job(f"saveAsTiff, ZYX, {dtype}", make_specimen("ZYX", dtype)) for dtype in ("uint8", "uint16", "float32")]

@@ -2,7 +2,7 @@
 """Reads our files with ImageJ and Bio-Formats."""
 import numpy as np
 from java_programs import BIO_FORMATS, IMAGEJ
-from readers import TIFF, TheirReading
+from readers import TIFF, ProgramReading
 from registry import READERS
 
 MICROMETERS = {"micron": 1, "um": 1, "µm": 1, "nm": 1e-3, "mm": 1e3, "cm": 1e4}
@@ -11,7 +11,7 @@ NAMES_OF_TYPES = {"float": "float32", "double": "float64", "complex": "complex64
 
 
 def read_with(program, files, folder, parse):
-    """Yields each file with its reading or error. The raw pixels lie in the folder."""
+    """Yields each file with its reading or error. The raw pixels are written to the folder."""
     raw = {str(file.path): folder / f"{file.path.name}.{program.name}.raw" for file in files}
     found = program.read(folder, list(raw.items()))
     for file in files:
@@ -38,11 +38,11 @@ def parse_imagej(fields, raw):
     shape = [int(n) for n in (times, planes, channels, height, width)]
     scale = MICROMETERS.get(unit.replace("\\u00B5", "µ"))
     voxel = tuple(float(size) * scale if scale else None for size in (z, y, x))
-    if shape[1] == 1:  # 1 stands for an unknown depth
+    if shape[1] == 1:  # ImageJ reports 1 for an unknown depth
         voxel = (None, *voxel[1:])
     # ImageJ labels a single plane with the name of its file.
     names = tuple(label for label in labels.split("|") if label != raw.name.removesuffix(f".{IMAGEJ.name}.raw"))
-    return TheirReading(pixels.reshape(shape), "TZCYX", voxel, names if any(names) else (),
+    return ProgramReading(pixels.reshape(shape), "TZCYX", voxel, names if any(names) else (),
                         float(interval) or None)
 
 
@@ -60,4 +60,4 @@ def parse_bio_formats(fields, raw):
     axes = order[::-1]
     voxel = tuple(float(size) if size else None for size in (z, y, x))
     named = tuple(names.split("|"))
-    return TheirReading(pixels.reshape([sizes[axis] for axis in axes]), axes, voxel, named if any(named) else ())
+    return ProgramReading(pixels.reshape([sizes[axis] for axis in axes]), axes, voxel, named if any(named) else ())

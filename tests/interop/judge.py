@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts: what a program read, compared with what the file holds."""
+"""Verdicts: compares what a program read with what the file holds."""
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ VOXEL_TOLERANCE = 2e-6
 
 @dataclass(frozen=True)
 class Cell:
-    """One program and one file. `direction` is "read" for files of others, "written" for ours."""
+    """Verdict on one program and one file. `direction` is "read" for files of others, "written" for ours."""
 
     direction: str
     program: str
@@ -23,9 +23,9 @@ class Cell:
 
 
 def differences(specimen, reading):
-    """Yields (is_wrong, sentence) for everything in which a reading differs from the specimen.
+    """Yields (is_wrong, sentence) for each difference of a reading from the specimen.
 
-    Metadata that a program does not take over is a loss; a value that is not the file's is wrong."""
+    Metadata that a program drops is a loss; a value that differs from the file's is wrong."""
     expected = specimen.pixels
     if reading.pixels.shape != expected.shape:
         names = "times, channels, z, y, x"
@@ -51,7 +51,7 @@ def differences(specimen, reading):
 
 
 def voxel_differences(expected, found):
-    if found is None:  # a program without voxel sizes
+    if found is None:  # a program that knows no voxel sizes
         return
     lost = [axis for axis, a, b in zip("zyx", expected, found) if a is not None and b is None]
     other = [f"{axis} {b:.6g} µm" + ("" if a is None else f" in place of {a:.6g} µm")
@@ -63,7 +63,7 @@ def voxel_differences(expected, found):
 
 
 def native(pixels):
-    """The type of the samples, whatever their byte order."""
+    """Returns the type of the samples in native byte order."""
     return pixels.dtype.newbyteorder("=").name
 
 
@@ -76,7 +76,7 @@ def sizes(pixels):
 
 
 def verdict_of(specimen, reading, notes=()):
-    """Returns the verdict and its explanation. `notes` is what the program said of the file."""
+    """Returns the verdict and its explanation. `notes` are the program's messages about the file."""
     found = list(differences(specimen, reading))
     text = "; ".join([sentence for _, sentence in found] + list(notes))
     if any(is_wrong for is_wrong, _ in found):

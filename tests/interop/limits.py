@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-# (program, pattern of the file, reason): what a program makes of our files, and of any other program's.
+# (program, pattern of the file, reason): limits of programs that read our files, or files of any other program.
 LIMITS = (
     ("Pillow", r"int8$", "reads int8 as uint8"),
     ("Pillow", r"uint32$", "reads uint32 as int32"),
@@ -14,7 +14,7 @@ KNOWN_FAULTS = Path(__file__).with_name("known_faults.txt")
 
 
 def limit_of(cell):
-    """Returns why a program reads our file wrongly, if that is its own limit."""
+    """Returns the reason why a program reads our file wrongly if the limit is its own."""
     for program, pattern, reason in LIMITS:
         if cell.direction == "written" and cell.program == program and re.search(rf"\b{pattern}", cell.contents):
             return reason
@@ -26,6 +26,6 @@ def key_of(cell):
 
 
 def known_faults():
-    """The cells that are wrong today. Each line is removed with the fault."""
+    """Returns the cells that are wrong today. A line is removed when its fault is repaired."""
     lines = KNOWN_FAULTS.read_text(encoding="utf-8").splitlines()
     return {line for line in lines if line and not line.startswith("#")}

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OME-TIFF files of Python packages for microscopy."""
+"""Writes OME-TIFF files with Python packages for microscopy."""
 from registry import WRITERS
 from specimen import VOXEL_UM, ForeignFile, Specimen, file_name, make_specimen
 
 
 @WRITERS.add("ome-types", "ome-types", ["ome_types", "tifffile"])
 def ome_types_files(folder):
-    """OME-XML made by ome-types, in a TIFF whose pages tifffile writes one by one."""
+    """Writes OME-XML made by ome-types, in a TIFF whose pages tifffile writes one by one."""
     import tifffile
     from ome_types import model
 
@@ -15,7 +15,7 @@ def ome_types_files(folder):
             specimen = make_specimen("TCZYX", names=True, interval=2.5)
             t, c, z, y, x = specimen.pixels.shape
             storage = order[:1:-1] + "YX"
-            if listed:  # every plane is named by a TiffData of its own, and pages come in reversed order
+            if listed:  # every plane has its own TiffData, and pages are in reversed order
                 pages = specimen.arranged(storage).reshape(-1, y, x)[::-1]
                 counts = dict(zip("TCZ", (t, c, z)))
                 indices = [{}]
@@ -64,7 +64,7 @@ def bioio_files(folder):
 
 @WRITERS.add("ome-writers", "ome-writers", ["ome_writers", "tifffile"])
 def ome_writers_files(folder):
-    """Files as a microscope's software streams them."""
+    """Writes files as the software of a microscope streams them."""
     import ome_writers
 
     for axes, compression in (("ZYX", None), ("CZYX", None), ("TCZYX", None), ("TCZYX", "lzw")):
@@ -88,7 +88,7 @@ def ome_writers_files(folder):
 
 @WRITERS.add("pymmcore-plus", "pymmcore-plus", ["pymmcore_plus.mda.handlers", "useq"])
 def micromanager_files(folder):
-    """Files of pymmcore-plus's writer, fed with the events of an acquisition."""
+    """Writes files with pymmcore-plus's writer, which gets the events of an acquisition."""
     import useq
     from pymmcore_plus.mda.handlers import OMETiffWriter
 
@@ -103,6 +103,6 @@ def micromanager_files(folder):
         t, c, z = (event.index[axis] for axis in "tcz")
         writer.frameReady(specimen.pixels[t, c, z], event, {})
     writer.sequenceFinished(sequence)
-    # Pixel sizes come from a camera's metadata, which these events lack.
+    # A camera's metadata would give pixel sizes; these events have none.
     expected = Specimen(specimen.pixels, (0.3, None, None), specimen.channel_names, 2.5)
     yield ForeignFile("pymmcore-plus", "OMETiffWriter, TCZYX, uint16", path, expected)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that the command writes from images with known pixels and metadata."""
+"""Writes files with the command, from images with known pixels and metadata."""
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from command import Refused
 from specimen import Specimen, file_name, make_specimen
 
 COMPRESSIONS = ("none", "deflate", "lzw", "packbits", "zstd")
-# Axes of images that the readers are tried with; the numbers are planes or channels.
+# Axes of images for the tests of readers; the numbers are planes or channels.
 SHAPES = {"YX": {}, "ZYX": {}, "ZYX of 3 planes": {"planes": 3}, "CYX of 3 channels": {"channels": 3}, "CZYX": {},
           "TYX": {}, "TCZYX": {}}
 
 
 @dataclass(frozen=True)
 class OurFile:
-    """A file that the command wrote. `group` names the table that it belongs to."""
+    """A file that the command wrote. `group` names its table in the report."""
 
     group: str
     contents: str
@@ -46,7 +46,7 @@ def write_our_zarr(folder):
     for zarr_format in (3, 2):
         for axes, dtype in (("YX", "uint16"), ("ZYX", "uint16"), ("ZYX", "float32"), ("CZYX", "uint8"),
                             ("TCZYX", "uint16")):
-            # OME-Zarr names channels where it has that axis.
+            # OME-Zarr names channels only if it has that axis.
             specimen = make_specimen(axes, dtype, names="C" in axes, interval=2.5 if "T" in axes else None)
             contents = f".zarr, format {zarr_format}, {axes}, {dtype}"
             source = file_name(folder, "source", contents, extension=".ome.tif")
@@ -82,7 +82,7 @@ def write(command, folder, group, contents, specimen, extension, *options):
 
 
 def write_source(path, specimen):
-    """Writes an OME-TIFF with tifffile."""
+    """Writes the source image as an OME-TIFF with tifffile."""
     import tifffile
 
     facts = {f"PhysicalSize{axis}": size for axis, size in zip("ZYX", specimen.voxel_um) if size is not None}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TIFF files that other Python packages write."""
+"""Writes TIFF files with other Python packages."""
 from dataclasses import replace
 
 import numpy as np
@@ -97,7 +97,7 @@ def itk_files(folder):
 
     for dtype, scheme in (("uint8", None), ("uint16", None), ("float32", None), ("uint16", "Deflate"),
                           ("uint16", "LZW"), ("uint16", "PackBits")):
-        # ITK's lengths are in mm; of those its TIFF has pixels per cm along y and x, as integers.
+        # ITK's lengths are in mm; its TIFF stores only pixels per cm along y and x, as integers.
         specimen = make_specimen("ZYX", dtype, (None, 0.125, 0.1))
         image = SimpleITK.GetImageFromArray(specimen.arranged("ZYX"))
         image.SetSpacing((0.1e-3, 0.125e-3, 0.3e-3))

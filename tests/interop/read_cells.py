@@ -9,7 +9,7 @@ USAGE_ERROR = 2
 
 
 def read_cell(command, file):
-    """The verdict of one file. An expected refusal must name its reason, and an unexpected one be a sentence."""
+    """Judges how the command reads a file. An expected refusal must name its reason, any other be a sentence."""
     def cell(verdict, detail=""):
         return Cell("read", file.program, file.contents, verdict, detail)
 

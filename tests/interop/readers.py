@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads our files with Python packages.
 
-Each reader returns a `TheirReading` or raises; `None` stands for what a program does not know of any file."""
+Each reader returns a `ProgramReading` or raises; `None` stands for properties that a program reads from no file."""
 import functools
 import json
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ NOT_TOLD = "not told"
 
 
 @dataclass(frozen=True)
-class TheirReading:
-    """What a program tells of a file. Without axes, pixels lie in the order of the file's pages."""
+class ProgramReading:
+    """Result of reading a file with a program. Without axes, pixels are in the order of the file's pages."""
 
     pixels: np.ndarray | None
     axes: str | None = None
@@ -33,7 +33,7 @@ def reader(name, distribution, modules, suffixes):
             for file in files:
                 try:
                     yield file, function(file.path)
-                except Exception as error:  # noqa: BLE001 - what a program raises is its answer
+                except Exception as error:  # noqa: BLE001 - the exception is the program's answer
                     yield file, error
         READERS.add(name, distribution, modules, suffixes=suffixes)(read_all)
         return function
@@ -56,27 +56,27 @@ def read_tifffile(path):
             channels = about["Channel"] if isinstance(about["Channel"], list) else [about["Channel"]]
             names = tuple(channel.get("Name", "") for channel in channels)
             voxel = tuple(about.get(f"PhysicalSize{axis}") for axis in "ZYX")
-            return TheirReading(pixels, axes, voxel, names, about.get("TimeIncrement"))
+            return ProgramReading(pixels, axes, voxel, names, about.get("TimeIncrement"))
         about = file.imagej_metadata or {}
         x, y = (file.pages[0].tags[name].value for name in ("XResolution", "YResolution"))
         voxel = (about.get("spacing"), y[1] / y[0], x[1] / x[0])
         labels = about.get("Labels", [])
         names = tuple(labels[:about.get("channels", 1)])
-        return TheirReading(pixels, axes, voxel, names, about.get("finterval"))
+        return ProgramReading(pixels, axes, voxel, names, about.get("finterval"))
 
 
 @reader("scikit-image", "scikit-image", ["skimage.io"], TIFF)
 def read_skimage(path):
     import skimage.io
 
-    return TheirReading(skimage.io.imread(path))
+    return ProgramReading(skimage.io.imread(path))
 
 
 @reader("imageio", "imageio", ["imageio.v3"], TIFF)
 def read_imageio(path):
     import imageio.v3
 
-    return TheirReading(imageio.v3.imread(path))
+    return ProgramReading(imageio.v3.imread(path))
 
 
 @reader("Pillow", "Pillow", ["PIL.Image"], TIFF)
@@ -84,7 +84,7 @@ def read_pillow(path):
     from PIL import Image, ImageSequence
 
     with Image.open(path) as image:
-        return TheirReading(pixels_of_pages(page.copy() for page in ImageSequence.Iterator(image)))
+        return ProgramReading(pixels_of_pages(page.copy() for page in ImageSequence.Iterator(image)))
 
 
 @reader("OpenCV", "opencv-python-headless", ["cv2"], TIFF)
@@ -95,7 +95,7 @@ def read_opencv(path):
     done, pages = cv2.imreadmulti(str(path), flags=cv2.IMREAD_UNCHANGED)
     if not done:
         raise ValueError("OpenCV reads nothing")
-    return TheirReading(pixels_of_pages(pages))
+    return ProgramReading(pixels_of_pages(pages))
 
 
 @reader("SimpleITK", "SimpleITK", ["SimpleITK"], TIFF)
@@ -103,7 +103,7 @@ def read_itk(path):
     import SimpleITK
 
     SimpleITK.ProcessObject.GlobalWarningDisplayOff()
-    return TheirReading(SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path))))
+    return ProgramReading(SimpleITK.GetArrayFromImage(SimpleITK.ReadImage(str(path))))
 
 
 @reader("napari", "napari", ["napari.components"], TIFF)
@@ -114,7 +114,7 @@ def read_napari(path):
     _initialize_plugins()
     layers = ViewerModel().open(str(path))
     pixels = pixels_of_pages(layer.data for layer in layers)
-    return TheirReading(pixels[0] if len(layers) == 1 else pixels)
+    return ProgramReading(pixels[0] if len(layers) == 1 else pixels)
 
 
 def read_bioio(path, image_reader):
@@ -122,7 +122,7 @@ def read_bioio(path, image_reader):
 
     image = bioio.BioImage(str(path), reader=image_reader)
     voxel = tuple(image.physical_pixel_sizes)
-    return TheirReading(image.data, image.dims.order, voxel, tuple(image.channel_names or ()))
+    return ProgramReading(image.data, image.dims.order, voxel, tuple(image.channel_names or ()))
 
 
 @reader("bioio-ome-tiff", "bioio-ome-tiff", ["bioio", "bioio_ome_tiff"], (".ome.tif",))
@@ -137,7 +137,7 @@ def read_bioio_tifffile(path):
     import bioio_tifffile
 
     reading = read_bioio(path, bioio_tifffile.Reader)
-    return TheirReading(reading.pixels, reading.axes)
+    return ProgramReading(reading.pixels, reading.axes)
 
 
 @reader("ome-types", "ome-types", ["ome_types"], (".ome.tif",))
@@ -147,7 +147,7 @@ def read_ome_types(path):
     about = ome_types.from_tiff(path).images[0].pixels
     voxel = tuple(getattr(about, f"physical_size_{axis}") for axis in "zyx")
     sizes = tuple(getattr(about, f"size_{axis}") for axis in "tczyx")
-    return TheirReading(None, None, voxel, tuple(channel.name for channel in about.channels), about.time_increment,
+    return ProgramReading(None, None, voxel, tuple(channel.name for channel in about.channels), about.time_increment,
                         sizes)
 
 
@@ -157,7 +157,7 @@ def validate_ome(path):
 
     with tifffile.TiffFile(path) as file:
         ome_schema().validate(file.pages[0].description)
-    return TheirReading(None)
+    return ProgramReading(None)
 
 
 @functools.cache
@@ -176,9 +176,9 @@ def read_h5py(path):
         data = file["data"]
         axes = "".join(axis["key"] for axis in json.loads(data.attrs["axistags"])["axes"]).upper()
         voxel = tuple(float(size) or None for size in data.attrs["element_size_um"])
-        return TheirReading(data[()], axes, voxel)
+        return ProgramReading(data[()], axes, voxel)
 
 
 @reader("NumPy", "numpy", ["numpy"], (".npy",))
 def read_numpy(path):
-    return TheirReading(np.load(path))
+    return ProgramReading(np.load(path))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs that take part: each needs Python modules or programs, and has a version."""
+"""Programs that take part in the exchange: each needs Python modules or programs, and has a version."""
 import importlib
 import importlib.metadata
 import re
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Participant:
-    """A function for one program, and what it takes: a distribution of Python, or a program."""
+    """A function for one program, and what it needs: a Python distribution, or a program."""
 
     name: str
     function: callable
@@ -22,7 +22,7 @@ class Participant:
     suffixes: tuple = ()
 
     def missing(self):
-        """Returns what is not installed, or None."""
+        """Returns the name of a missing module or program, or None."""
         if self.program is not None:
             return self.program.missing()
         for module in self.modules:
@@ -43,12 +43,12 @@ class Participant:
             return (done.stdout + done.stderr).splitlines()[0].replace("LIBTIFF, Version ", "")
         try:
             return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:  # a system's package under another name
+        except importlib.metadata.PackageNotFoundError:  # the system packages it under another name
             return getattr(importlib.import_module(self.modules[0]), "__version__", "of the system")
 
 
 class Registry:
-    """Functions by the name of their program, in the order of registration."""
+    """Functions by the name of their program, in the order of their registration."""
 
     def __init__(self):
         self.participants = []
@@ -65,7 +65,7 @@ READERS = Registry()
 
 
 def failure_text(error):
-    """One line about an error of another program."""
+    """Returns one line that describes an error of another program."""
     text = " ".join("".join(traceback.format_exception_only(error)).split())
     text = re.sub(r"^(\w+\.)*(ValueError|RuntimeError): ", "", text)
     return re.sub(r"^Exception thrown in SimpleITK .* ITK ERROR: \w+\(0x[0-9a-f]+\): ", "", text)[:200]

@@ -24,7 +24,7 @@ def write_json(path, cells, versions, missing):
 
 
 def write_page(path, cells, versions):
-    """Replaces what stands between the markers of the page."""
+    """Replaces the text between the markers of the page."""
     page = Path(path)
     text = page.read_text(encoding="utf-8")
     if BEGIN not in text or END not in text:
@@ -64,14 +64,14 @@ class Footnotes:
 
 
 def escaped(text):
-    """Text of a message in a list or table of Markdown."""
+    """Returns text for a list or table in Markdown."""
     text = re.sub(r"([*_<>\[\]|`])", r"\\\1", text)
     is_word = re.match(r"[a-z]+ ", text)
     return text[:1].upper() + text[1:] if is_word else text
 
 
 def read_table(cells):
-    """A row for each program, kind of file and verdict, so that equal results stand together."""
+    """Returns a table with a row for each program, kind of file and verdict, so that equal results stand together."""
     notes = Footnotes()
     rows = {}
     for cell in cells:

@@ -13,7 +13,7 @@ ROWS, COLUMNS = 24, 20
 
 @dataclass(frozen=True)
 class Specimen:
-    """Pixels in the order t, c, z, y, x; `None` stands for what a file does not say."""
+    """Pixels in the order t, c, z, y, x, and metadata; `None` stands for metadata that a file lacks."""
 
     pixels: np.ndarray
     voxel_um: tuple = (None, None, None)
@@ -22,12 +22,12 @@ class Specimen:
 
     @property
     def axes(self):
-        """The axes of more than one sample, and the plane."""
+        """Returns the axes with more than one sample, and YX."""
         counts = dict(zip("TCZ", self.pixels.shape))
         return "".join(axis for axis in "TCZ" if counts[axis] > 1) + "YX"
 
     def arranged(self, axes):
-        """The pixels with the given axes; those that are left out have one sample."""
+        """Returns the pixels with the given axes; axes left out have one sample."""
         order = [*"TCZYX".translate(str.maketrans("", "", axes)), *axes]
         moved = self.pixels.transpose(["TCZYX".index(axis) for axis in order])
         return np.ascontiguousarray(moved.reshape(moved.shape[5 - len(axes):]))
@@ -42,13 +42,13 @@ class ForeignFile:
     path: str
     specimen: Specimen
     options: tuple = field(default=())
-    # Words of the sentence that refuses the file, if that is right.
+    # Words of the message with which the command must refuse the file.
     refused_with: str | None = None
 
 
 def make_specimen(axes="ZYX", dtype="uint16", voxel=VOXEL_UM, names=False, planes=5, channels=2, frames=3,
                   interval=None):
-    """Random pixels with axes such as TCZYX. A 2D image has no voxel size along z."""
+    """Returns random pixels with axes such as TCZYX. A 2D image has no voxel size along z."""
     counts = {"T": frames, "C": channels, "Z": planes}
     shape = [counts[axis] if axis in axes else 1 for axis in "TCZ"] + [ROWS, COLUMNS]
     pixels = random_pixels(shape, dtype)
@@ -58,7 +58,7 @@ def make_specimen(axes="ZYX", dtype="uint16", voxel=VOXEL_UM, names=False, plane
 
 
 def random_pixels(shape, dtype):
-    """Random samples over the whole range of an integer type, else about 1."""
+    """Returns random samples over the whole range of an integer type, or about 1."""
     rng = np.random.default_rng([SEED, *shape])
     kind = np.dtype(dtype)
     if kind.kind in "ui":
@@ -70,6 +70,6 @@ def random_pixels(shape, dtype):
 
 
 def file_name(folder, *words, extension):
-    """A name in the folder made of the words."""
+    """Returns a file name in the folder that is made of the words."""
     name = "_".join(str(word) for word in words)
     return Path(folder) / ("".join(c if c.isalnum() or c in "._-" else "_" for c in name) + extension)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""TIFF files that tifffile writes: plain with its own JSON, as ImageJ, as OME."""
+"""Writes TIFF files with tifffile: plain with its own JSON, as ImageJ, as OME."""
 import numpy as np
 from registry import WRITERS
 from specimen import COLUMNS, NAMES, ROWS, ForeignFile, Specimen, file_name, make_specimen
@@ -7,7 +7,7 @@ from specimen import COLUMNS, NAMES, ROWS, ForeignFile, Specimen, file_name, mak
 TYPES = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64", "complex64")
 UNKNOWN = (None, None, None)
 RESOLUTION_A_UM = (1 / 0.1, 1 / 0.104)
-# A file that can be read in several ways: either refused, or read with a note.
+# Marks a file that can be read in several ways: it must be refused or read with a note.
 AMBIGUOUS = ""
 
 
@@ -72,7 +72,7 @@ def compressed_files(folder):
             try:
                 yield plain(folder, f"compressed, {scheme}, {dtype}", specimen, "ZYX", photometric="minisblack",
                             **arguments)
-            except (ImportError, KeyError, ValueError, RuntimeError):  # a codec that this environment lacks
+            except (ImportError, KeyError, ValueError, RuntimeError):  # this environment lacks the codec
                 continue
 
 

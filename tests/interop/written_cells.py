@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Verdicts of other programs on our files."""
+"""Judges how other programs read our files."""
 import numpy as np
 from command import Reading
 from judge import PIXELS, REFUSED, WRONG, Cell, verdict_of
 from readers import NOT_TOLD
 from registry import failure_text
 
-# Orders in which pages lie in our files: those of ImageJ and of OME-TIFF, HDF5 and NPY.
+# Orders of pages in our files: ImageJ's, and that of OME-TIFF, HDF5 and NPY.
 PAGE_ORDERS = ("TZCYX", "TCZYX")
 
 
 def in_order(pixels, axes):
-    """Pixels with named axes in the order t, c, z, y, x. Samples are channels."""
+    """Returns pixels with named axes in the order t, c, z, y, x. RGB samples are channels."""
     axes = axes.replace("S", "C") if "C" not in axes else axes
     if len(axes) != pixels.ndim or set(axes) - set("TCZYX"):
         raise ValueError(f"axes {axes}")
@@ -22,7 +22,7 @@ def in_order(pixels, axes):
 
 
 def without_axes(pixels, specimen):
-    """Pixels without names of axes in the order t, c, z, y, x, if they lie in the order of the file's pages."""
+    """Returns pixels without named axes in the order t, c, z, y, x, if they are in the order of the file's pages."""
     t, c, z, y, x = specimen.pixels.shape
     pages = pixels.reshape(-1, y, x) if pixels.size == specimen.pixels.size and pixels.shape[-1] == x else pixels
     for order in PAGE_ORDERS:
@@ -33,7 +33,7 @@ def without_axes(pixels, specimen):
 
 
 def written_cell(program, file, answer):
-    """Judges what a program answered: a reading or an error."""
+    """Judges a program's answer: a reading or an error."""
     def cell(verdict, detail=""):
         return Cell("written", program, file.contents, verdict, detail, file.group)
 
@@ -51,8 +51,8 @@ def written_cell(program, file, answer):
         except ValueError as error:
             pixels = found
             return cell(PIXELS if same_values(found, specimen) else WRONG, str(error))
-    told = specimen if answer.frame_interval_s == NOT_TOLD else answer
-    reading = Reading(pixels, answer.voxel_um, answer.channel_names, told.frame_interval_s, "", ())
+    interval_source = specimen if answer.frame_interval_s == NOT_TOLD else answer
+    reading = Reading(pixels, answer.voxel_um, answer.channel_names, interval_source.frame_interval_s, "", ())
     if answer.axes is None and has_first_axis_last(found, specimen):
         return cell(PIXELS, f"the axis of {found.shape[-1]} samples comes last")
     verdict, detail = verdict_of(specimen, reading)
@@ -62,10 +62,10 @@ def written_cell(program, file, answer):
 
 
 def same_values(pixels, specimen):
-    """Tells whether the values are the file's in the order of its pages, whatever their type and axes."""
+    """Tells whether the values are the file's in the order of its pages, for any type and axes."""
     return any(np.array_equal(pixels.ravel(), specimen.arranged(order).ravel()) for order in PAGE_ORDERS)
 
 
 def has_first_axis_last(pixels, specimen):
-    """Tells whether a program took the first axis for colors."""
+    """Tells whether a program read the first axis as colors."""
     return np.array_equal(np.squeeze(pixels), np.moveaxis(np.squeeze(specimen.pixels), 0, -1))

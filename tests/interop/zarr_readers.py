@@ -1,20 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads our OME-Zarr with other programs."""
 import numpy as np
-from readers import TheirReading, reader
+from readers import ProgramReading, reader
 
 ZARR = (".zarr",)
 
 
 def scale_of(transforms, axes):
-    """Voxel size from the coordinate transformations of a level."""
+    """Returns the voxel size from the coordinate transformations of a level."""
     scale = next(transform["scale"] for transform in transforms if transform["type"] == "scale")
     named = dict(zip(axes, scale))
     return tuple(named.get(axis) for axis in "ZYX")
 
 
 def named(names, made_up):
-    """Leaves out the names that a program makes up where a file has none."""
+    """Leaves out the names that a program invents for a file without names."""
     return tuple(name for name in names if name and not name.startswith(made_up))
 
 
@@ -26,7 +26,7 @@ def read_ome_zarr(path):
     node = next(iter(Reader(parse_url(str(path)))()))
     axes = "".join(axis["name"] for axis in node.metadata["axes"]).upper()
     names = named(node.metadata.get("channel_names") or node.metadata.get("name") or (), "channel_")
-    return TheirReading(np.asarray(node.data[0]), axes,
+    return ProgramReading(np.asarray(node.data[0]), axes,
                         scale_of(node.metadata["coordinateTransformations"][0], axes), names)
 
 
@@ -37,7 +37,7 @@ def read_ngff_zarr(path):
     image = ngff_zarr.from_ngff_zarr(str(path)).images[0]
     axes = "".join(image.dims).upper()
     voxel = tuple(image.scale.get(axis) if axis in image.dims else None for axis in "zyx")
-    return TheirReading(np.asarray(image.data), axes, voxel)
+    return ProgramReading(np.asarray(image.data), axes, voxel)
 
 
 @reader("bioio-ome-zarr", "bioio-ome-zarr", ["bioio", "bioio_ome_zarr", "convolume"], ZARR)
@@ -47,7 +47,7 @@ def read_bioio_zarr(path):
 
     image = bioio.BioImage(str(path), reader=bioio_ome_zarr.Reader)
     names = named(image.channel_names, "Channel:")
-    return TheirReading(image.data, image.dims.order, tuple(image.physical_pixel_sizes), names)
+    return ProgramReading(image.data, image.dims.order, tuple(image.physical_pixel_sizes), names)
 
 
 @reader("ome-zarr-models", "ome-zarr-models", ["ome_zarr_models", "convolume", "zarr"], ZARR)
@@ -56,7 +56,7 @@ def validate_zarr(path):
     import zarr
 
     ome_zarr_models.open_ome_zarr(zarr.open_group(str(path), mode="r"))
-    return TheirReading(None)
+    return ProgramReading(None)
 
 
 @reader("tensorstore", "tensorstore", ["tensorstore", "convolume"], ZARR)
@@ -65,4 +65,4 @@ def read_tensorstore(path):
 
     level = path / "0"
     driver = "zarr3" if (level / "zarr.json").exists() else "zarr"
-    return TheirReading(tensorstore.open({"driver": driver, "kvstore": f"file://{level}/"}).result().read().result())
+    return ProgramReading(tensorstore.open({"driver": driver, "kvstore": f"file://{level}/"}).result().read().result())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""OME-Zarr of other programs, which the Python package reads."""
+"""Writes OME-Zarr with other programs. The Python package reads it."""
 from registry import WRITERS
 from specimen import NAMES, VOXEL_UM, ForeignFile, Specimen, file_name, make_specimen
 
@@ -8,7 +8,7 @@ CASES = (("ZYX", "uint16"), ("ZYX", "float32"), ("CZYX", "uint8"), ("TCZYX", "ui
 
 
 def channel_colors(names):
-    """The `omero` block of OME-Zarr."""
+    """Returns the `omero` block of OME-Zarr."""
     window = {"start": 0, "end": 255, "min": 0, "max": 255}
     return {"channels": [{"label": name, "color": "00FF00", "active": True, "window": window} for name in names]}
 
@@ -65,7 +65,7 @@ def bioio_files(folder):
                 axes_units=["micrometer" if axis in SCALE else None for axis in axes],
                 physical_pixel_size=[SCALE.get(axis, 1.0) for axis in axes])
             writer.write_full_volume(pixels)
-            if zarr_format == 2 and not specimen.channel_names:  # it names the channel that there is
+            if zarr_format == 2 and not specimen.channel_names:  # it names the only channel
                 specimen = Specimen(specimen.pixels, specimen.voxel_um, ("C:0",))
             yield ForeignFile("bioio-ome-zarr", f"Zarr {zarr_format}, {axes}, {dtype}", path, specimen)
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""HDF5 files of Fiji, BigDataViewer, Imaris, ilastik, netCDF and h5py are read as these programs mean them.
+"""Compares how HDF5 files of Fiji, BigDataViewer, Imaris, ilastik, netCDF and h5py are read with what they mean.
 
-Each file is made by h5py and read twice: directly, and as the command reads it, with damage contained.
-Ends with 77 (skipped) where a module is missing."""
+Each file is made by h5py and read twice: directly, and by a helper process that contains damage, as the command does.
+Ends with 77 (skipped) if a module is missing."""
 import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -19,15 +22,6 @@ except ImportError as error:
 
 SEED = 20250718
 rng = np.random.default_rng(SEED)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def pixels(shape, dtype="uint16"):
@@ -44,7 +38,7 @@ def dump(path, axes, contained):
 
 
 def expect(name, path, array, voxel=(None, None, None), notes=(), axes="", **facts):
-    """`array` is t, c, z, y, x; each of `notes` is words that one note holds, in this order."""
+    """Reads a file, and compares it with `array` (t, c, z, y, x). Note n must contain all words of `notes[n]`."""
     for contained in (False, True):
         about, data = dump(path, axes, contained)
         if about is None:
@@ -68,7 +62,7 @@ def refused(name, path, *words, axes=""):
 
 
 def characters(text):
-    """Imaris writes texts as arrays of single characters."""
+    """Returns a text as Imaris writes it: an array of single characters."""
     return np.array([c.encode() for c in text], "S1")
 
 
@@ -96,7 +90,7 @@ def fiji():
     with h5py.File("fiji.h5", "a") as f:
         del f["t1/channel1"], f["data"]
     refused("fiji, volume missing", "fiji.h5", "5 volumes for 2 times and 3 channels", "fiji.h5:/t0/channel0")
-    with h5py.File("fiji.h5", "w") as f:  # numbers in the order of numbers
+    with h5py.File("fiji.h5", "w") as f:  # channel 10 comes after channel 9
         for t in (2, 10):
             f[f"t{t}/channel0"] = v[t // 10, 0, 0]
     expect("fiji, planes", "fiji.h5", v[:, :1, :1], axes="TYX")
@@ -206,7 +200,7 @@ def links():
     with h5py.File("split/tables.h5", "a") as f:
         del f["s00/subdivisions"]
     refused("bdv, only one table", "split/tables.h5", "tables", "no image")
-    # HDF5 would read the samples from a place in the wrong file.
+    # Without the check, HDF5 would read samples from the wrong file.
     with h5py.File("split/claims.h5", "w") as f:
         f.create_dataset("data", (10**5, 10**4, 10**4), "uint8", chunks=(1, 1000, 1000))
     with h5py.File("split/l.h5", "w") as f:
@@ -347,7 +341,7 @@ def axes():
 
 
 def netcdf():
-    """As netCDF-4 and h5netcdf write it: dimension scales, one of them of a dimension without coordinates."""
+    """Tests netCDF-4 and h5netcdf: dimension scales, one of them of a dimension without coordinates."""
     v = pixels((2, 4, 6, 8))
     z, y = np.arange(4) * 0.5, (1000 + np.arange(6) * 0.25).astype("f4")
 
@@ -488,7 +482,7 @@ def hints():
         with h5py.File("lzf.h5", "w") as f:
             f.create_dataset("data", data=a, compression="lzf")
         refused("lzf", "lzf.h5", "32000 (lzf)", "h5repack lacks it", "h5py")
-    # A version of the layout message beyond those of any HDF5.
+    # A version of the layout message that no HDF5 library knows.
     with open("plain.h5", "rb") as f:
         content = f.read()
     with h5py.File("plain.h5") as f:
@@ -513,7 +507,4 @@ for part in (fiji, bdv_types, links, bdv_xml, imaris_sizes, axes, netcdf, choice
         os.chdir(folder)
         part()
         os.chdir("/")
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

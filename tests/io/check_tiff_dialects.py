@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What other programs write in TIFFs about axes, sizes and sets of files is read as they mean it, or refused in one
-sentence that names the option which decides. The files are made by tifffile or byte by byte.
+"""Compares how axes, sizes and sets of files in TIFFs of other programs are read with what they mean, or checks that
+they are refused in one sentence that names the option to use. tifffile or this script makes the files.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import argparse
 import base64
 import json
@@ -13,6 +13,9 @@ import sys
 import tempfile
 import uuid
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
+
 try:
     import numpy as np
     import tifffile
@@ -22,19 +25,10 @@ except ImportError as error:
     sys.exit(77)
 
 rng = np.random.default_rng(20261125)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def read(path, axes="", image=""):
-    """Returns what the reader says and the pixels as t, c, z, y, x; or None and its refusal."""
+    """Returns the reader's metadata and the pixels as t, c, z, y, x; or None and the message of the refusal."""
     raw = path + ".raw"
     done = subprocess.run([arguments.dump, path, raw, axes, image], capture_output=True, text=True)
     if done.returncode != 0:
@@ -47,7 +41,7 @@ def read(path, axes="", image=""):
 
 
 def expect(name, path, array, axes="", image="", notes=None, **facts):
-    """`array` is t, c, z, y, x; `notes` are words that the reader's notes hold, [] for none at all."""
+    """Reads a file, and compares it with `array` (t, c, z, y, x). The notes must contain `notes`; [] means no notes."""
     about, data = read(path, axes, image)
     if about is None:
         check(False, name, "refused:", data)
@@ -191,7 +185,7 @@ def metamorph(folder):
     write_stk(file, a, [0.3] * 5)
     with open(file, "rb") as f:
         whole = f.read()
-    with open(file, "wb") as f:  # the last planes are not there
+    with open(file, "wb") as f:  # the last planes are missing
         f.write(whole.replace(struct.pack("<HHLL", 33629, 5, 5, 0)[:8], struct.pack("<HHL", 33629, 5, 5000)))
     refused("more planes than the file has room for", file, "5000", "truncated")
 
@@ -249,13 +243,13 @@ def sets(folder):
     expect("a set with another case", os.path.join(folder, names[0]), a[0][None, None])
     os.remove(os.path.join(folder, "P2.OME.TIF"))
     refused("a set without a file", os.path.join(folder, names[0]), "set of 3 files", "p2.ome.tif")
-    # Planes that alternate between two files: those of one lie at even distances.
+    # Planes that alternate between two files: each file has every second one.
     two = ome_image(0, "turns", [(names[z % 2], uids[z % 2], z // 2) for z in range(6)], z=6)
     b = stack(6, 6, 8)
     for i in range(2):
         write_pages(os.path.join(folder, names[i]), b[i::2], ome_text(two, uids[i]))
     expect("planes that alternate between files", os.path.join(folder, names[0]), b[None, None], notes=[])
-    # More files than are kept open at once.
+    # More files than the reader keeps open at once.
     many = [f"m{i:03}.ome.tif" for i in range(150)]
     many_uids = [new_uuid() for _ in many]
     c = stack(150, 6, 8)
@@ -267,7 +261,7 @@ def sets(folder):
     write_pages(os.path.join(folder, "x.ome.tif"), a[0], again.replace('PlaneCount="1"', 'PlaneCount="3"').replace(
         "FirstZ", "First0"))
     refused("planes placed again and again", os.path.join(folder, "x.ome.tif"), "again and again")
-    # Documents of their own: BinaryOnly refers to it; without one the TIFF itself says nothing.
+    # XML documents beside the TIFF: BinaryOnly refers to one, without which the TIFF describes nothing.
     for i in range(3):
         only = ome_text(f'<BinaryOnly MetadataFile="s.companion.ome" UUID="{new_uuid()}"/>', uids[i])
         write_pages(os.path.join(folder, names[i]), a[0][i:i + 1], only if i < 2 else None)
@@ -276,7 +270,7 @@ def sets(folder):
         f.write(ome_text(one))
     expect("a set with a companion", os.path.join(folder, names[1]), a[0][None, None])
     expect("the companion", os.path.join(folder, "s.companion.ome"), a[0][None, None])
-    # The first page belongs to a label.
+    # The first page belongs to the label image.
     file = os.path.join(folder, "m.ome.tif")
     both = (ome_image(0, "specimen", [("m.ome.tif", uids[0], k) for k in (1, 2, 3)]) +
             ome_image(1, "label", [("m.ome.tif", uids[0], 0)], 4, 3, 1))
@@ -289,7 +283,7 @@ def depths(folder):
 
     for bits in (1, 2, 4, 10, 12, 14):
         a = rng.integers(0, 2**bits, (5, 7))
-        rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # rows begin on whole bytes
+        rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # every row begins at a whole byte
         filled = "".join(row + "0" * (-len(row) % 8) for row in rows)
         data = bytes(int(filled[i:i + 8], 2) for i in range(0, len(filled), 8))
         for order in "<>":
@@ -309,7 +303,7 @@ def depths(folder):
     write_page(file, 2, 2, 8, bytes(range(4)))
     with open(file, "rb") as f:
         whole = f.read()
-    with open(file, "wb") as f:  # the next directory has no entries, for which libtiff says that memory is refused
+    with open(file, "wb") as f:  # the next directory has no entries, which libtiff reports as lack of memory
         f.write(whole[:-4] + struct.pack("<L", len(whole)) + bytes(6))
     refused("a directory without entries", file, "damaged")
     write_page(file, 2, 2, 8, bytes(range(4)), photometric=0)
@@ -366,7 +360,4 @@ arguments = parser.parse_args()
 for part in (units, imagej2, shaped, metamorph, lsm, renamed, sets, depths, jpeg_2000, foreign):
     with tempfile.TemporaryDirectory() as temporary:
         part(temporary)
-for failure in failures[:60]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

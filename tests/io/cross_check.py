@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files written here are read by tifffile, h5py and NumPy, and theirs by us: pixels, axes, voxel sizes.
+"""Reads our files with tifffile, h5py and NumPy, and theirs with our readers: pixels, axes, voxel sizes.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import argparse
 import json
 import os
@@ -9,6 +9,9 @@ import subprocess
 import sys
 import tempfile
 import xml.etree.ElementTree as ET
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from checks import check, finish
 
 try:
     import h5py
@@ -20,15 +23,6 @@ except ImportError as error:
 
 SEED = 20240611
 rng = np.random.default_rng(SEED)
-failures = []
-checks = 0
-
-
-def check(condition, *what):
-    global checks
-    checks += 1
-    if not condition:
-        failures.append(" ".join(str(w) for w in what))
 
 
 def pixels(shape, dtype):
@@ -54,7 +48,7 @@ def dump(path, axes=None):
 
 
 def expect(name, path, array, voxel=None, axes=None, **facts):
-    """`array` is t, c, z, y, x."""
+    """Reads a file, and compares it with `array` (t, c, z, y, x) and with metadata."""
     about, data = dump(path, axes)
     if about is None:
         check(False, name, data)
@@ -76,11 +70,11 @@ def refused(name, path, *words):
 
 
 UNKNOWN = [None, None, None]
-OURS = [0.3, 0.104, 0.1]
+VOXEL = [0.3, 0.104, 0.1]
 TYPES = ["uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64"]
 
 
-def read_their_tiff(folder):
+def read_tifffile_files(folder):
     file = os.path.join(folder, "t.tif")
     for dtype in TYPES:
         for order in "<>":
@@ -118,7 +112,7 @@ def read_their_tiff(folder):
     expect("thumbnail skipped", file, a[:1, :1][None])
 
 
-def read_their_imagej(folder):
+def read_imagej_files(folder):
     file = os.path.join(folder, "ij.tif")
     for dtype in ("uint8", "uint16", "float32"):
         for order in "<>":
@@ -128,7 +122,7 @@ def read_their_imagej(folder):
                                        "Labels": [f"p{i}" for i in range(30)]})
             expect(f"imagej {dtype} {order}", file, a.transpose(0, 2, 1, 3, 4), [0.3, 0.208, 0.104],
                    format="ImageJ TIFF", interval=2.5)
-            # Labels must survive the way through us, byte order included.
+            # Our copy must keep the labels of slices, in either byte order.
             copied = os.path.join(folder, "copy.tif")
             subprocess.run([args.make, copied, "copy", file], check=True)
             with tifffile.TiffFile(copied) as tif:
@@ -148,7 +142,7 @@ def read_their_imagej(folder):
     expect("imagej rgb", file, np.moveaxis(rgb, 3, 0)[None])
 
 
-def read_their_ome(folder):
+def read_ome_files(folder):
     file = os.path.join(folder, "o.ome.tif")
     sizes = {"PhysicalSizeX": 100.0, "PhysicalSizeXUnit": "nm", "PhysicalSizeY": 0.104, "PhysicalSizeYUnit": "µm",
              "PhysicalSizeZ": 0.3, "TimeIncrement": 2.5, "Channel": {"Name": ["GFP", "RFP", "DAPI"]}}
@@ -157,12 +151,12 @@ def read_their_ome(folder):
             a = pixels((2, 3, 4, 9, 8), np.dtype(dtype).newbyteorder(order))
             tifffile.imwrite(file, a, ome=True, byteorder=order, photometric="minisblack",
                              metadata={"axes": "TCZYX", **sizes})
-            expect(f"ome {dtype} {order}", file, a, OURS, format="OME-TIFF", interval=2.5,
+            expect(f"ome {dtype} {order}", file, a, VOXEL, format="OME-TIFF", interval=2.5,
                    channels=["GFP", "RFP", "DAPI"])
     for axes in ("CTZYX", "ZCTYX", "TZCYX"):
         a = pixels([{"T": 2, "C": 3, "Z": 4}[x] for x in axes[:3]] + [9, 8], "uint16")
         tifffile.imwrite(file, a, ome=True, photometric="minisblack", metadata={"axes": axes, **sizes})
-        expect(f"ome {axes}", file, a.transpose([axes.index(x) for x in "TCZYX"]), OURS)
+        expect(f"ome {axes}", file, a.transpose([axes.index(x) for x in "TCZYX"]), VOXEL)
     with tifffile.TiffWriter(file, ome=True) as writer:
         pyramid = pixels((4, 32, 48), "uint16")
         writer.write(pyramid, subifds=1, tile=(16, 16), photometric="minisblack", metadata={"axes": "ZYX"})
@@ -170,7 +164,7 @@ def read_their_ome(folder):
     expect("ome pyramid", file, pyramid[None, None])
 
 
-def read_ours_tiff(folder):
+def check_written_tiff(folder):
     for name, compressions in (("w.tif", ["none", "deflate", "lzw", "zstd", "packbits"]),
                                ("w.ome.tif", ["none", "deflate"])):
         file = os.path.join(folder, name)
@@ -182,7 +176,7 @@ def read_ours_tiff(folder):
                     done = subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
                                           input=a.tobytes(), capture_output=True)
                     check(done.returncode == 0 and not done.stderr, what, done.stderr)
-                    expect(what, file, a, OURS, interval=2.5)
+                    expect(what, file, a, VOXEL, interval=2.5)
                     check_with_tifffile(what, file, a, compression, name)
     check(not [f for f in os.listdir(folder) if "partial" in f], "partial files left")
 
@@ -197,7 +191,7 @@ def check_with_tifffile(what, file, a, compression, name):
         if tif.is_imagej:
             check(compression != "zstd" and "ome" not in name, what, "imagej")
             facts = tif.imagej_metadata
-            # ImageJ knows differences of neighbors in LZW of 8 and 16 bits alone.
+            # ImageJ reads differences of neighbors in LZW for 8 and 16 bits only.
             check(page.predictor == (2 if compression == "lzw" and a.dtype.kind == "u" else 1), what, "predictor")
             ranges = [limit for channel in range(c) for limit in (a[:, channel].min(), a[:, channel].max())]
             check([facts["min"], facts["max"]] == [float(r) for r in ranges[:2]], what, "display range", facts)
@@ -213,12 +207,12 @@ def check_with_tifffile(what, file, a, compression, name):
             tree = ET.fromstring(tif.ome_metadata)
             ns = {"o": "http://www.openmicroscopy.org/Schemas/OME/2016-06"}
             facts = tree.find(".//o:Pixels", ns).attrib
-            check([float(facts["PhysicalSize" + i]) for i in "ZYX"] == OURS, what, facts)
+            check([float(facts["PhysicalSize" + i]) for i in "ZYX"] == VOXEL, what, facts)
             check([int(facts["Size" + i]) for i in "TCZYX"] == list(a.shape), what, facts)
             check([n.get("Name") for n in tree.iterfind(".//o:Channel", ns)] == [f"dye {i}" for i in range(c)], what)
             wanted = a
         if compression not in ("none", "deflate"):
-            return  # tifffile decodes these with imagecodecs only
+            return  # tifffile needs imagecodecs to decode these
         if compression != "none" and page.predictor != 1:
             return
         got = tif.asarray()
@@ -234,8 +228,8 @@ def read_hdf5(folder):
                 with h5py.File(file, "w") as h:
                     d = h.create_dataset("a/b c", data=a, **options)
                     d.attrs["element_size_um"] = np.array([0.3, 0.104, 0.1], "float32")
-                expect(f"h5 {dtype} {order} {options}", file, a[None, None], OURS)
-                expect(f"h5 {dtype} {order} {options} named", file + ":/a/b c", a[None, None], OURS)
+                expect(f"h5 {dtype} {order} {options}", file, a[None, None], VOXEL)
+                expect(f"h5 {dtype} {order} {options} named", file + ":/a/b c", a[None, None], VOXEL)
     a = pixels((2, 3, 4, 9, 8), "uint16")
     with h5py.File(file, "w") as h:
         h["exported_data"] = a
@@ -286,8 +280,8 @@ def read_layouts(folder):
         xml.write("<SpimData><SequenceDescription><ViewSetups>" + "".join(
             f"<ViewSetup><id>{s}</id><voxelSize><unit>micron</unit><size>0.1 0.104 0.3</size></voxelSize></ViewSetup>"
             for s in range(3)) + "</ViewSetups></SequenceDescription></SpimData>")
-    expect("bdv", file, a, OURS)
-    expect("bdv one", file + ":/t00001/s02/0/cells", a[1:, 2:], OURS)
+    expect("bdv", file, a, VOXEL)
+    expect("bdv one", file + ":/t00001/s02/0/cells", a[1:, 2:], VOXEL)
     expect("bdv level", file + ":/t00001/s02/1/cells", a[1:, 2:, :, ::2, ::2], [0.3, 0.208, 0.2])
 
     def characters(text):
@@ -310,10 +304,10 @@ def read_layouts(folder):
             image.attrs[f"ExtMax{i}"] = characters(str(high))
         for c in range(3):
             h.create_group(f"DataSetInfo/Channel {c}").attrs["Name"] = characters(f"dye {c}")
-    expect("imaris", file, a, OURS, format="Imaris HDF5", channels=["dye 0", "dye 1", "dye 2"])
+    expect("imaris", file, a, VOXEL, format="Imaris HDF5", channels=["dye 0", "dye 1", "dye 2"])
 
 
-def read_ours_hdf5(folder):
+def check_written_hdf5(folder):
     for spec, key in (("w.h5", "data"), ("w.hdf5:/x/y", "x/y")):
         file = os.path.join(folder, spec)
         for dtype in TYPES + ["complex64", "complex128"]:
@@ -322,11 +316,11 @@ def read_ours_hdf5(folder):
                     a = pixels((t, c, z, 31, 17), dtype)
                     subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
                                    input=a.tobytes(), check=True)
-                    expect(f"our h5 {dtype} {compression}", file, a, OURS, interval=2.5)
+                    expect(f"our h5 {dtype} {compression}", file, a, VOXEL, interval=2.5)
                     with h5py.File(file.split(":")[0], "r") as h:
                         d = h[key]
                         check(d.dtype == a.dtype and np.array_equal(d[()], a if t > 1 else a[0, 0]), file, dtype)
-                        check(np.allclose(d.attrs["element_size_um"], OURS, rtol=1e-7), file, "element_size_um")
+                        check(np.allclose(d.attrs["element_size_um"], VOXEL, rtol=1e-7), file, "element_size_um")
                         check(d.attrs["software"] == "convolume test", file, "software")
                         check((d.compression == "gzip") == (compression == "deflate"), file, "compression")
                         check((d.chunks is None) == (compression == "none"), file, "chunks", d.chunks)
@@ -374,7 +368,7 @@ def read_npy(folder):
 
 
 def read_large(folder):
-    """Several strips and chunks along every axis, the last ones cut."""
+    """Tests several TIFF strips and HDF5 chunks along every axis, the last ones cut."""
     a = (pixels((1, 2, 5, 310, 530), "uint16") & 0x30F).astype("uint16")
     a[0, 0, 2] = 0
     names = [("l.npy", "none")]
@@ -413,13 +407,10 @@ args = parser.parse_args()
 print("seed", SEED)
 parts = [read_npy, read_large]
 if args.tiff == "ON":
-    parts += [read_their_tiff, read_their_imagej, read_their_ome, read_ours_tiff]
+    parts += [read_tifffile_files, read_imagej_files, read_ome_files, check_written_tiff]
 if args.hdf5 == "ON":
-    parts += [read_hdf5, read_layouts, read_ours_hdf5]
+    parts += [read_hdf5, read_layouts, check_written_hdf5]
 for part in parts:
     with tempfile.TemporaryDirectory() as folder:
         part(folder)
-for failure in failures[:40]:
-    print("FAILED:", failure)
-print(checks, "checks,", len(failures), "failed")
-sys.exit(1 if failures else 0)
+finish()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// dump_image IMAGE RAW [AXES [contain]]: writes the pixels as t, c, z, y, x to RAW, and what the
-// reader knows as JSON to stdout. With `contain`, damage is contained (contain_damage()).
+// dump_image IMAGE RAW [AXES [contain]]: writes the pixels as t, c, z, y, x to RAW, and the
+// metadata as JSON to stdout. With `contain`, a helper process contains damage (contain_damage()).
 #include <fstream>
 #include <iostream>
 #include <nlohmann/json.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What the tests of the image files share: a folder that goes, images with known pixels, expected
-// errors.
+// Helpers for tests of image files: a temporary folder, images with random pixels, expected error
+// messages.
 
 #include <unistd.h>
 
@@ -14,32 +14,15 @@
 #include "convolume/image_file.hpp"
 #include "convolume/volume.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
+#include "tests/support/temporary_folder.hpp"
+#include "tests/support/volumes.hpp"
 
 namespace convolume::testing {
 
-class TempFolder {
-  public:
-    enum class Place { memory, disk };
-
-    /// In memory, where the system has such a place: hundreds of small files are forced to disk
-    /// otherwise.
-    explicit TempFolder(Place place = Place::memory) {
-        static int count = 0;
-        const std::filesystem::path shared("/dev/shm");
-        const bool in_memory = place == Place::memory && ::access(shared.c_str(), W_OK) == 0;
-        path_ = (in_memory ? shared : std::filesystem::temp_directory_path()) /
-                ("convolume-io-" + std::to_string(::getpid()) + "-" + std::to_string(count++));
-        std::filesystem::create_directories(path_);
-    }
-    ~TempFolder() { std::filesystem::remove_all(path_); }
-    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-    std::size_t files() const {
-        const std::filesystem::directory_iterator all(path_);
-        return static_cast<std::size_t>(std::distance(begin(all), end(all)));
-    }
-
-  private:
-    std::filesystem::path path_;
+/// A temporary folder in memory if the system has such a place.
+struct MemoryFolder : TemporaryFolder {
+    MemoryFolder() : TemporaryFolder(Place::memory) {}
 };
 
 inline std::string read_bytes(const std::string& path) {
@@ -51,7 +34,7 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
     std::ofstream(path, std::ios::binary) << bytes;
 }
 
-/// Random bytes as pixels, without NaN's bit patterns mattering: they are compared as bytes.
+/// Returns random bytes as pixels. They may be NaN, so they are compared as bytes.
 inline Volume random_volume(const Shape3& shape, PixelType type, unsigned seed) {
     Volume volume(shape, type);
     std::mt19937 random(seed);
@@ -59,12 +42,6 @@ inline Volume random_volume(const Shape3& shape, PixelType type, unsigned seed) 
     const index_t count = element_count(shape) * static_cast<index_t>(size_of(type));
     for (index_t i = 0; i < count; ++i) bytes[i] = static_cast<unsigned char>(random());
     return volume;
-}
-
-inline bool same_bytes(const Volume& a, const Volume& b) {
-    const index_t count = element_count(a.shape()) * static_cast<index_t>(size_of(a.type()));
-    return a.shape() == b.shape() && a.type() == b.type() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(count)) == 0;
 }
 
 inline Volume read_channel(io::ImageReader& reader, index_t t = 0, index_t c = 0) {
@@ -82,7 +59,7 @@ inline void write_image(const std::string& path, const io::ImageMetadata& metada
     writer->commit();
 }
 
-/// Opens and reads everything; the text of the error, "" if there is none.
+/// Opens a file and reads everything. Returns the message of the error, or "" if there is none.
 template <class Expected>
 std::string refusal(const std::string& path, const io::OpenOptions& options = {}) {
     try {
@@ -93,10 +70,6 @@ std::string refusal(const std::string& path, const io::OpenOptions& options = {}
         return error.what();
     }
     return "";
-}
-
-inline bool mentions(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
 }
 
 }  // namespace convolume::testing

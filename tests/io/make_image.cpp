@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // make_image OUTPUT TYPE COMPRESSION T C Z Y X < RAW: writes RAW, pixels as t, c, z, y, x, in boxes
-// out of order, with voxel size 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names; make_image
-// OUTPUT copy INPUT copies an image.
+// out of order, with voxel size 0.3, 0.104, 0.1 µm, interval 2.5 s and channel names.
+// make_image OUTPUT copy INPUT: copies an image.
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>

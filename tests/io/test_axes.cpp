@@ -14,8 +14,8 @@ TEST_CASE("paths name a file and a dataset", "[io]") {
     CHECK(parts("a.h5:/") == "a.h5|/");
 }
 
-TEST_CASE("the meaning of axes can be given", "[io]") {
-    const TempFolder folder;
+TEST_CASE("the meaning of axes can be set by an option", "[io]") {
+    const MemoryFolder folder;
     io::ImageMetadata m;
     m.shape = {3, 4, 5};
     m.type = PixelType::uint16;
@@ -28,9 +28,9 @@ TEST_CASE("the meaning of axes can be given", "[io]") {
     const Volume third = read_channel(*as_time, 2, 0);
     CHECK(std::memcmp(third.view().data, whole.view().at(2, 0, 0), 40) == 0);
 
-    CHECK(mentions(refusal<InvalidArgument>(folder / "a.npy", {"XCZ"}), "axes \"XCZ\""));
-    CHECK(mentions(refusal<InvalidArgument>(folder / "a.npy", {"YX"}), "3×4×5"));
-    CHECK(mentions(refusal<InvalidArgument>(folder / "a.npy", {"ZZX"}), "one letter"));
+    CHECK(contains(refusal<InvalidArgument>(folder / "a.npy", {"XCZ"}), "axes \"XCZ\""));
+    CHECK(contains(refusal<InvalidArgument>(folder / "a.npy", {"YX"}), "3×4×5"));
+    CHECK(contains(refusal<InvalidArgument>(folder / "a.npy", {"ZZX"}), "one letter"));
 }
 
 }  // namespace convolume::testing

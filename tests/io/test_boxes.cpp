@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes of every format, read and written in any order by several threads at once.
+// Reads and writes boxes of every format, in any order and by several threads at once.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -35,7 +35,7 @@ const FileCase files[] = {
 #endif
 };
 
-/// Several strips and chunks along every axis, the last ones cut.
+/// Returns an image with several TIFF strips or HDF5 chunks along every axis, the last ones cut.
 io::ImageMetadata large_image() {
     io::ImageMetadata m;
     m.shape = {9, 301, 517};
@@ -46,7 +46,7 @@ io::ImageMetadata large_image() {
 }
 
 Volume volume_of(const io::ImageMetadata& m, index_t t, index_t c) {
-    // Few values, so that there is something to compress.
+    // Few different values, so that there is something to compress.
     Volume volume = random_volume(m.shape, m.type, static_cast<unsigned>(t * m.channels + c));
     auto* bytes = static_cast<unsigned char*>(volume.view().data);
     for (index_t i = 0; i < m.bytes() / (m.frames * m.channels); ++i) bytes[i] &= 0x13;
@@ -78,9 +78,9 @@ bool equal(const ConstImageView& a, const ConstImageView& b) {
     return true;
 }
 
-/// Memory for a box, with rows and planes apart or, for odd numbers, every second column.
-struct Room {
-    Room(const Shape3& shape, PixelType type, unsigned number)
+/// Memory for a box, with gaps between rows and planes, or with odd numbers every second column.
+struct StridedMemory {
+    StridedMemory(const Shape3& shape, PixelType type, unsigned number)
         : memory({shape.z, shape.y + 1, number % 2 == 0 ? shape.x + 3 : 2 * shape.x + 1}, type) {
         view = {memory.view().data, type, shape, memory.view().strides};
         if (number % 2 == 1) view.strides.x = 2;
@@ -89,7 +89,7 @@ struct Room {
     ImageView view;
 };
 
-/// Runs `work(thread)` in four threads; the errors they threw.
+/// Runs `work(thread)` in four threads, and returns the messages of their errors.
 template <class Work>
 std::vector<std::string> in_four_threads(const Work& work) {
     std::vector<std::string> errors(4);
@@ -106,13 +106,13 @@ std::vector<std::string> in_four_threads(const Work& work) {
     return errors;
 }
 
-/// Boxes that make up the whole, in random order.
-struct Placed {
+/// A box of one channel at one time.
+struct PlacedBox {
     index_t t, c;
     Box3 box;
 };
-std::vector<Placed> scattered(const io::ImageMetadata& m, const Shape3& step, unsigned seed) {
-    std::vector<Placed> boxes;
+std::vector<PlacedBox> scattered(const io::ImageMetadata& m, const Shape3& step, unsigned seed) {
+    std::vector<PlacedBox> boxes;
     for (index_t t = 0; t < m.frames; ++t)
         for (index_t c = 0; c < m.channels; ++c)
             for (index_t z = 0; z < m.shape.z; z += step.z)
@@ -135,7 +135,7 @@ std::vector<Volume> volumes_of(const io::ImageMetadata& m) {
     return volumes;
 }
 
-/// Random boxes by four threads are those of `wanted`.
+/// Reads random boxes by four threads, and compares them with `wanted`.
 void check_boxes(io::ImageReader& reader, const std::vector<Volume>& wanted, unsigned seed) {
     const StackFormat format = reader.format();
     const auto errors = in_four_threads([&](unsigned thread) {
@@ -144,7 +144,7 @@ void check_boxes(io::ImageReader& reader, const std::vector<Volume>& wanted, uns
             const auto t = static_cast<index_t>(random()) % format.frames;
             const auto c = static_cast<index_t>(random()) % format.channels;
             const Box3 box = random_box(format.shape, random);
-            const Room room(box.shape(), format.type, i);
+            const StridedMemory room(box.shape(), format.type, i);
             reader.read_box(t, c, box, room.view);
             const Volume& whole = wanted[static_cast<std::size_t>(t * format.channels + c)];
             if (!equal(room.view, subview(whole.view(), box)))
@@ -167,7 +167,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
         for (const Shape3& step :
              {Shape3{2, 97, 130}, Shape3{1, 301, 517}, Shape3{9, 50, 517}, Shape3{4, 7, 301}}) {
             INFO(file.name << " " << to_string(file.compression) << " boxes " << to_string(step));
-            const TempFolder folder;
+            const MemoryFolder folder;
             const std::string path = folder / file.name;
             const auto writer = io::create_image(path, m, {false, file.compression, ""});
             const StackFormat format = writer->format();
@@ -175,7 +175,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
             CHECK(format.type == m.type);
             CHECK(format.frames == m.frames);
             CHECK(format.channels == m.channels);
-            const std::vector<Placed> boxes = scattered(m, step, seed);
+            const std::vector<PlacedBox> boxes = scattered(m, step, seed);
             std::atomic<std::size_t> next{0};
             const auto errors = in_four_threads([&](unsigned) {
                 for (std::size_t i; (i = next.fetch_add(1)) + 1 < boxes.size();) {
@@ -185,14 +185,14 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
                 }
             });
             for (const std::string& error : errors) CHECK(error == "");
-            // One is missing.
+            // One box is missing.
             CHECK_THROWS_AS(writer->commit(), InvalidArgument);
             CHECK(!std::filesystem::exists(io::parse_path(path).file));
             const auto& [t, c, box] = boxes.back();
             const Volume& whole = wanted[static_cast<std::size_t>(t * m.channels + c)];
             writer->write_box(t, c, box, subview(whole.view(), box));
             writer->commit();
-            CHECK(folder.files() == 1);
+            CHECK(folder.names().size() == 1);
 
             const auto reader = io::open_image(path);
             for (index_t i = 0; i < 6; ++i)
@@ -202,12 +202,12 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
         }
 }
 
-TEST_CASE("boxes that leave the image or have another shape or type are refused", "[io]") {
+TEST_CASE("boxes outside the image or with another shape or type are refused", "[io]") {
     io::ImageMetadata m;
     m.shape = {4, 5, 6};
     for (const FileCase& file : files) {
         INFO(file.name << " " << to_string(file.compression));
-        const TempFolder folder;
+        const MemoryFolder folder;
         write_image(folder / file.name, m, 1, {false, file.compression, ""});
         const auto reader = io::open_image(folder / file.name);
         const auto writer = io::create_image(folder / file.name, m, {true, file.compression, ""});
@@ -234,12 +234,12 @@ TEST_CASE("boxes that leave the image or have another shape or type are refused"
     }
 }
 
-TEST_CASE("samples that are written twice are not taken for those that are missing", "[io]") {
+TEST_CASE("samples that are written twice do not make up for missing ones", "[io]") {
     io::ImageMetadata m;
     m.shape = {4, 5, 6};
     for (const FileCase& file : files) {
         INFO(file.name << " " << to_string(file.compression));
-        const TempFolder folder;
+        const MemoryFolder folder;
         const auto writer = io::create_image(folder / file.name, m, {false, file.compression, ""});
         const Volume volume = random_volume(m.shape, m.type, 1);
         try {
@@ -248,7 +248,7 @@ TEST_CASE("samples that are written twice are not taken for those that are missi
             writer->commit();
             FAIL("not refused");
         } catch (const InvalidArgument& error) {
-            CHECK(mentions(error.what(), "once"));
+            CHECK(contains(error.what(), "once"));
         }
     }
 }
@@ -256,7 +256,7 @@ TEST_CASE("samples that are written twice are not taken for those that are missi
 TEST_CASE("a file that changes while it is read is an error", "[io]") {
     for (const FileCase& file : files) {
         INFO(file.name << " " << to_string(file.compression));
-        const TempFolder folder;
+        const MemoryFolder folder;
         const std::string path = folder / file.name;
         const std::string on_disk = io::parse_path(path).file;
         io::ImageMetadata m;
@@ -271,7 +271,7 @@ TEST_CASE("a file that changes while it is read is an error", "[io]") {
                 reader->check_unchanged();
                 FAIL("not noticed");
             } catch (const IoError& error) {
-                CHECK(mentions(error.what(), "was changed while it was read"));
+                CHECK(contains(error.what(), "was changed while it was read"));
             }
         }
         const auto reader = io::open_image(path);
@@ -283,12 +283,12 @@ TEST_CASE("a file that changes while it is read is an error", "[io]") {
 
 TEST_CASE("a disk that fills while boxes are written is an error and leaves nothing", "[io]") {
     for (const FileCase& file : files) {
-        const TempFolder folder;
+        const MemoryFolder folder;
         io::ImageMetadata m;
         m.shape = {64, 64, 64};
         const Volume volume = random_volume(m.shape, m.type, 1);
-        // In a process of its own: a limit on the sizes of files, set when the output is there,
-        // stands for a full disk.
+        // A child process limits the size of files after the output is created, which stands for a
+        // full disk.
         const pid_t child = ::fork();
         if (child == 0) {
             std::signal(SIGXFSZ, SIG_IGN);
@@ -305,9 +305,9 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
                 });
                 writer->commit();
             } catch (const InvalidArgument&) {
-                result = folder.files() == 0 ? 0 : 2;  // samples are missing
+                result = folder.names().size() == 0 ? 0 : 2;  // the output is incomplete
             } catch (const IoError&) {
-                result = folder.files() == 0 ? 0 : 2;
+                result = folder.names().size() == 0 ? 0 : 2;
             } catch (...) {
                 result = 3;
             }
@@ -317,23 +317,24 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
         REQUIRE(::waitpid(child, &status, 0) == child);
         INFO(file.name << " " << to_string(file.compression));
         CHECK(status == 0);
-        CHECK(folder.files() == 0);
+        CHECK(folder.names().size() == 0);
     }
 }
 
 #ifdef CONVOLUME_HAVE_HDF5
 namespace {
 
-struct Stored {
+struct DatasetStorage {
     bool chunked;
-    int deflate;  ///< level; -1 for none
+    int deflate;  ///< compression level; -1 for none
     bool shuffle;
     bool fletcher;
     bool big_endian;
 };
 
-/// A dataset as HDF5 itself writes it; of chunked ones, the last third of the planes never is.
-void write_with_hdf5(const std::string& path, const Volume& volume, const Stored& how) {
+/// Writes a dataset with HDF5 itself; of a chunked one, the last third of the planes stays
+/// unwritten.
+void write_with_hdf5(const std::string& path, const Volume& volume, const DatasetStorage& how) {
     const Shape3& s = volume.shape();
     const hsize_t dims[3] = {static_cast<hsize_t>(s.z), static_cast<hsize_t>(s.y),
                              static_cast<hsize_t>(s.x)};
@@ -376,20 +377,21 @@ TEST_CASE("boxes of HDF5 datasets of every storage are read by four threads", "[
                         INFO("chunked " << chunked << " deflate " << deflate << " shuffle "
                                         << shuffle << " fletcher " << fletcher << " big "
                                         << big_endian);
-                        const TempFolder folder;
+                        const MemoryFolder folder;
                         std::vector<Volume> wanted;
                         wanted.push_back(random_volume({15, 61, 130}, PixelType::uint16, seed));
                         write_with_hdf5(folder / "a.h5", wanted[0],
                                         {chunked, deflate, shuffle, fletcher, big_endian});
                         auto* samples = static_cast<std::uint16_t*>(wanted[0].view().data);
-                        // Chunks of 3 planes: 10 are written, 12 are stored, 3 are not.
+                        // Of five HDF5 chunks of 3 planes, four are stored and one is not. 10
+                        // planes were written.
                         if (chunked)
                             std::fill(samples + 10 * 61 * 130, samples + 15 * 61 * 130, 0x1234);
                         const auto reader = io::open_image(folder / "a.h5");
                         CHECK(reader->format().piece ==
                               (chunked ? Shape3{3, 17, 40} : Shape3{1, 1, 1}));
                         check_boxes(*reader, wanted, seed);
-                        // In small steps along z.
+                        // Reads in small steps along z.
                         Volume walked(wanted[0].shape(), PixelType::uint16);
                         for (index_t z = 0; z < 15; ++z)
                             reader->read_planes(
@@ -398,8 +400,8 @@ TEST_CASE("boxes of HDF5 datasets of every storage are read by four threads", "[
                     }
 }
 
-TEST_CASE("HDF5 chunks that went through some of their filters only are read", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("HDF5 chunks that skipped some of their filters are read", "[io][hdf5]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const Volume zeros({15, 61, 130}, PixelType::uint16);
     write_with_hdf5(path, zeros, {true, 4, true, false, false});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HDF5 files that are cut or hold what cannot be read.
+// Tests HDF5 files that are cut short or hold content that cannot be read.
 
 #include <hdf5.h>
 
@@ -15,8 +15,9 @@
 
 namespace convolume::testing {
 
-TEST_CASE("HDF5 files that are cut are refused silently but for the error", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("HDF5 files that are cut short are refused, and HDF5 itself prints nothing",
+          "[io][hdf5]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     io::ImageMetadata m;
     m.shape = {3, 16, 16};
@@ -29,8 +30,8 @@ TEST_CASE("HDF5 files that are cut are refused silently but for the error", "[io
     }
 }
 
-TEST_CASE("HDF5 datasets that need a missing filter say which", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("the error for HDF5 datasets that need a missing filter names it", "[io][hdf5]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hsize_t dims[3] = {4, 8, 8};
@@ -45,26 +46,26 @@ TEST_CASE("HDF5 datasets that need a missing filter say which", "[io][hdf5]") {
     H5Pclose(properties);
     H5Sclose(space);
     H5Fclose(file);
-    CHECK(mentions(refusal<BadData>(path), "32099"));
+    CHECK(contains(refusal<BadData>(path), "32099"));
 }
 
 TEST_CASE("HDF5's compression limits and dataset names are checked", "[io][hdf5]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     io::ImageMetadata m;
     m.shape = {1, 2, 3};
     CHECK_THROWS_AS(io::create_image(folder / "a.h5", m, {false, io::Compression::lzw, ""}),
                     InvalidArgument);
     CHECK_THROWS_AS(io::create_image(folder / "a.h5:/", m), CannotCreate);
-    CHECK(folder.files() == 0);
+    CHECK(folder.names().size() == 0);
     write_image((folder / "a.h5") + ":/deep/down/data", m, 1);
-    CHECK(mentions(refusal<BadData>((folder / "a.h5") + ":/deep"), "/deep/down/data"));
+    CHECK(contains(refusal<BadData>((folder / "a.h5") + ":/deep"), "/deep/down/data"));
     CHECK(refusal<BadData>(folder / "a.h5").empty());
 }
 
-// Only the chunks: HDF5 itself can crash on a damaged heap or object header (contain_damage(), and
-// tests/campaign/check_damaged_hdf5.py).
+// Damages HDF5 chunks only: HDF5 itself can crash on a damaged heap or object header
+// (contain_damage(), tests/campaign/check_damaged_hdf5.py).
 TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     io::ImageMetadata m;
     m.shape = {3, 40, 50};
@@ -93,7 +94,7 @@ TEST_CASE("HDF5 chunks with damaged bytes do no harm", "[io][hdf5][fuzz]") {
     CHECK(refused > 0);
 }
 
-// A file whose dataset `d` of uint16 is one chunk, of which so many bytes are stored.
+// Writes a file whose dataset `d` of uint16 is one HDF5 chunk, of which `stored` bytes are stored.
 void write_one_chunk(const std::string& path, const std::array<hsize_t, 3>& dims, bool shuffles,
                      const std::string& samples, std::size_t stored) {
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
@@ -111,15 +112,15 @@ void write_one_chunk(const std::string& path, const std::array<hsize_t, 3>& dims
     H5Fclose(file);
 }
 
-// HDF5 reads as many bytes of a chunk as its index says, to memory of whatever size.
-TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are refused",
+// HDF5 reads as many bytes of an HDF5 chunk as its index says, into memory of any size.
+TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short ones are refused",
           "[io][hdf5]") {
     constexpr std::size_t bytes = 2 * 6 * 5 * 2;
     std::string samples(bytes, '\0');
     for (std::size_t i = 0; i < bytes; ++i) samples[i] = static_cast<char>(i * 37 + 11);
     for (const std::size_t element : {1u, 2u, 3u, 7u})
         for (const std::size_t stored : {bytes, std::size_t{84}}) {
-            const TempFolder folder;
+            const MemoryFolder folder;
             const std::string path = folder / "a.h5";
             std::string shuffled(samples);
             const std::size_t elements = bytes / element;
@@ -127,14 +128,14 @@ TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are r
                 for (std::size_t b = 0; b < element; ++b)
                     shuffled[b * elements + i] = samples[i * element + b];
             write_one_chunk(path, {2, 6, 5}, true, shuffled, stored);
-            // HDF5 itself has the size of the samples as that of elements.
+            // HDF5 itself stores the size of a sample as the size of the elements.
             std::string whole = read_bytes(path);
             const std::size_t at = whole.find(std::string("shuffle\0\2\0\0\0", 12));
             REQUIRE(at != std::string::npos);
             whole[at + 8] = static_cast<char>(element);
             write_bytes(path, whole);
             INFO("elements of " << element << ", " << stored << " bytes");
-            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+            CHECK(contains(refusal<BadData>(path), "another size") == (stored < bytes));
             if (stored < bytes) continue;
             const auto reader = io::open_image(path);
             Volume got({2, 6, 5}, PixelType::uint16);
@@ -144,22 +145,23 @@ TEST_CASE("HDF5 chunks may be shuffled by any elements, and too short ones are r
         }
 }
 
-// HDF5 would give other memory, or zeros, as the samples that are not there.
+// HDF5 would return other memory, or zeros, for the missing samples.
 TEST_CASE("HDF5 chunks without filters that are too short are refused", "[io][hdf5]") {
-    for (const hsize_t edge : {6u, 300u})  // in files that hold more than a chunk, or less
+    for (const hsize_t edge : {6u, 300u})  // smaller and larger than the rest of the file
         for (const std::size_t short_by : {0u, 1u, 40u}) {
-            const TempFolder folder;
+            const MemoryFolder folder;
             const std::string path = folder / "a.h5";
             const std::size_t bytes = 2 * edge * edge * 2;
             const std::size_t stored = edge == 6 || short_by == 0 ? bytes - short_by : 84;
             write_one_chunk(path, {2, edge, edge}, false, std::string(bytes, '\7'), stored);
             INFO(stored << " of " << bytes << " bytes");
-            CHECK(mentions(refusal<BadData>(path), "another size") == (stored < bytes));
+            CHECK(contains(refusal<BadData>(path), "another size") == (stored < bytes));
         }
 }
 
-TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("HDF5 chunks without filters are read even if the index calls them larger",
+          "[io][hdf5]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hsize_t chunk[3] = {1, 3, 5};
@@ -181,7 +183,7 @@ TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", 
     H5Pclose(properties);
     H5Fclose(file);
 
-    // The keys of a node of the index begin with the bytes of their chunk.
+    // Each key in a node of the index begins with the number of bytes of its HDF5 chunk.
     std::string bytes = read_bytes(path);
     const std::string of_chunks("TREE\1\0", 6);
     const std::size_t node = bytes.find(of_chunks);
@@ -203,7 +205,7 @@ TEST_CASE("HDF5 chunks without filters may be said to be larger than they are", 
 
 namespace {
 
-/// Of variable length where `bytes` is 0.
+/// Writes a text attribute, of variable length if `bytes` is 0.
 void write_text(hid_t object, const char* name, const std::string& text, std::size_t bytes) {
     const hid_t type = H5Tcopy(H5T_C_S1);
     H5Tset_size(type, bytes == 0 ? H5T_VARIABLE : bytes);
@@ -219,7 +221,7 @@ void write_text(hid_t object, const char* name, const std::string& text, std::si
     H5Tclose(type);
 }
 
-/// Texts in compact or dense storage, the latter for large ones.
+/// Writes texts in compact storage, or in dense storage if they are large.
 std::map<std::string, std::string> write_texts(const std::string& path, bool large) {
     std::map<std::string, std::string> texts{{"name", "cells"},
                                              {"\u00B5-name", "5 \u00B5m, \u7D30\u80DE"},
@@ -261,8 +263,8 @@ std::map<std::string, std::string> write_texts(const std::string& path, bool lar
 
 }  // namespace
 
-TEST_CASE("HDF5's attributes are the same where a helper process reads them", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("attributes of HDF5 are the same if a helper process reads them", "[io][hdf5]") {
+    const MemoryFolder folder;
     const bool large = GENERATE(false, true);
     const bool contained = GENERATE(false, true);
     const auto texts = write_texts(folder / "a.h5", large);
@@ -275,8 +277,8 @@ TEST_CASE("HDF5's attributes are the same where a helper process reads them", "[
         CHECK(reader->metadata().voxel_size_um[axis] == 0.5 / static_cast<double>(1 << axis));
 }
 
-TEST_CASE("HDF5 files that are linked to may not change while they are read", "[io][hdf5]") {
-    const TempFolder folder;
+TEST_CASE("a linked HDF5 file that changes while it is read is an error", "[io][hdf5]") {
+    const MemoryFolder folder;
     io::ImageMetadata m;
     m.shape = {4, 16, 16};
     write_image(folder / "linked.h5", m, 1);
@@ -293,7 +295,7 @@ TEST_CASE("HDF5 files that are linked to may not change while they are read", "[
     CHECK_THROWS_AS(read_channel(*reader), IoError);
     reader.reset();
     const std::string refused = refusal<BadData>(folder / "a.h5");
-    CHECK(mentions(refused, "linked.h5"));
+    CHECK(contains(refused, "linked.h5"));
 }
 
 }  // namespace convolume::testing

@@ -18,7 +18,7 @@ std::string npy(std::string header, std::size_t data_bytes, char version = 1) {
 }  // namespace
 
 TEST_CASE("damaged NPY files are refused in one sentence", "[io]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.npy";
     const std::string good = "{'descr': '<u2', 'fortran_order': False, 'shape': (2, 3), }";
     write_bytes(path, npy(good, 12));
@@ -50,23 +50,23 @@ TEST_CASE("damaged NPY files are refused in one sentence", "[io]") {
         if (std::string(part).empty())
             CHECK(text.empty());
         else
-            CHECK(mentions(text, part));
+            CHECK(contains(text, part));
     }
 }
 
-TEST_CASE("files that are no image are refused", "[io]") {
-    const TempFolder folder;
-    CHECK(mentions(refusal<InputNotFound>(folder / "missing.tif"), "missing.tif"));
-    CHECK(mentions(refusal<InputNotFound>(folder / ""), "not a regular file"));
+TEST_CASE("files that are not images are refused", "[io]") {
+    const MemoryFolder folder;
+    CHECK(contains(refusal<InputNotFound>(folder / "missing.tif"), "missing.tif"));
+    CHECK(contains(refusal<InputNotFound>(folder / ""), "not a regular file"));
     write_bytes(folder / "empty.tif", "");
-    CHECK(mentions(refusal<BadData>(folder / "empty.tif"), "empty"));
+    CHECK(contains(refusal<BadData>(folder / "empty.tif"), "empty"));
     write_bytes(folder / "text.tif", "hello");
-    CHECK(mentions(refusal<BadData>(folder / "text.tif"), "not a TIFF, HDF5 or NPY"));
+    CHECK(contains(refusal<BadData>(folder / "text.tif"), "not a TIFF, HDF5 or NPY"));
     io::ImageMetadata m;
     m.shape = {1, 2, 3};
     write_image(folder / "a.npy", m, 1);
-    CHECK(mentions(refusal<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
-    // Content decides, not the name.
+    CHECK(contains(refusal<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
+    // The content decides the format, not the name.
     std::filesystem::rename(folder / "a.npy", folder / "a.tif");
     CHECK(refusal<BadData>(folder / "a.tif").empty());
 }

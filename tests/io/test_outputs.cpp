@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Outputs appear complete or not at all.
+// Tests that outputs appear complete or not at all.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -37,14 +37,14 @@ const char* const names[] = {"a.npy"};
 
 TEST_CASE("an output that is not committed leaves nothing", "[io]") {
     for (const char* name : names) {
-        const TempFolder folder;
+        const MemoryFolder folder;
         {
             const auto writer = io::create_image(folder / name, small_image());
             writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 1).view());
-            CHECK(folder.files() == 1);
+            CHECK(folder.names().size() == 1);
             CHECK(!std::filesystem::exists(folder / name));
         }
-        CHECK(folder.files() == 0);
+        CHECK(folder.names().size() == 0);
         const auto writer = io::create_image(folder / name, small_image());
         CHECK_THROWS_AS(writer->commit(), InvalidArgument);
         CHECK_THROWS_AS(writer->write(0, 0, random_volume({2, 3, 5}, PixelType::uint8, 1).view()),
@@ -63,7 +63,7 @@ TEST_CASE("planes written a few at a time make the same image", "[io]") {
     for (const std::string name : names)
         for (const auto compression : {io::Compression::none, io::Compression::deflate}) {
             if (compression != io::Compression::none && name == "a.npy") continue;
-            const TempFolder folder;
+            const MemoryFolder folder;
             const auto writer = io::create_image(folder / name, m, {false, compression, ""});
             for (index_t t = 0; t < 2; ++t)
                 for (index_t c = 0; c < 2; ++c) {
@@ -92,7 +92,7 @@ TEST_CASE("planes written a few at a time make the same image", "[io]") {
 
 TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
     for (const char* name : names) {
-        const TempFolder folder;
+        const MemoryFolder folder;
         const std::string path = folder / name;
         write_bytes(path, "precious");
         CHECK_THROWS_AS(io::create_image(path, small_image()), OutputExists);
@@ -101,7 +101,7 @@ TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
         CHECK(read_bytes(path) != "precious");
         std::filesystem::remove(path);
 
-        // It appears while we write.
+        // Another program creates the output while we write.
         const auto writer = io::create_image(path, small_image());
         writer->write(0, 0, random_volume({2, 3, 4}, PixelType::uint8, 1).view());
         write_bytes(path, "precious");
@@ -110,25 +110,18 @@ TEST_CASE("existing outputs are kept unless overwriting is allowed", "[io]") {
     }
 }
 
-TEST_CASE("unfinished files of processes that are gone are removed, others stay", "[io]") {
-    const TempFolder folder;
-    const auto unfinished = [&] {
-        std::vector<std::string> names_there;
-        for (const auto& entry : std::filesystem::directory_iterator(folder / ""))
-            names_there.push_back(entry.path().filename().string());
-        std::sort(names_there.begin(), names_there.end());
-        return names_there;
-    };
-    // A process that is killed while it writes.
+TEST_CASE("unfinished files of dead processes are removed, others stay", "[io]") {
+    const MemoryFolder folder;
+    // The child process is killed while it writes.
     const pid_t child = fork();
     if (child == 0) {
         const auto writer = io::create_image(folder / "a.npy", small_image());
         raise(SIGKILL);
     }
     REQUIRE(waitpid(child, nullptr, 0) == child);
-    const std::vector<std::string> left = unfinished();
+    const std::vector<std::string> left = folder.names();
     REQUIRE(left.size() == 1);
-    // What another machine, or a process that is alive, writes.
+    // Files of another machine and of a process that is alive.
     const std::string of_child = message("-", child, "-");
     const std::size_t at = left[0].find(of_child);
     REQUIRE(at != std::string::npos);
@@ -139,18 +132,18 @@ TEST_CASE("unfinished files of processes that are gone are removed, others stay"
         write_bytes(folder / name, "precious");
     {
         const auto writer = io::create_image(folder / "c.npy", small_image());
-        const std::vector<std::string> now = unfinished();
+        const std::vector<std::string> now = folder.names();
         CHECK(std::find(now.begin(), now.end(), left[0]) == now.end());
         CHECK(now.size() == 4);
     }
-    CHECK(unfinished().size() == 3);
+    CHECK(folder.names().size() == 3);
     CHECK(read_bytes(folder / alive) == "precious");
     CHECK(read_bytes(folder / elsewhere) == "precious");
 }
 
 TEST_CASE("an output may replace its own input, also behind a link", "[io]") {
     for (const char* name : names) {
-        const TempFolder folder;
+        const MemoryFolder folder;
         const std::string path = folder / name;
         write_image(path, small_image(), 5);
         const std::string link = folder / (std::string("link-") + name);
@@ -163,12 +156,12 @@ TEST_CASE("an output may replace its own input, also behind a link", "[io]") {
         CHECK(std::filesystem::is_symlink(link));
         CHECK(same_bytes(read_channel(*io::open_image(path)),
                          random_volume({2, 3, 4}, PixelType::uint8, 5)));
-        CHECK(folder.files() == 2);
+        CHECK(folder.names().size() == 2);
     }
 }
 
-TEST_CASE("outputs that cannot be are refused with their reason", "[io]") {
-    const TempFolder folder;
+TEST_CASE("impossible outputs are refused with their reason", "[io]") {
+    const MemoryFolder folder;
     CHECK_THROWS_AS(io::create_image(folder / "no/such/folder.npy", small_image()), CannotCreate);
     CHECK_THROWS_AS(io::create_image(folder / "a.png", small_image()), InvalidArgument);
     CHECK_THROWS_AS(io::create_image(folder / "a.npy:/data", small_image()), InvalidArgument);
@@ -184,16 +177,16 @@ TEST_CASE("outputs that cannot be are refused with their reason", "[io]") {
     CHECK_THROWS_AS(io::create_image(folder / "a.npy", huge), IoError);
     huge.shape = {index_t{1} << 40, 1 << 20, 1 << 20};
     CHECK_THROWS_AS(io::create_image(folder / "a.npy", huge), InvalidArgument);
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
 }
 
 TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
     for (const char* name : names) {
-        const TempFolder folder;
+        const MemoryFolder folder;
         io::ImageMetadata m = small_image();
         m.shape = {64, 64, 64};
-        // In a process of its own: the limit on file sizes stands for a full disk. The volume is
-        // made before.
+        // In a child process, a limit on file sizes stands for a full disk. The volume is made
+        // before the limit is set.
         const Volume volume = random_volume(m.shape, m.type, 1);
         const pid_t child = ::fork();
         if (child == 0) {
@@ -206,7 +199,7 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
                 writer->write(0, 0, volume.view());
                 writer->commit();
             } catch (const IoError&) {
-                result = folder.files() == 0 ? 0 : 2;
+                result = folder.names().size() == 0 ? 0 : 2;
             } catch (...) {
                 result = 3;
             }
@@ -216,12 +209,12 @@ TEST_CASE("a write that fails is an error and leaves nothing", "[io]") {
         REQUIRE(::waitpid(child, &status, 0) == child);
         INFO(name);
         CHECK(status == 0);
-        CHECK(folder.files() == 0);
+        CHECK(folder.names().size() == 0);
     }
 }
 
-TEST_CASE("small files are whole or as they were", "[io]") {
-    const TempFolder folder;
+TEST_CASE("small files are replaced as a whole or not at all", "[io]") {
+    const MemoryFolder folder;
     const std::string path = folder / "report.json";
     io::write_whole_file(path, std::string_view("{}"));
     CHECK(read_bytes(path) == "{}");
@@ -246,18 +239,18 @@ TEST_CASE("small files are whole or as they were", "[io]") {
     REQUIRE(::waitpid(child, &status, 0) == child);
     CHECK(status == 0);
     CHECK(read_bytes(path) == "[1]");
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
     CHECK_THROWS_AS(io::write_whole_file(folder / "none/report.json", {}), CannotCreate);
 }
 
-TEST_CASE("a signal handler can remove what is unfinished", "[io]") {
-    const TempFolder folder;
+TEST_CASE("a signal handler can remove unfinished files", "[io]") {
+    const MemoryFolder folder;
     const auto first = io::create_image(folder / "a.npy", small_image());
     const auto second = io::create_image(folder / "b.npy", small_image());
     write_bytes(folder / "other", "x");
-    CHECK(folder.files() == 3);
+    CHECK(folder.names().size() == 3);
     io::remove_uncommitted_outputs();
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
 }
 
 #ifdef CONVOLUME_HAVE_HDF5
@@ -280,7 +273,7 @@ void check_dataset(const std::string& path, unsigned seed) {
 
 TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and others are kept",
           "[io]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string file = folder / "a.h5";
     write_dataset(file + ":/run/1", 1, false);
     CHECK_THROWS_AS(write_dataset(file + ":/run/2", 2, false), OutputExists);
@@ -290,14 +283,14 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     check_dataset(file + ":/run/2", 2);
     check_dataset(file + ":/other/deep/3", 3);
 
-    // Replaced, while what was there is read from; nothing else changes.
+    // The dataset is replaced while the old one is read from; nothing else changes.
     const auto reader = io::open_image(file + ":/run/1");
     write_dataset(file + ":/run/1", 4, true);
     CHECK(same_bytes(read_channel(*reader), random_volume({2, 3, 4}, PixelType::uint8, 1)));
     check_dataset(file + ":/run/1", 4);
     check_dataset(file + ":/run/2", 2);
 
-    // Signals likewise.
+    // Signals are added and replaced in the same way.
     {
         const auto writer =
             io::create_signal(file + ":/traces", {2, 5}, io::SampleType::float32, {true, ""});
@@ -308,24 +301,25 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     check_dataset(file + ":/run/1", 4);
     CHECK(io::open_signal(file + ":/traces")->info().dims == std::vector<index_t>{2, 5});
 
-    // A group is no dataset.
+    // A group cannot be replaced by a dataset.
     CHECK_THROWS_AS(write_dataset(file + ":/run", 5, true), CannotCreate);
     check_dataset(file + ":/run/2", 2);
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
 
-    // The whole file is replaced where no dataset is named.
+    // Without the name of a dataset, the whole file is replaced.
     write_dataset(file, 6, true);
     check_dataset(file, 6);
     CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
 }
 
-TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others change", "[io]") {
-    const TempFolder folder;
+TEST_CASE("a dataset is not added to a file that is not HDF5 or that another writer changes",
+          "[io]") {
+    const MemoryFolder folder;
     const std::string text = folder / "text.h5";
     std::ofstream(text) << "no HDF5";
     CHECK_THROWS_AS(write_dataset(text + ":/run/1", 1, true), CannotCreate);
     CHECK(std::filesystem::file_size(text) == 7);
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
 
     const std::string file = folder / "a.h5";
     write_dataset(file + ":/run/1", 1, false);
@@ -338,7 +332,7 @@ TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others
     check_dataset(file + ":/run/3", 3);
     CHECK_THROWS_AS(io::open_image(file + ":/run/2"), BadData);
 
-    // Nor to one that another writer has made since.
+    // A dataset that another writer has added in the meantime is not replaced.
     const std::string fresh = folder / "b.h5";
     const auto late =
         io::create_image(fresh + ":/run/2", small_image(), {true, io::Compression::none, ""});
@@ -349,7 +343,7 @@ TEST_CASE("a dataset is not added to what is not HDF5, nor to a file that others
 }
 
 TEST_CASE("a dataset is not written through links to other files", "[io]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string other = folder / "other.h5", file = folder / "a.h5";
     write_dataset(other + ":/entry/data", 1, false);
     write_dataset(file + ":/own", 2, false);
@@ -364,7 +358,7 @@ TEST_CASE("a dataset is not written through links to other files", "[io]") {
     }
     check_dataset(other + ":/entry/data", 1);
     check_dataset(file + ":/own", 2);
-    CHECK(folder.files() == 2);
+    CHECK(folder.names().size() == 2);
 }
 #endif
 

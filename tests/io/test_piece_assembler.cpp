@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes become whole pieces, each handed over once, as soon as it is complete.
+// Tests that boxes become whole pieces, each handed over once, as soon as it is complete.
 
 #include <atomic>
 #include <map>
@@ -10,15 +10,15 @@
 
 namespace convolume::testing {
 
-TEST_CASE("pieces are handed over once, whole, whatever the boxes", "[io]") {
+TEST_CASE("pieces are handed over once and complete, for boxes of any shape", "[io]") {
     StackFormat format{{5, 7, 11}, PixelType::uint16, 1, 2, {2, 3, 4}};
     const Volume volumes[] = {random_volume(format.shape, format.type, 1),
                               random_volume(format.shape, format.type, 2)};
     for (const Shape3& step :
          {Shape3{5, 7, 11}, Shape3{1, 7, 11}, Shape3{2, 3, 4}, Shape3{1, 1, 1}, Shape3{3, 2, 5}}) {
         INFO(to_string(step));
-        const TempFolder folder;
-        // One piece in memory, the others in a file.
+        const MemoryFolder folder;
+        // One piece is in memory, the others are in a file.
         io::PieceAssembler assembler(format, folder / "", 1);
         CHECK(assembler.pieces() == 2 * 3 * 3 * 3);
         std::mutex mutex;
@@ -57,7 +57,7 @@ TEST_CASE("pieces are handed over once, whole, whatever the boxes", "[io]") {
     }
 }
 
-TEST_CASE("memory of the assembler is that of the pieces begun", "[io]") {
+TEST_CASE("the assembler's memory is that of the incomplete pieces", "[io]") {
     const StackFormat format{{8, 16, 16}, PixelType::uint8, 1, 1, {4, 16, 16}};
     io::PieceAssembler assembler(format, ".");
     const Volume volume = random_volume(format.shape, format.type, 1);
@@ -71,8 +71,8 @@ TEST_CASE("memory of the assembler is that of the pieces begun", "[io]") {
     }
 }
 
-TEST_CASE("memory of pieces beyond the limit is that of a file without a name", "[io]") {
-    const TempFolder folder;
+TEST_CASE("pieces beyond the memory limit are kept in an unnamed file", "[io]") {
+    const MemoryFolder folder;
     const index_t bytes = (1 << 20) + 3;
     io::PieceMemory memory(folder / "", bytes, 2 * bytes);
     std::vector<char*> pieces;
@@ -83,7 +83,7 @@ TEST_CASE("memory of pieces beyond the limit is that of a file without a name", 
     }
     CHECK(memory.used_bytes() == 100 * bytes);
     CHECK(memory.file_bytes() == 2 * (index_t{64} << 20));
-    CHECK(folder.files() == 0);
+    CHECK(folder.names().size() == 0);
     bool kept = true;
     for (int i = 0; i < 100; ++i) {
         const auto last = static_cast<std::size_t>(bytes - 1);
@@ -100,7 +100,7 @@ TEST_CASE("memory of pieces beyond the limit is that of a file without a name", 
     CHECK_THROWS_AS(nowhere.allocate(), IoError);
 }
 
-TEST_CASE("jobs are all done, and the first error ends them", "[io]") {
+TEST_CASE("all jobs are done unless an error ends them", "[io]") {
     for (const int threads : {1, 2, 5}) {
         std::atomic<index_t> sum{0};
         io::run_jobs(1000, threads, [&](index_t i) { sum += i; });
@@ -116,7 +116,8 @@ TEST_CASE("jobs are all done, and the first error ends them", "[io]") {
     }
 }
 
-TEST_CASE("a chunk is decoded once while it is kept, and the least used ones go", "[io]") {
+TEST_CASE("an HDF5 chunk is decoded once while the cache keeps it, and the oldest is evicted",
+          "[io]") {
     io::Hdf5ChunkCache cache(30);
     int decoded = 0;
     const auto decode = [&] {
@@ -126,10 +127,10 @@ TEST_CASE("a chunk is decoded once while it is kept, and the least used ones go"
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
     for (index_t i = 0; i < 3; ++i) cache.get({0, i}, 10, decode);
     CHECK(decoded == 3);
-    cache.get({1, 0}, 10, decode);  // 0 of dataset 0 goes
+    cache.get({1, 0}, 10, decode);  // evicts HDF5 chunk 0 of dataset 0
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 4);
-    cache.get({0, 0}, 10, decode);  // 2 goes
+    cache.get({0, 0}, 10, decode);  // evicts HDF5 chunk 2
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 5);
     CHECK_THROWS_AS(cache.get({2, 2}, 10, []() -> io::Hdf5ChunkCache::Chunk { throw BadData("x"); }),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal files: every format gives back what it was given, in ranges of any order; what cannot
-// be is refused with a sentence and leaves nothing.
+// Signal files: every format returns the written samples, in ranges of any order; impossible files
+// are refused with one sentence and leave nothing.
 
 #include <array>
 #include <complex>
@@ -53,7 +53,7 @@ template <class T>
 std::vector<T> read_row(io::SignalReader& reader, index_t row) {
     REQUIRE(size_of(reader.info().type) == sizeof(T));
     std::vector<T> values(static_cast<std::size_t>(reader.info().samples()));
-    // Two ranges, the later one first.
+    // Reads two ranges, the later one first.
     const index_t middle = reader.info().samples() / 3;
     reader.read(row, middle, reader.info().samples() - middle, values.data() + middle);
     reader.read(row, 0, middle, values.data());
@@ -106,7 +106,7 @@ void check_round_trip(const std::string& path, io::SampleType type, const Dims& 
 }  // namespace
 
 TEST_CASE("signals come back as they were written, in ranges of any order", "[io][signal]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     for (const std::string& format : writable_formats())
         for (const Dims& dims : {Dims{1}, Dims{1000}, Dims{3, 77}, Dims{2, 3, 50}}) {
             const std::string path = (folder / "a") + format;
@@ -125,7 +125,7 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
             raw(io::StoredType::complex128);
             check_round_trip<std::complex<double>>(path, io::SampleType::complex128, dims, options);
             if (format == ".raw") continue;
-            // Integers of 64 bits come back as float64.
+            // 64-bit integers are read as float64.
             const std::vector<std::int64_t> positions{3, -4};
             const auto writer = io::create_signal(path, {2}, io::SampleType::int64, {true, ""});
             writer->write(0, 0, 2, positions.data());
@@ -136,8 +136,8 @@ TEST_CASE("signals come back as they were written, in ranges of any order", "[io
         }
 }
 
-TEST_CASE("arrays of NumPy in any order of bytes and axes", "[io][signal]") {
-    const TempFolder folder;
+TEST_CASE("NumPy arrays are read in any order of bytes and axes", "[io][signal]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.npy";
     const auto first_row = [&](const std::string& bytes) {
         write_bytes(path, bytes);
@@ -167,14 +167,15 @@ TEST_CASE("arrays of NumPy in any order of bytes and axes", "[io][signal]") {
     CHECK(first_row(npy("<i4", "2, 3, 4", many, true)) == V{5, 11, 17, 23});
 }
 
-TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") {
-    const TempFolder folder;
+TEST_CASE("raw files have their type from the name or an option, and are split by an option",
+          "[io][signal]") {
+    const MemoryFolder folder;
     const auto values = counted<float>(12);
     for (const char* name : {"a.f32", "a.dat", "a.C64"})
         write_bytes(folder / name, bytes_as_text(values));
     CHECK(io::open_signal(folder / "a.f32")->info().dims == Dims{12});
     CHECK(io::open_signal(folder / "a.f32")->info().to_string() == "12 float32");
-    // The name knows better than the option.
+    // The type in the name overrides the option.
     CHECK(io::open_signal(folder / "a.f32", {.raw_type = io::StoredType::float64})->info().dims ==
           Dims{12});
     CHECK(io::open_signal(folder / "a.C64")->info().dims == Dims{6});
@@ -188,19 +189,19 @@ TEST_CASE("raw files: type by name or option, split by option", "[io][signal]") 
     CHECK(io::open_signal(folder / "a.f32", {.raw_signals = 1})->info().dims == Dims{1, 12});
 
     CHECK(
-        mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 5}), "12 samples"));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_samples = 13}), "13"));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 0}), "0"));
-    CHECK(mentions(refusal_of<BadData>(folder / "a.dat"), "raw_type"));
+        contains(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 5}), "12 samples"));
+    CHECK(contains(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_samples = 13}), "13"));
+    CHECK(contains(refusal_of<InvalidArgument>(folder / "a.f32", {.raw_signals = 0}), "0"));
+    CHECK(contains(refusal_of<BadData>(folder / "a.dat"), "raw_type"));
     write_bytes(folder / "cut.f32", std::string(13, 'x'));
-    CHECK(mentions(refusal_of<BadData>(folder / "cut.f32"), "13 bytes"));
+    CHECK(contains(refusal_of<BadData>(folder / "cut.f32"), "13 bytes"));
 }
 
 TEST_CASE("files that hold no signals are refused", "[io][signal]") {
-    const TempFolder folder;
-    CHECK(mentions(refusal_of<InputNotFound>(folder / "no.npy"), "no.npy"));
+    const MemoryFolder folder;
+    CHECK(contains(refusal_of<InputNotFound>(folder / "no.npy"), "no.npy"));
     write_bytes(folder / "empty.npy", "");
-    CHECK(mentions(refusal_of<BadData>(folder / "empty.npy"), "empty"));
+    CHECK(contains(refusal_of<BadData>(folder / "empty.npy"), "empty"));
     const std::string six = bytes_as_text(counted<float>(6));
     const std::pair<std::string, const char*> cases[] = {
         {npy("<f4", "2, 3", six.substr(1)), "truncated"},
@@ -216,15 +217,15 @@ TEST_CASE("files that hold no signals are refused", "[io][signal]") {
         write_bytes(folder / "a.npy", bytes);
         const std::string text = refusal_of<BadData>(folder / "a.npy");
         INFO(part << " in: " << text);
-        CHECK(mentions(text, part));
+        CHECK(contains(text, part));
     }
     write_bytes(folder / "a.npy", npy("<f4", "6,", six));
-    CHECK(mentions(refusal_of<InvalidArgument>(folder / "a.npy", {.raw_signals = 2}), "split"));
-    CHECK(mentions(refusal_of<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
+    CHECK(contains(refusal_of<InvalidArgument>(folder / "a.npy", {.raw_signals = 2}), "split"));
+    CHECK(contains(refusal_of<InvalidArgument>((folder / "a.npy") + ":/data"), "no dataset"));
 }
 
 TEST_CASE("signal files that cannot be created are refused and leave nothing", "[io][signal]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const auto create = [&](const char* name, const Dims& dims, io::SampleType type) {
         return io::create_signal(folder / name, dims, type);
     };
@@ -239,9 +240,9 @@ TEST_CASE("signal files that cannot be created are refused and leave nothing", "
         CHECK_THROWS_AS(create(name.c_str(), {1 << 20, index_t{1} << 30}, float32), IoError);
         CHECK_THROWS_AS(create(name.c_str(), {index_t{1} << 40, index_t{1} << 40}, float32),
                         InvalidArgument);
-        // Not committed.
+        // The file is not committed.
         create(name.c_str(), {3}, float32)->write(0, 0, 3, "123456789012");
-        CHECK(folder.files() == 0);
+        CHECK(folder.names().size() == 0);
     }
     CHECK_THROWS_AS(io::sample_type_of(PixelType::uint8), InvalidArgument);
     const float sample = 1;
@@ -255,12 +256,12 @@ TEST_CASE("signal files that cannot be created are refused and leave nothing", "
     CHECK_THROWS_AS(commit(false), OutputExists);
     commit(true);
     CHECK(read_bytes(folder / "a.f32") == bytes_as_text<float>({1}));
-    CHECK(folder.files() == 1);
+    CHECK(folder.names().size() == 1);
 }
 
 #ifdef CONVOLUME_HAVE_HDF5
-TEST_CASE("signals in chunked, compressed datasets of other programs", "[io][signal]") {
-    const TempFolder folder;
+TEST_CASE("signals are read from chunked, compressed datasets of other programs", "[io][signal]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.h5";
     const auto values = counted<std::int64_t>(3 * 100, -7);
     const std::array<hsize_t, 2> dims{3, 100};
@@ -288,16 +289,16 @@ TEST_CASE("signals in chunked, compressed datasets of other programs", "[io][sig
         const auto narrow = io::open_signal(path + ":/short");
         CHECK(read_row<std::int16_t>(*narrow, 1) == counted<std::int16_t>(100, 93));
     }
-    CHECK(mentions(refusal_of<BadData>(path), "/short"));
-    CHECK(mentions(refusal_of<BadData>(path + ":/none"), "/wide"));
+    CHECK(contains(refusal_of<BadData>(path), "/short"));
+    CHECK(contains(refusal_of<BadData>(path + ":/none"), "/wide"));
     const std::string whole = read_bytes(path);
     write_bytes(path, whole.substr(0, whole.size() / 2));
-    CHECK(mentions(refusal_of<BadData>(path + ":/wide"), "a.h5"));
+    CHECK(contains(refusal_of<BadData>(path + ":/wide"), "a.h5"));
 }
 #endif
 
-TEST_CASE("Raw signals may begin as XML does", "[io][signal]") {
-    const TempFolder folder;
+TEST_CASE("Raw signals may begin with the characters of XML", "[io][signal]") {
+    const MemoryFolder folder;
     write_bytes(folder / "a.bin", "<?xml?>!");
     io::OpenSignalOptions options;
     options.raw_type = io::parse_stored_type("u8");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIFFs that are cut, loop, or lie about their size.
+// Tests TIFFs that are cut short, loop, or state wrong sizes.
 
 #include <tiffio.h>
 
@@ -8,8 +8,8 @@
 namespace convolume::testing {
 namespace {
 
-/// A little-endian classic TIFF of one directory with that many entries of {tag, type, count,
-/// value}.
+/// An entry {tag, type, count, value} in the directory of a little-endian classic TIFF with one
+/// directory.
 struct Entry {
     std::uint16_t tag, type;
     std::uint32_t count, value;
@@ -43,8 +43,8 @@ std::vector<Entry> page(std::uint32_t width, std::uint32_t height, std::uint32_t
 
 }  // namespace
 
-TEST_CASE("TIFFs that lie about their size are refused before memory is taken", "[io][tiff]") {
-    const TempFolder folder;
+TEST_CASE("TIFFs that state wrong sizes are refused before memory is allocated", "[io][tiff]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     write_bytes(path, tiny_tiff(page(4, 4)));
     CHECK(refusal<BadData>(path).empty());
@@ -74,13 +74,13 @@ TEST_CASE("TIFFs that lie about their size are refused before memory is taken", 
     // libtiff corrects a byte count that the other tags contradict.
     write_bytes(path, tiny_tiff(page(4, 4, 1, 0xFFFFFFFF)));
     CHECK(refusal<BadData>(path).empty());
-    // Endless pages that share the same bytes.
+    // An endless loop of pages that share the same bytes.
     write_bytes(path, tiny_tiff(page(4, 4), 8));
-    CHECK(mentions(refusal<BadData>(path), "loop"));
+    CHECK(contains(refusal<BadData>(path), "loop"));
 }
 
-TEST_CASE("TIFFs that are cut are refused unless all pixels are there", "[io][tiff]") {
-    const TempFolder folder;
+TEST_CASE("TIFFs that are cut short are refused unless all pixels are there", "[io][tiff]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     io::ImageMetadata m;
     m.shape = {3, 8, 8};
@@ -106,8 +106,8 @@ TEST_CASE("TIFFs that are cut are refused unless all pixels are there", "[io][ti
     }
 }
 
-TEST_CASE("pages of several sizes are images to choose from", "[io][tiff]") {
-    const TempFolder folder;
+TEST_CASE("pages of different sizes are separate images to choose from", "[io][tiff]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     TIFF* tiff = TIFFOpen(path.c_str(), "w");
     for (const int width : {4, 4, 5}) {
@@ -120,25 +120,25 @@ TEST_CASE("pages of several sizes are images to choose from", "[io][tiff]") {
         TIFFWriteDirectory(tiff);
     }
     TIFFClose(tiff);
-    CHECK(mentions(refusal<BadData>(path), "0 (2×1×4 uint8), 1 (1×1×5 uint8)"));
-    CHECK(mentions(refusal<BadData>(path), "--image N"));
+    CHECK(contains(refusal<BadData>(path), "0 (2×1×4 uint8), 1 (1×1×5 uint8)"));
+    CHECK(contains(refusal<BadData>(path), "--image N"));
     io::OpenOptions second;
     second.image = "1";
     CHECK(io::open_image(path, second)->metadata().shape == Shape3{1, 1, 5});
     second.image = "2";
-    CHECK(mentions(refusal<InvalidArgument>(path, second), "no image \"2\""));
+    CHECK(contains(refusal<InvalidArgument>(path, second), "no image \"2\""));
 }
 
-TEST_CASE("unsupported pixels name the page", "[io][tiff]") {
-    const TempFolder folder;
+TEST_CASE("the error for unsupported pixels names the page", "[io][tiff]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     std::vector<Entry> bits = page(4, 4);
     bits[2].value = 24;
     write_bytes(path, tiny_tiff(bits));
-    CHECK(mentions(refusal<BadData>(path), "page 0 of"));
-    CHECK(mentions(refusal<BadData>(path), "24-bit pixels"));
+    CHECK(contains(refusal<BadData>(path), "page 0 of"));
+    CHECK(contains(refusal<BadData>(path), "24-bit pixels"));
     write_bytes(path, tiny_tiff(page(4, 4, 65000)));
-    CHECK(mentions(refusal<BadData>(path), "compression 65000"));
+    CHECK(contains(refusal<BadData>(path), "compression 65000"));
 }
 
 }  // namespace convolume::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files beyond 4 GiB: sparse ones, so that only what is read takes space or time.
+// Tests files beyond 4 GiB: sparse ones, so that only the samples that are read take space or time.
 
 #include <filesystem>
 
@@ -17,7 +17,7 @@ void poke(const std::string& path, index_t offset, const std::string& bytes) {
 }  // namespace
 
 TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io][tiff]") {
-    const TempFolder folder(TempFolder::Place::disk);
+    const TemporaryFolder folder;
     const std::string path = folder / "big.tif";
     io::ImageMetadata m;
     m.type = PixelType::uint16;
@@ -25,7 +25,7 @@ TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io]
     m.voxel_size_um = {0.3, 0.1, 0.1};
     write_image(path, m, 1);
     // The directory lies behind the first plane: as in ImageJ's files, it must not overlap the
-    // others.
+    // other planes.
     std::string file = read_bytes(path);
     const std::string old_text = "ImageJ=1.53t\nimages=1\nmode=grayscale\n";
     const auto at = file.find(old_text);
@@ -34,8 +34,8 @@ TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io]
     text.resize(old_text.size(), '\n');
     REQUIRE(text.size() == old_text.size());
     file.replace(at, text.size(), text);
-    // Planes start after everything else: patch StripOffsets, the 8 bytes entry of tag 273
-    // (little-endian).
+    // The planes are moved behind everything else: patches StripOffsets, the 8-byte entry of tag
+    // 273 (little-endian).
     const std::string entry("\x11\x01\x04\x00\x01\x00\x00\x00", 8);
     const auto strip = file.find(entry);
     REQUIRE(strip != std::string::npos);
@@ -58,11 +58,11 @@ TEST_CASE("ImageJ's files beyond 4 GiB have one directory for all planes", "[io]
     CHECK_THROWS_AS(reader->read_planes(0, 0, 2500, two.view()), InvalidArgument);
 
     std::filesystem::resize_file(path, static_cast<std::uintmax_t>(data + 2500 * plane - 1));
-    CHECK(mentions(refusal<BadData>(path), "2500"));
+    CHECK(contains(refusal<BadData>(path), "2500"));
 }
 
 TEST_CASE("stacks beyond 4 GiB are written as BigTIFF", "[io][tiff]") {
-    const TempFolder folder(TempFolder::Place::disk);
+    const TemporaryFolder folder;
     std::uintmax_t available = std::filesystem::space(folder / "").available;
     if (available < (std::uintmax_t{6} << 30)) SKIP("needs 6 GiB of free disk");
     io::ImageMetadata m;
@@ -70,7 +70,7 @@ TEST_CASE("stacks beyond 4 GiB are written as BigTIFF", "[io][tiff]") {
     m.shape = {1030, 1024, 1024};
     m.voxel_size_um = {0.3, 0.2, 0.1};
     const Volume plane = random_volume({1, 1024, 1024}, m.type, 5);
-    // One plane stands for all, so that memory stays small.
+    // All planes are the same one, so that memory stays small.
     ConstImageView all = plane.view();
     all.shape = m.shape;
     all.strides.z = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// TIFFs as libtiff writes them, in all the ways it can.
+// Reads TIFFs in all variants that libtiff writes.
 
 #include <tiffio.h>
 
@@ -9,7 +9,7 @@ namespace convolume::testing {
 namespace {
 
 struct Variant {
-    const char* mode;  ///< of TIFFOpen: byte order, 8 for BigTIFF
+    const char* mode;  ///< mode of TIFFOpen: byte order, 8 for BigTIFF
     int compression;
     int predictor;
     bool tiled;
@@ -18,7 +18,7 @@ struct Variant {
     PixelType type;
 };
 
-/// Pixel (page, y, x, sample) as the first bytes of a number that tells them apart.
+/// Returns a number whose first bytes are the pixel (page, y, x, sample), different for each.
 std::uint64_t pixel_bits(int page, int y, int x, int sample) {
     const std::uint64_t number =
         static_cast<std::uint64_t>(((page * 101 + y) * 103 + x) * 5 + sample + 1);
@@ -108,9 +108,9 @@ void check(const std::string& path, const Variant& v) {
 }  // namespace
 
 TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
-    const TempFolder folder;
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
-    TIFFSetWarningHandler(nullptr);  // it finds the old code for deflate old
+    TIFFSetWarningHandler(nullptr);  // it warns of the old code for deflate
     const PixelType types[] = {PixelType::uint8,     PixelType::int8,    PixelType::uint16,
                                PixelType::int16,     PixelType::uint32,  PixelType::int32,
                                PixelType::float32,   PixelType::float64, PixelType::complex64,
@@ -138,8 +138,8 @@ TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
                     }
 }
 
-TEST_CASE("gray that JPEG stores as YCbCr is read as three equal colors", "[io][tiff]") {
-    const TempFolder folder;
+TEST_CASE("gray images that JPEG stores as YCbCr are read as three equal channels", "[io][tiff]") {
+    const MemoryFolder folder;
     const std::string path = folder / "a.tif";
     constexpr int side = 32;
     TIFF* tiff = TIFFOpen(path.c_str(), "w");

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small TIFFs of programs that tifffile does not write, byte by byte, for tests and for fuzzing."""
+"""Writes small TIFFs of programs that tifffile does not write, byte by byte, for tests and for fuzzing."""
 import struct
 
 import numpy as np
@@ -15,7 +15,7 @@ def write_pages(path, pages, description, **options):
 
 def write_directory(path, pixels, rows, behind=b"", order="<"):
     """Writes a TIFF of one page: `pixels` at offset 8, then the directory of `rows` (tag, type, count, value), then
-    what is `behind` it."""
+    the bytes `behind` it."""
     pixels += bytes(len(pixels) % 2)
     body = struct.pack(order + "H", len(rows)) + b"".join(
         struct.pack(order + "HHLHH", *r, 0) if r[1] == 3 else struct.pack(order + "HHLL", *r) for r in rows)
@@ -32,7 +32,7 @@ def write_page(path, width, height, bits, data, sample_format=1, photometric=1, 
 
 
 def write_stk(path, planes, distances, times=None, wavelengths=None, pixel=None):
-    """A MetaMorph stack, byte by byte: one directory whose tags UIC1 to UIC3 tell of all planes."""
+    """Writes a MetaMorph stack: one directory whose tags UIC1 to UIC3 describe all planes."""
     n, h, w = planes.shape
     data = planes.astype("<u2").tobytes()
     directory = 8 + len(data)
@@ -73,7 +73,7 @@ def lsm_table(channels, planes, times, scan_type=6, positions=1, voxel=(0.1e-6, 
 
 
 def write_lsm(path, planes, table):
-    """`planes` are (…, c, y, x): every page has the channels of a plane, and a thumbnail follows it."""
+    """Writes an LSM file of `planes` (…, c, y, x): a page has all channels of a plane, and its thumbnail follows."""
     with tifffile.TiffWriter(path, byteorder="<") as tif:
         for i, page in enumerate(planes.reshape(-1, *planes.shape[-3:])):
             options = {"planarconfig": "separate"} if len(page) > 1 else {}

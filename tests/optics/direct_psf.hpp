@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What tests of modalities share: objectives, and a PSF as a plain sum.
+// Helpers for tests of modalities: objectives, and a PSF as a plain sum.
 
 #include <math.h>
 
@@ -44,7 +44,7 @@ inline double simpson_weight(int i, int intervals) {
     return (i == 0 || i == intervals ? 1 : i % 2 == 1 ? 4 : 2) / (3.0 * intervals);
 }
 
-// Born and Wolf's integral in air by Simpson's rule.
+// Computes Born and Wolf's integral in air by Simpson's rule.
 inline double direct_born_wolf(double na, double wavelength, double z, double r,
                                int intervals = 300) {
     const double k = 2 * pi / wavelength;

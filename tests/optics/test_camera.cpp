@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recorded pixels: arithmetic, noise, saturation, independence of threads and grouping.
+// Tests recorded pixels: arithmetic, noise, saturation, independence of threads and of slabs.
 
 #include <cmath>
 #include <cstring>
@@ -8,6 +8,7 @@
 #include "convolume/error.hpp"
 #include "convolume/volume.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -44,13 +45,9 @@ Moments moments_of(const Volume& adu) {
     return {sum / count, squares / count - sum / count * (sum / count)};
 }
 
-bool same_bits(const Volume& a, const Volume& b) {
-    return std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
-}
-
 }  // namespace
 
-TEST_CASE("without noise a camera is arithmetic") {
+TEST_CASE("without noise, recorded values follow the formula exactly") {
     Camera camera;
     camera.noise = false;
     camera.quantum_efficiency = 0.5;
@@ -73,7 +70,7 @@ TEST_CASE("without noise a camera is arithmetic") {
     CHECK(report.below_zero == 0);
     CHECK(report.peak_photons == 300);
     CHECK(std::abs(report.signal - (20.0 * 20 + 20.5 * 20.5 + 90 * 90)) < 1e-9);
-    CHECK(std::abs(report.noise - 0.5 * 0.5) < 1e-9);  // 30.5 electrons were rounded to 30
+    CHECK(std::abs(report.noise - 0.5 * 0.5) < 1e-9);  // 30.5 electrons are rounded to 30
     CHECK(std::abs(camera.signal_to_noise(40) - 20 / std::sqrt(30 + 1.6 * 1.6)) < 1e-12);
 
     camera.full_well_e = 1e6;
@@ -99,7 +96,7 @@ TEST_CASE("recorded noise is shot noise, dark current and read noise") {
             expose(camera, constant_photons(shape, photons).view(), 0, adu.view());
         const Moments found = moments_of(adu);
         const double electrons = 0.7 * (static_cast<double>(photons) + 3) + 20;
-        const double variance = (electrons + 25) * 16 + 1.0 / 12;  // of rounding to whole ADU
+        const double variance = (electrons + 25) * 16 + 1.0 / 12;  // 1/12 for rounding to whole ADU
         const auto count = static_cast<double>(element_count(shape));
         INFO("photons " << photons << ", seed " << camera.seed);
         CHECK(std::abs(found.mean - (120 + 4 * electrons)) < 5 * std::sqrt(variance / count));
@@ -126,7 +123,7 @@ TEST_CASE("read noise alone is normal, and values below zero are counted") {
     CHECK(report.below_zero == 0);
     camera.offset_adu = 0;
     report = expose(camera, constant_photons(shape, 9).view(), 0, adu.view());
-    // Half of the values but those that round to 0: Φ(−0.05) = 0.48006.
+    // Half of the values, except those that round to 0: Φ(−0.05) = 0.48006.
     CHECK(std::abs(static_cast<double>(report.below_zero) / (256 * 256) - 0.48006) < 0.01);
     camera.read_noise_e = 0;
     report = expose(camera, constant_photons(shape, 9).view(), 0, adu.view());
@@ -134,7 +131,7 @@ TEST_CASE("read noise alone is normal, and values below zero are counted") {
     CHECK(moments_of(adu).mean == 0);
 }
 
-TEST_CASE("neither threads nor grouping nor types change a pixel") {
+TEST_CASE("pixels do not depend on threads, slabs or pixel types") {
     const Shape3 shape{6, 37, 41};
     const Volume photons = ramp_photons(shape);
     Camera camera;
@@ -144,14 +141,14 @@ TEST_CASE("neither threads nor grouping nor types change a pixel") {
     for (const int threads : {2, 3, 7}) {
         Volume again(shape, PixelType::uint16);
         expose(camera, photons.view(), 5, again.view(), threads);
-        CHECK(same_bits(whole, again));
+        CHECK(testing::same_bytes(whole, again));
     }
     Volume in_groups(shape, PixelType::uint16);
     for (const auto& [begin, end] : {std::pair<index_t, index_t>{4, 6}, {0, 1}, {1, 4}}) {
         const Box3 box{{begin, 0, 0}, {end, shape.y, shape.x}};
         expose(camera, subview(photons.view(), box), 5 + begin, subview(in_groups.view(), box));
     }
-    CHECK(same_bits(whole, in_groups));
+    CHECK(testing::same_bytes(whole, in_groups));
 
     Volume as_float(shape, PixelType::float32);
     expose(camera, photons.view(), 5, as_float.view());
@@ -163,13 +160,13 @@ TEST_CASE("neither threads nor grouping nor types change a pixel") {
 
     Volume other(shape, PixelType::uint16);
     expose(camera, photons.view(), 6, other.view());
-    CHECK(!same_bits(whole, other));
+    CHECK(!testing::same_bytes(whole, other));
     camera.seed = 78;
     expose(camera, photons.view(), 5, other.view());
-    CHECK(!same_bits(whole, other));
+    CHECK(!testing::same_bytes(whole, other));
 }
 
-TEST_CASE("what no camera can do is refused") {
+TEST_CASE("impossible cameras are refused") {
     const Shape3 shape{1, 2, 2};
     const Volume photons = constant_photons(shape, 1);
     Volume adu(shape, PixelType::uint16), bytes(shape, PixelType::uint8);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Camera pixels over voxels: light is conserved, whatever the ratio.
+// Tests camera pixels over voxels: light is conserved for any ratio of their sizes.
 
 #include <algorithm>
 #include <cmath>
@@ -24,13 +24,13 @@ Volume random_light(const Shape3& shape) {
     return volume;
 }
 
-/// How long [a, a+1) and [low, high) overlap.
+/// Returns the length of the overlap of [a, a+1) and [low, high).
 double overlap(index_t a, double low, double high) {
     const double begin = static_cast<double>(a);
     return std::max(0.0, std::min(begin + 1, high) - std::max(begin, low));
 }
 
-/// Every voxel against every pixel.
+/// Sums the light of every voxel in every pixel.
 template <class T>
 std::vector<double> direct_sample(const Volume& light, const VoxelSize& ratio, const Shape3& camera,
                                   index_t plane) {
@@ -73,7 +73,7 @@ void check_ratio(const VoxelSize& voxel, const VoxelSize& pixel, const Shape3& e
             worst = std::max(worst, std::abs(found[i] - expected[i]));
         INFO("ratio " << ratio.z_um << "," << ratio.y_um << "," << ratio.x_um << " plane "
                       << plane);
-        CHECK(worst < 1e-11);  // rounding of float64 sums of some hundred terms
+        CHECK(worst < 1e-11);  // rounding of float64 sums of a few hundred terms
         grid.sample(light.view(), plane, again.data(), 3);
         CHECK(found == again);
         const PlaneRange below = grid.planes_below(plane);
@@ -98,7 +98,7 @@ TEST_CASE("camera pixels gather the light below them") {
 TEST_CASE("all light that falls on the camera is counted once") {
     const Shape3 shape{1, 130, 117};
     const Volume light = random_light<double>(shape);
-    // Ten and nine pixels of 13 voxels' hundred and thirty tenths: they cover the image.
+    // 100 pixels of 0.13 µm cover 130 voxels of 0.1 µm exactly, and 90 cover 117.
     const CameraGrid grid(shape, {1, 0.1, 0.1}, {1, 0.13, 0.13});
     REQUIRE(grid.shape() == Shape3{1, 100, 90});
     std::vector<double> pixels(100 * 90);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fits with known answers: closed forms, Rosenbrock's valley, bounds, deviations of many draws.
+// Tests fits with known answers: closed forms, Rosenbrock's valley, bounds, repeated draws.
 
 #include <cmath>
 #include <random>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr double far = 1e6;
 
-/// y = a + b t with noise that grows with t.
+/// Returns y = a + b t with noise that grows with t.
 std::vector<double> noisy_line(unsigned seed, std::size_t count) {
     std::mt19937_64 draw(seed);
     std::normal_distribution<double> normal;
@@ -42,7 +42,7 @@ const std::vector<FitParameter> anywhere{{0, -far, far, 1e-3}, {0, -far, far, 1e
 
 }  // namespace
 
-TEST_CASE("A line is the one of the normal equations", "[optics][fit]") {
+TEST_CASE("A fitted line satisfies the normal equations", "[optics][fit]") {
     const std::vector<double> y = noisy_line(1, 50);
     double st = 0, stt = 0, sy = 0, sty = 0;
     for (std::size_t i = 0; i < y.size(); ++i) {
@@ -59,7 +59,7 @@ TEST_CASE("A line is the one of the normal equations", "[optics][fit]") {
     CHECK_FALSE(fit.parameters[0].at_bound);
 }
 
-TEST_CASE("Deviations are those of repeated fits, though noise is uneven", "[optics][fit]") {
+TEST_CASE("Deviations agree with repeated fits, also for uneven noise", "[optics][fit]") {
     constexpr unsigned repeats = 400;
     double sum = 0, squares = 0, claimed = 0;
     for (unsigned i = 0; i < repeats; ++i) {
@@ -70,7 +70,7 @@ TEST_CASE("Deviations are those of repeated fits, though noise is uneven", "[opt
         claimed += slope.deviation * slope.deviation;
     }
     const double spread = std::sqrt(squares / repeats - std::pow(sum / repeats, 2));
-    // A deviation of 400 draws is known to 3.5 %.
+    // The deviation of 400 draws has an uncertainty of 3.5 %.
     CHECK(std::sqrt(claimed / repeats) == Approx(spread).epsilon(0.12));
 }
 
@@ -84,8 +84,9 @@ TEST_CASE("A curved valley is followed to its end", "[optics][fit]") {
     CHECK(fit.sum_of_squares < 1e-8);
 }
 
-TEST_CASE("Parameters end at their bounds, and the others where that is best", "[optics][fit]") {
-    // (x − 3)² + (y − x)²: with x ≤ 2, y follows to 2.
+TEST_CASE("Parameters end at their bounds, and the others at the best values for these",
+          "[optics][fit]") {
+    // Minimizes (x − 3)² + (y − x)² with x ≤ 2: y follows x to 2.
     const Residuals residuals = [](const std::vector<double>& x) {
         return std::vector<double>{x[0] - 3, x[1] - x[0]};
     };
@@ -96,7 +97,7 @@ TEST_CASE("Parameters end at their bounds, and the others where that is best", "
     CHECK_FALSE(fit.parameters[1].at_bound);
 }
 
-TEST_CASE("Parameters that the data do not tell have infinite deviations", "[optics][fit]") {
+TEST_CASE("Parameters that the data do not determine have infinite deviations", "[optics][fit]") {
     const Residuals idle = [](const std::vector<double>& x) {
         return std::vector<double>{x[0] - 1, x[0] - 1.1, x[0] - 0.9};
     };
@@ -110,7 +111,7 @@ TEST_CASE("Parameters that the data do not tell have infinite deviations", "[opt
     CHECK(std::abs(fit.parameters[0].value + fit.parameters[1].value - 1) < 1e-4);
 }
 
-TEST_CASE("A parameter at its bound has the deviation of a free one", "[optics][fit]") {
+TEST_CASE("A parameter at its bound has the same deviation as a free one", "[optics][fit]") {
     const std::vector<double> y = noisy_line(1, 50);
     const LeastSquaresFit open = least_squares(line_through(y), anywhere);
     const double slope = open.parameters[1].value;
@@ -120,7 +121,7 @@ TEST_CASE("A parameter at its bound has the deviation of a free one", "[optics][
     CHECK(held.parameters[1].deviation == Approx(open.parameters[1].deviation).epsilon(1e-3));
 }
 
-TEST_CASE("A fit stops when it is asked to", "[optics][fit]") {
+TEST_CASE("A stop request ends a fit", "[optics][fit]") {
     std::stop_source source;
     source.request_stop();
     ExecutionContext context;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Phantoms: light and place of objects, the same voxels in any parts, kinds, texture, bad input.
+// Tests phantoms: light and positions of objects, equal voxels in any parts, kinds, texture, bad
+// input.
 
 #include <algorithm>
 #include <cmath>
@@ -12,6 +13,7 @@
 #include "convolume/volume.hpp"
 #include "optics/phantom_object.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -31,13 +33,9 @@ Volume draw_whole(const PhantomOptions& options) {
     return draw_whole(Phantom(options));
 }
 
-bool same_bits(const Volume& a, const Volume& b) {
-    return std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
-}
-
 struct Light {
     double sum = 0;
-    std::array<double, 3> centroid{};  // in voxels
+    std::array<double, 3> centroid{};  // z, y, x in voxels
 };
 
 Light light_of(const Volume& volume) {
@@ -71,7 +69,7 @@ PhantomOptions one_of(PhantomKind kind) {
 
 }  // namespace
 
-TEST_CASE("a bead's light and center do not depend on where between voxels it is") {
+TEST_CASE("a bead's light and center do not depend on its position between voxels") {
     PhantomOptions options = one_of(PhantomKind::beads);
     const double voxel_um3 = 0.2 * 0.1 * 0.1;
     for (const double radius_um : {0.005, 0.05, 0.1, 0.33, 0.8})
@@ -82,7 +80,7 @@ TEST_CASE("a bead's light and center do not depend on where between voxels it is
             const PhantomObject& bead = phantom.objects().at(0);
             const Light light = light_of(draw_whole(phantom));
             INFO("radius " << radius_um << " µm, seed " << seed);
-            // Both are exact but for the rounding of voxels to float32.
+            // Light and center are exact except for the rounding of voxels to float32.
             CHECK(std::abs(light.sum / (bead.brightness * ball_um3(radius_um) / voxel_um3) - 1) <
                   1e-6);
             for (int axis = 0; axis < 3; ++axis) {
@@ -127,12 +125,12 @@ TEST_CASE("a bead is the ball's mean under the triangle of interpolation") {
                     static_cast<double>(volume.elements<float>()[(z * 40 + y) * 36 + x]);
                 worst = std::max(worst, std::abs(found - expected));
             }
-    // The lattice has eight and two points a voxel: edges are good to some percent.
+    // Each axis of a voxel has 20 lattice points: edges are accurate to a few percent.
     CHECK(worst < 0.06 * options.brightness);
     CHECK(worst > 0);
 }
 
-TEST_CASE("shells are hollow, filaments have the light of their tube") {
+TEST_CASE("shells are hollow, and filaments have the light of a tube of their size") {
     PhantomOptions options = one_of(PhantomKind::shells);
     options.shape = {40, 80, 80};
     options.radius_um = 2;
@@ -162,10 +160,10 @@ TEST_CASE("shells are hollow, filaments have the light of their tube") {
         CHECK(sum < light * (1 + 1e-5));
         whole += std::abs(sum / light - 1) < 1e-5;
     }
-    CHECK(whole >= 2);  // others leave the volume
+    CHECK(whole >= 2);  // the others leave the volume
 }
 
-TEST_CASE("any part of a phantom, in any order and by any number of threads, is the same") {
+TEST_CASE("every part of a phantom is the same in any order and with any number of threads") {
     for (const PhantomKind kind : kinds) {
         PhantomOptions options;
         options.kind = kind;
@@ -174,19 +172,20 @@ TEST_CASE("any part of a phantom, in any order and by any number of threads, is 
         const Phantom phantom(options);
         const Volume whole = draw_whole(phantom, 1);
         INFO("kind " << to_string(kind));
-        for (const int threads : {2, 5}) CHECK(same_bits(whole, draw_whole(phantom, threads)));
+        for (const int threads : {2, 5})
+            CHECK(testing::same_bytes(whole, draw_whole(phantom, threads)));
         Volume parts(options.shape, PixelType::float32);
         for (const auto& [begin, end] :
              {std::pair<index_t, index_t>{21, 22}, {3, 11}, {0, 3}, {11, 21}})
             phantom.draw(begin, subview(parts.view(), {{begin, 0, 0}, {end, 90, 50}}));
-        CHECK(same_bits(whole, parts));
-        CHECK(same_bits(whole, draw_whole(options)));
+        CHECK(testing::same_bytes(whole, parts));
+        CHECK(testing::same_bytes(whole, draw_whole(options)));
         options.seed = 2;
-        CHECK(!same_bits(whole, draw_whole(options)));
+        CHECK(!testing::same_bytes(whole, draw_whole(options)));
     }
 }
 
-TEST_CASE("rows of wide phantoms are drawn in bands, without seams") {
+TEST_CASE("wide phantoms are drawn in bands of rows without seams") {
     PhantomOptions options;
     options.kind = PhantomKind::beads;
     options.shape = {5, 90, 3000};
@@ -198,10 +197,10 @@ TEST_CASE("rows of wide phantoms are drawn in bands, without seams") {
         expected += bead.brightness * ball_um3(0.3) / 0.002;
     const Volume volume = draw_whole(phantom);
     CHECK(std::abs(light_of(volume).sum / expected - 1) < 1e-6);
-    CHECK(same_bits(volume, draw_whole(phantom, 3)));
+    CHECK(testing::same_bytes(volume, draw_whole(phantom, 3)));
 }
 
-TEST_CASE("kinds fill as much of the volume as they should") {
+TEST_CASE("each kind fills its share of the volume") {
     double beads = 0;
     for (const PhantomKind kind : kinds) {
         PhantomOptions options;
@@ -235,7 +234,7 @@ TEST_CASE("cells have a smooth texture of mean 1") {
     const auto at = [&](index_t z, index_t y, index_t x) {
         return static_cast<double>(volume.elements<float>()[(z * 160 + y) * 160 + x]);
     };
-    // Body voxels that no nucleus reaches: away from the middle, well inside.
+    // Voxels in the body of a cell that no nucleus reaches: away from the middle, well inside.
     double sum = 0, squares = 0, neighbors = 0, far = 0;
     std::vector<double> values;
     for (index_t z = 0; z < 40; ++z)
@@ -266,7 +265,8 @@ TEST_CASE("cells have a smooth texture of mean 1") {
 }
 
 TEST_CASE("the texture is smooth on every axis") {
-    // Steps of a thousandth of its grid: B-splines of numbers within ±1 have slopes below 1.
+    // Steps of a thousandth of the texture's grid: B-splines of values within ±1 have slopes
+    // below 1.
     const auto field_at = [](index_t z, index_t y, index_t x) {
         std::vector<double> row(static_cast<std::size_t>(x + 1), 1.0);
         optics::PhantomTexture(3, {0.0008, 0.0008, 0.0008}).multiply_row(z, y, x + 1, row.data());
@@ -288,7 +288,7 @@ TEST_CASE("the texture is smooth on every axis") {
     CHECK(steepest > 5e-3);
 }
 
-TEST_CASE("the list of objects is the truth") {
+TEST_CASE("the list of objects agrees with the voxels") {
     PhantomOptions options;
     options.count = 200;
     options.brightness = 50;
@@ -330,7 +330,7 @@ TEST_CASE("the list of objects is the truth") {
     CHECK(Phantom(options).objects().empty());
 }
 
-TEST_CASE("phantoms that cannot be are refused") {
+TEST_CASE("impossible phantoms are refused") {
     const auto refused = [](auto change) {
         PhantomOptions options;
         options.kind = PhantomKind::beads;

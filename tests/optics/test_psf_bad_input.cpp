@@ -21,7 +21,7 @@ std::string refusal(Change&& change) {
 
 }  // namespace
 
-TEST_CASE("what cannot be is refused in one sentence that names it") {
+TEST_CASE("impossible options are refused in one sentence that names them") {
     using O = PsfOptions;
     CHECK(contains(refusal([](O& o) { o.objective.na = 1.6; }), "aperture of 1.6"));
     CHECK(contains(refusal([](O& o) { o.objective.ni = 1.33; }), "immersion medium has 1.33"));
@@ -47,7 +47,7 @@ TEST_CASE("what cannot be is refused in one sentence that names it") {
     CHECK(contains(refusal([](O& o) { o.center_z_um = std::nan(""); }), "middle plane is nan"));
 }
 
-TEST_CASE("discs that cannot be are refused in one sentence") {
+TEST_CASE("impossible spinning discs are refused in one sentence") {
     const auto refused = [](auto&& change) {
         return refusal([&](PsfOptions& o) {
             o.modality = Modality::spinning_disc;
@@ -71,7 +71,7 @@ TEST_CASE("discs that cannot be are refused in one sentence") {
     CHECK(contains(refused([](O& o) { o.modality = Modality::confocal; }), "plays no part"));
 }
 
-TEST_CASE("an aperture above the sample's index is fine") {
+TEST_CASE("a numerical aperture above the sample's index is accepted") {
     CHECK(refusal([](PsfOptions& o) { o.objective.ns = 1.0; }) == "(nothing was thrown)");
 }
 
@@ -83,7 +83,7 @@ TEST_CASE("the scalar model of one medium ignores the layers") {
           }) == "(nothing was thrown)");
 }
 
-TEST_CASE("radii and z must be lengths") {
+TEST_CASE("radii and z must be finite lengths") {
     const PsfOptions options;
     CHECK_THROWS_AS(psf_intensity(options, 0, {0.1, -0.1}), InvalidArgument);
     CHECK_THROWS_AS(psf_intensity(options, NAN, {0.1}), InvalidArgument);

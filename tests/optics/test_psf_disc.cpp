@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Spinning-disc microscopes: against sums over the pinholes, and in their limits.
+// Tests spinning-disc microscopes against sums over the pinholes, and in their limits.
 
 #include <algorithm>
 #include <cmath>
@@ -23,9 +23,9 @@ PsfOptions spinning_disc(PsfOptions options, double pinhole_um, double spacing_u
     return options;
 }
 
-// What a disc with its pinholes lets through of excitation, point by point: the mean over two
-// discs for each pinhole of the lattice, whose directions are averaged. What lies farther than
-// `farthest` is spread over the area of the cells.
+// Excitation that a spinning disc lets through, point by point: for each pinhole of the lattice,
+// the mean over two discs, averaged over directions. Light farther away than `farthest` is spread
+// evenly over the cells of the lattice.
 class DirectDisc {
   public:
     DirectDisc(double na, double wavelength, double z, double pinhole, double spacing)
@@ -44,7 +44,7 @@ class DirectDisc {
         };
         once = smoothed(lit, farthest + pinhole);
         twice_ = {smoothed(once, farthest), step};
-        // All of a plane's light is 4π/(k NA)².
+        // The light of a plane is 4π/(k NA)² in total.
         double within = 0;
         for (std::size_t i = 0; i < twice_.values.size(); ++i)
             within += twice_.values[i] * 2 * pi * step * step * static_cast<double>(i);
@@ -100,12 +100,12 @@ class DirectDisc {
 
 }  // namespace
 
-TEST_CASE("a spinning disc lets light through one pinhole or another") {
+TEST_CASE("a spinning disc's PSF is the sum over its pinholes") {
     const double na = 0.75, emission = 0.55, excitation = 0.45;
     for (const auto& [pinhole, spacing] : {std::pair{0.6, 2.0}, {0.3, 3.1}}) {
         const PsfOptions options = spinning_disc(air_objective(), pinhole, spacing);
         const double peak = psf_intensity(options, 0, {0.0})[0];
-        // In the middle, beside it, between pinholes, and at the next ones.
+        // Points in the middle, beside it, between pinholes, and at the next pinholes.
         const std::vector<double> radii{0, 0.25, 0.7, 0.5 * spacing, spacing, 1.6 * spacing};
         for (const double z : {0.0, 1.3, -4.0}) {
             const auto found = psf_intensity(options, z, radii);
@@ -115,7 +115,7 @@ TEST_CASE("a spinning disc lets light through one pinhole or another") {
                 const double emitted = direct_born_wolf(na, emission, z, radii[i]);
                 const double expected = emitted * through(radii[i]);
                 CHECK(std::abs(found[i] - expected) < 2e-5 * peak);
-                // Where little light comes from, too.
+                // The bound is relative, also at points from which little light comes.
                 CHECK(std::abs(found[i] - expected) < 2e-3 * expected + 1e-8 * peak);
             }
         }
@@ -124,7 +124,7 @@ TEST_CASE("a spinning disc lets light through one pinhole or another") {
 
 TEST_CASE("far from focus a spinning disc lights the sample evenly") {
     for (const PsfModel model : models) {
-        if (model == PsfModel::gaussian) continue;  // which has no light there
+        if (model == PsfModel::gaussian) continue;  // it has no light there
         PsfOptions options = air_objective();
         options.model = model;
         if (model != PsfModel::born_wolf)
@@ -142,7 +142,7 @@ TEST_CASE("far from focus a spinning disc lights the sample evenly") {
         }
         for (const double ratio : ratios) CHECK(ratio == Approx(ratios[0]).epsilon(0.02));
         if (model != PsfModel::born_wolf) continue;
-        const double k = 2 * pi / 0.45;  // of 4π/(k NA)², over a cell of 4 µm²
+        const double k = 2 * pi / 0.45;  // the light 4π/(k NA)², over a cell of 4 µm²
         CHECK(ratios[0] == Approx(4 * pi / (k * 0.75 * k * 0.75) / 4).epsilon(0.02));
     }
 }
@@ -162,7 +162,7 @@ TEST_CASE("lengths on a disc are divided by its magnification") {
     }
     CHECK(difference < 1e-6 * largest);
     CHECK(psf_facts(large).pinhole_um == Approx(0.5));
-    // Narrower than widefield, wider than a point-like pinhole.
+    // The PSF is narrower than widefield, and wider than with a point-like pinhole.
     const double disc = psf_facts(small).fwhm_axial_um;
     PsfOptions point = confocal(air_objective(), 1e-6);
     CHECK(disc > psf_facts(point).fwhm_axial_um);

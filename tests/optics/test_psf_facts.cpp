@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Widths, sampling steps and sizes, against published figures and sums of their own.
+// Compares widths, sampling steps and sizes of PSFs with published figures and with direct sums.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +27,7 @@ PsfOptions oil(PsfModel model) {
 
 }  // namespace
 
-TEST_CASE("widths are those of the references") {
+TEST_CASE("widths agree with the references") {
     PsfFacts facts = psf_facts(oil(PsfModel::vectorial));
     CHECK(facts.fwhm_lateral_um == Approx(0.241802).margin(2e-6));
     CHECK(facts.fwhm_axial_um == Approx(0.585262).margin(2e-6));
@@ -36,7 +36,7 @@ TEST_CASE("widths are those of the references") {
         CHECK(facts.fwhm_lateral_um == Approx(0.220499).margin(2e-6));
         CHECK(facts.fwhm_axial_um == Approx(0.590891).margin(2e-6));
     }
-    // Gaussians multiply: 1/w² adds up over both lenses, or lens and sheet.
+    // Products of Gaussians: 1/w² adds up over both lenses, or over lens and sheet.
     PsfOptions options = oil(PsfModel::gaussian);
     const PsfFacts plain = psf_facts(options);
     CHECK(plain.fwhm_lateral_um == Approx(2 * std::sqrt(2 * std::log(2.0)) * std::sqrt(2.0) * 0.6 /
@@ -54,7 +54,7 @@ TEST_CASE("widths are those of the references") {
           Approx(plain.fwhm_axial_um / std::sqrt(2.0)).epsilon(1e-5));
 }
 
-TEST_CASE("formulas by hand") {
+TEST_CASE("facts agree with formulas computed by hand") {
     PsfOptions options;
     options.model = PsfModel::gibson_lanni;
     options.wavelength_um = 0.52;
@@ -81,7 +81,7 @@ TEST_CASE("formulas by hand") {
     CHECK_FALSE(facts.total_reflection);
 }
 
-TEST_CASE("sizes hold the share that was asked for, and hardly more") {
+TEST_CASE("sizes hold the requested share of the light, and hardly more") {
     struct Case {
         PsfModel model;
         Modality modality;
@@ -108,7 +108,7 @@ TEST_CASE("sizes hold the share that was asked for, and hardly more") {
             for (double away = step / 2; away < half_um; away += step) {
                 for (const double z : {focus - away, focus + away})
                     sum += psf_intensity(options, z, {0.0})[0] * step;
-                if (away > 12) step = 0.5;  // a quarter of the period of what oscillates there
+                if (away > 12) step = 0.5;  // a quarter of the period of the oscillations there
             }
             return sum;
         };
@@ -121,7 +121,7 @@ TEST_CASE("sizes hold the share that was asked for, and hardly more") {
         options.oversampling = 1;
         const auto captured = make_psf(options).captured;
         const double least = *std::min_element(captured.begin(), captured.end());
-        CHECK(least > c.share);  // the square around the disc holds more
+        CHECK(least > c.share);  // the square holds more than the disc in it
         options.size.y = options.size.x = (size.x * 3 / 4) | 1;
         const auto smaller = make_psf(options).captured;
         CHECK(*std::min_element(smaller.begin(), smaller.end()) < c.share);
@@ -155,7 +155,7 @@ TEST_CASE("no point on the axis is brighter than the brightest focus") {
     }
 }
 
-TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
+TEST_CASE("sizes of Gaussians agree with the formula, about any plane") {
     PsfOptions options;
     options.model = PsfModel::gaussian;
     const double na = 1.1, k = 2 * std::numbers::pi / 0.52;
@@ -176,7 +176,7 @@ TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
             const double half = static_cast<double>(size.z) * voxel / 2;
             CHECK(share_along_z(half, middle) > 0.9 - 1e-4);
             CHECK(share_along_z(half - voxel, middle) < 0.9 + 1e-4);
-            // Radii are looked for at steps of 1.6 radians of the highest frequency, 2k NA.
+            // The search for the radius takes steps of 1.6 radians of the highest frequency, 2k NA.
             for (const int axis : {1, 2}) {
                 const double edge = options.voxel[axis];
                 const double reached = static_cast<double>(size[axis]) * edge / 2;
@@ -186,7 +186,7 @@ TEST_CASE("sizes of Gaussians are those of the formula, about any plane") {
         }
 }
 
-// The outermost planes hold little light, and some planes farther in more than that.
+// Checks that the outermost planes hold little light, and planes farther in more.
 static void check_lit_planes(PsfOptions options) {
     options.size = psf_size_for_image(options, {100, 200, 200}, 0.95);
     INFO(to_string(options.size));
@@ -201,7 +201,8 @@ static void check_lit_planes(PsfOptions options) {
 }
 
 TEST_CASE(
-    "PSFs of widefield images reach from the first plane to the last, others as far as light") {
+    "PSFs of widefield images reach from the first plane to the last, others as far as their "
+    "light") {
     PsfOptions options;
     options.objective = {.na = 0.9, .ni = 1.33, .ni0 = 1.33};
     options.voxel = {0.3, 0.15, 0.2};
@@ -218,10 +219,10 @@ TEST_CASE(
     const auto smaller = make_psf(options).captured;
     CHECK(*std::min_element(smaller.begin(), smaller.end()) < 0.5);
 
-    // Narrow images need no more than reaches from border to border.
+    // A narrow image needs no more than twice its extent, less one sample.
     CHECK(psf_size_for_image(options, {20, 12, 400}, 0.5) == Shape3{39, 23, wide.x});
     CHECK(psf_size_for_image(options, {1, 64, 64}, 0.5).z == 1);
-    // Where all of it would be too much.
+    // The size stops at the image's borders if the share cannot be reached.
     CHECK(psf_size_for_image(options, {60, 5, 6}, 0.999) == Shape3{119, 9, 11});
 
     options.modality = Modality::confocal;
@@ -234,7 +235,7 @@ TEST_CASE(
     check_lit_planes(options);
 }
 
-TEST_CASE("sizes that nobody can want are refused") {
+TEST_CASE("sizes that make no sense are refused") {
     PsfOptions options;
     CHECK(contains(message_of<InvalidArgument>([&] { psf_size_for(options, 0.999999); }), "4 GiB"));
     for (const double share : {0.0, 1.0, -1.0, 2.0, std::nan("")})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Intensities against references, direct sums and known zeros. The references are composite
-// Gauss–Legendre sums by a program that shares nothing with the library, converged to 2e-13.
+// Compares intensities with references, direct sums and known zeros. The references are composite
+// Gauss–Legendre sums by a program that shares no code with the library, converged to 2e-13.
 
 #include <math.h>
 
@@ -54,7 +54,7 @@ PsfOptions oil_into_water(PsfModel model, double depth_um) {
     return options;
 }
 
-// Checks every row of `column` against the model: |difference| relative to the case's maximum.
+// Compares every row of `column` with the model: |difference| relative to the case's maximum.
 void check_references(const char* column, PsfModel model, bool only_born_wolf = false) {
     struct Worst {
         double maximum = 0, difference = 0;
@@ -82,8 +82,8 @@ void check_references(const char* column, PsfModel model, bool only_born_wolf = 
     }
 }
 
-// Gibson and Lanni's integral as a plain midpoint sum over v with ρ = a(1 − v²), which is smooth at
-// the critical angle.
+// Computes Gibson and Lanni's integral as a plain midpoint sum over v with ρ = a(1 − v²), which is
+// smooth at the critical angle.
 double direct_gibson_lanni(const PsfOptions& options, double z, double r) {
     using Complex = std::complex<double>;
     const Objective& lens = options.objective;
@@ -114,11 +114,11 @@ TEST_CASE("vectorial intensities agree with the references") {
     check_references("vector", PsfModel::vectorial);
 }
 
-TEST_CASE("Born and Wolf's model is Gibson and Lanni's at design") {
+TEST_CASE("Born and Wolf's model equals Gibson and Lanni's with layers as designed") {
     check_references("scalar", PsfModel::born_wolf, true);
 }
 
-TEST_CASE("deep sources and layers off the design agree with direct sums") {
+TEST_CASE("deep sources and layers that deviate from the design agree with direct sums") {
     for (const double depth : {20.0, 50.0}) {
         PsfOptions options = oil_into_water(PsfModel::gibson_lanni, depth);
         options.objective.tg_um = 175;
@@ -138,8 +138,8 @@ TEST_CASE("deep sources and layers off the design agree with direct sums") {
     }
 }
 
-TEST_CASE("quadrature has converged: radii asked for together or alone give the same") {
-    // The farthest radius decides how many nodes there are.
+TEST_CASE("quadrature has converged: radii give the same results together and alone") {
+    // The farthest radius determines the number of nodes.
     for (const double ns : {1.33, 1.401, 1.515})
         for (const double depth : {0.0, 20.0}) {
             PsfOptions options = oil_into_water(PsfModel::vectorial, depth);
@@ -157,7 +157,7 @@ TEST_CASE("quadrature has converged: radii asked for together or alone give the 
         }
 }
 
-TEST_CASE("the focal plane is Airy's pattern") {
+TEST_CASE("the focal plane agrees with Airy's pattern") {
     PsfOptions options;
     options.model = PsfModel::born_wolf;
     options.objective.na = 0.75;
@@ -174,18 +174,18 @@ TEST_CASE("the focal plane is Airy's pattern") {
     }
 }
 
-TEST_CASE("nodes are enough far from the axis and far from focus") {
+TEST_CASE("quadrature has enough nodes far from the axis and far from focus") {
     PsfOptions options;
     options.model = PsfModel::born_wolf;
     options.objective = {.na = 0.3, .ni = 1};
     const double k = 2 * pi / options.wavelength_um, na = 0.3;
-    // Airy's rings far out, relative to the brightness of rings there.
+    // Airy's far rings, relative to their own brightness.
     for (const double radius : {500.0, 1234.5, 2000.0}) {
         const double v = k * na * radius, airy = std::pow(2 * ::j1(v) / v, 2);
         CHECK(std::abs(psf_intensity(options, 0, {radius})[0] - airy) <
               1e-6 * 8 / (pi * v * v * v));
     }
-    // On the axis, with q = √(n² − NA²ρ²) as the variable, the integral is elementary.
+    // On the axis, with q = √(n² − NA²ρ²) as the variable, the integral has a closed form.
     for (const double z : {400.0, 3000.0, 9000.0}) {
         using Complex = std::complex<double>;
         const auto primitive = [&](double q) {
@@ -197,7 +197,7 @@ TEST_CASE("nodes are enough far from the axis and far from focus") {
     }
 }
 
-TEST_CASE("axial zeros are at 2 λ n / NA² where the aperture is small") {
+TEST_CASE("axial zeros are at 2 λ n / NA² if the aperture is small") {
     PsfOptions options;
     options.model = PsfModel::born_wolf;
     options.objective.na = 0.05;
@@ -209,7 +209,7 @@ TEST_CASE("axial zeros are at 2 λ n / NA² where the aperture is small") {
 }
 
 TEST_CASE("every plane carries the same light") {
-    // Parseval: ∫ h 2πr dr = 4π a² / (k NA)² for the scalar models; what lies beyond R falls as
+    // Parseval: ∫ h 2πr dr = 4π a² / (k NA)² for the scalar models; the light beyond R falls as
     // 1/R.
     PsfOptions options = oil_into_water(PsfModel::gibson_lanni, 2);
     const double k = 2 * pi / options.wavelength_um, na = options.objective.na;
@@ -226,7 +226,7 @@ TEST_CASE("every plane carries the same light") {
     }
 }
 
-TEST_CASE("foci are where they should be") {
+TEST_CASE("foci are at the expected depths") {
     PsfOptions options = oil_into_water(PsfModel::vectorial, 0);
     options.objective.ns = options.objective.ni;
     CHECK(near(paraxial_focus_um(options), 0, 1e-12));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Confocal and light-sheet microscopes: against sums over the pinhole, and in their limits.
+// Tests confocal and light-sheet microscopes against sums over the pinhole, and in their limits.
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ using namespace convolume::testing;
 
 namespace {
 
-// The same for any radius up to `farthest`: parabolas through three neighbors of a dense table.
+// Intensity at any radius up to `farthest`: parabolas through three neighbors of a dense table.
 class DirectTable {
   public:
     DirectTable(double na, double wavelength, double z, double farthest) {
@@ -39,8 +39,8 @@ class DirectTable {
     std::vector<double> values_;
 };
 
-// Mean over the points of the disc: Simpson's rule over the squared distance from its center, equal
-// angles around it.
+// Returns the mean over the points of a disc: Simpson's rule over the squared distance from its
+// center, and equal angles around it.
 double direct_pinhole_mean(const DirectTable& intensity, double r, double radius) {
     constexpr int rings = 200, angles = 64;
     double mean = 0;
@@ -63,7 +63,7 @@ TEST_CASE("confocal is excitation times emission averaged over the pinhole") {
         const PsfOptions options = confocal(air_objective(), pinhole);
         const double radius = pinhole * 1.22 * emission / na / 2;
         const double peak = psf_intensity(options, 0, {0.0})[0];
-        // On the axis, within the pinhole, at its edge and without.
+        // Points on the axis, within the pinhole, at its edge and outside.
         const std::vector<double> radii{0, 0.6 * radius, radius, 1.3 * radius};
         for (const double z : {0.0, 1.3}) {
             const auto found = psf_intensity(options, z, radii);
@@ -78,7 +78,7 @@ TEST_CASE("confocal is excitation times emission averaged over the pinhole") {
     }
 }
 
-TEST_CASE("a closed pinhole multiplies excitation and emission") {
+TEST_CASE("the PSF of a closed pinhole is excitation times emission") {
     for (const PsfModel model : models) {
         PsfOptions options;
         options.model = model;
@@ -100,13 +100,13 @@ TEST_CASE("a closed pinhole multiplies excitation and emission") {
     }
 }
 
-TEST_CASE("an open pinhole leaves the excitation") {
+TEST_CASE("the PSF of an open pinhole is the excitation") {
     const double na = 0.75, emission = 0.55;
     const PsfOptions options = confocal(air_objective(), 25);
     const std::vector<double> radii{0, 0.1, 0.3, 1, 3};
     const auto found = psf_intensity(options, 0.5, radii);
     const auto excited = psf_intensity(widefield(options, 0.45), 0.5, radii);
-    // All of the plane's light, 4π/(k NA)², over the area; but for a tail of λ/(π² NA R) beyond R.
+    // The light of the plane, 4π/(k NA)², over the area, except a tail of λ/(π² NA R) beyond R.
     const double k = 2 * pi / emission, radius = 25 * 0.61 * emission / na;
     const double mean = 4 / (k * na * k * na * radius * radius);
     const double tail = emission / (pi * pi * na * radius);
@@ -116,7 +116,7 @@ TEST_CASE("an open pinhole leaves the excitation") {
     }
 }
 
-TEST_CASE("two photons are excited by the square of the intensity") {
+TEST_CASE("two-photon excitation is the square of the intensity") {
     PsfOptions options = air_objective();
     options.modality = Modality::two_photon;
     options.excitation_um = 0.92;
@@ -130,13 +130,13 @@ TEST_CASE("two photons are excited by the square of the intensity") {
             CHECK(std::abs(found[i] - once * once) < 1e-7 * peak);
         }
     }
-    // Emission plays no part.
+    // The emission has no influence.
     PsfOptions other = options;
     other.wavelength_um = 0.45;
     CHECK(psf_intensity(other, 1.3, radii) == psf_intensity(options, 1.3, radii));
 
-    // The square of the light falls off so fast that planes far from focus hold little of it, and
-    // what is captured of a plane is what sums over its points find.
+    // The square of the light falls off so fast that planes far from focus hold little of it. The
+    // captured share of a plane must agree with sums over its points.
     options.voxel = {3, 0.1, 0.12};
     options.size = {3, 31, 31};
     const auto shares = make_psf(options).captured;
@@ -162,7 +162,7 @@ TEST_CASE("two photons are excited by the square of the intensity") {
     CHECK_THROWS_AS(psf_facts(options), InvalidArgument);
 }
 
-TEST_CASE("a light sheet dims what is off its middle, by half at half its width") {
+TEST_CASE("a light sheet dims planes off its middle, by half at half its width") {
     for (const PsfModel model : models) {
         PsfOptions options;
         options.model = model;
@@ -183,7 +183,7 @@ TEST_CASE("a light sheet dims what is off its middle, by half at half its width"
     }
 }
 
-TEST_CASE("light captured is what the rectangle holds of all of a plane's light") {
+TEST_CASE("the captured light is the rectangle's share of a plane's light") {
     PsfOptions options = air_objective();
     options.voxel = {1.0, 0.1, 0.12};
     options.size = {3, 15, 31};
@@ -207,7 +207,7 @@ TEST_CASE("light captured is what the rectangle holds of all of a plane's light"
               Approx(inside * (k * na) * (k * na) / (4 * pi)).epsilon(2e-3));
     }
 
-    // Confocal light falls off so fast that a wide square holds all of it.
+    // Confocal light falls off so fast that a wide square holds nearly all of it.
     PsfOptions pinhole = confocal(options, 1);
     pinhole.voxel.z_um = 6;
     const auto confocal_shares = make_psf(pinhole).captured;
@@ -224,7 +224,7 @@ TEST_CASE("light captured is what the rectangle holds of all of a plane's light"
     }
 }
 
-TEST_CASE("every model's planes hold the light that sums over rings find") {
+TEST_CASE("the captured light of every model agrees with sums over rings") {
     for (const PsfModel model : models) {
         PsfOptions options;
         options.model = model;
@@ -233,7 +233,8 @@ TEST_CASE("every model's planes hold the light that sums over rings find") {
         options.size = {3, 5, 5};
         options.oversampling = 1;
         options.center_z_um = -1.2;
-        // A square of 8 µm: the disc of 4 µm in it and the disc of 5.66 µm around it.
+        // For a square of 8 µm: the inscribed disc of radius 4 µm, and the disc of 5.66 µm around
+        // it.
         const auto shares = make_psf(options).captured;
         for (const int plane : {0, 2}) {
             std::vector<double> radii;
@@ -249,7 +250,7 @@ TEST_CASE("every model's planes hold the light that sums over rings find") {
             }
             const double share = shares[static_cast<std::size_t>(plane)];
             INFO("model " << static_cast<int>(model) << ", plane " << plane << ": " << share);
-            CHECK(share > inner / all * 0.985);  // some 1 % of the light is beyond 40 µm
+            CHECK(share > inner / all * 0.985);  // about 1 % of the light is beyond 40 µm
             CHECK(share < outer / all);
         }
     }

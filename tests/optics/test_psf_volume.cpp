@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Volumes: symmetry, sum, voxel means, threads.
+// Tests PSF volumes: symmetry, sum, voxel means, independence of threads.
 
 #include <algorithm>
 #include <cmath>
@@ -10,6 +10,7 @@
 #include "convolume/error.hpp"
 #include "convolume/psf.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/volumes.hpp"
 
 using namespace convolume;
 
@@ -41,7 +42,7 @@ std::vector<std::pair<PsfModel, Modality>> all_kinds() {
     return kinds;
 }
 
-// Voxel means as midpoint sums of exact intensities over fine³ points, scaled to sum 1.
+// Computes voxel means as midpoint sums of exact intensities over fine³ points, scaled to sum 1.
 std::vector<double> direct_means(const PsfOptions& options, int fine) {
     const Shape3 size = options.size;
     const double center = options.center_z_um ? *options.center_z_um : brightest_focus_um(options);
@@ -79,14 +80,9 @@ double worst_difference(const Volume& psf, const std::vector<double>& expected) 
     return worst / *std::max_element(expected.begin(), expected.end());
 }
 
-bool same_bits(const Volume& a, const Volume& b) {
-    return a.shape() == b.shape() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
-}
-
 }  // namespace
 
-TEST_CASE("PSFs sum to 1, peak in the middle and mirror in y and x") {
+TEST_CASE("PSFs sum to 1, have their peak in the middle and are symmetric in y and x") {
     for (const auto& [model, modality] : all_kinds()) {
         const PsfOptions options = small(model, modality);
         const Volume psf = make_psf(options).values;
@@ -117,7 +113,8 @@ TEST_CASE("PSFs sum to 1, peak in the middle and mirror in y and x") {
     }
 }
 
-TEST_CASE("PSFs swap y and x with the voxel, and z where the layers are at design") {
+TEST_CASE(
+    "PSFs change y and x with the voxel, and are symmetric in z if the layers are as designed") {
     PsfOptions options = small(PsfModel::vectorial);
     options.size = {5, 11, 11};
     const Volume a = make_psf(options).values;
@@ -141,7 +138,7 @@ TEST_CASE("PSFs swap y and x with the voxel, and z where the layers are at desig
     CHECK(mirrored < 1e-8);
 }
 
-TEST_CASE("without oversampling voxels hold the values at their centers") {
+TEST_CASE("without oversampling, voxels hold the intensities at their centers") {
     for (const auto& [model, modality] : all_kinds()) {
         PsfOptions options = small(model, modality);
         options.oversampling = 1;
@@ -159,7 +156,7 @@ TEST_CASE("interpolation over the radius is exact far from axis and focus") {
     CHECK(worst_difference(make_psf(options).values, direct_means(options, 1)) < 3e-7);
 }
 
-TEST_CASE("confocal detail is as fine as both wavelengths together make it") {
+TEST_CASE("steps of confocal PSFs resolve the product of both wavelengths") {
     PsfOptions options = small(PsfModel::vectorial, Modality::confocal);
     options.objective.na = 1.3;
     options.depth_um = 0;
@@ -167,11 +164,11 @@ TEST_CASE("confocal detail is as fine as both wavelengths together make it") {
     options.oversampling = 1;
     options.voxel = {0.2, 0.013, 0.017};
     options.size = {3, 41, 41};
-    // Steps for emission alone are off by 9e-7.
+    // Steps chosen for the emission alone would err by 9e-7.
     CHECK(worst_difference(make_psf(options).values, direct_means(options, 1)) < 2e-7);
 }
 
-TEST_CASE("voxels hold means over their volume") {
+TEST_CASE("with oversampling, voxels hold means over their volume") {
     std::vector<std::pair<PsfModel, Modality>> kinds{{PsfModel::gaussian, Modality::light_sheet},
                                                      {PsfModel::born_wolf, Modality::confocal}};
     for (const PsfModel model : models) kinds.emplace_back(model, Modality::widefield);
@@ -180,14 +177,14 @@ TEST_CASE("voxels hold means over their volume") {
         options.size = {3, 5, 5};
         const std::vector<double> expected = direct_means(options, 8);
         INFO("model " << static_cast<int>(model) << ", modality " << static_cast<int>(modality));
-        // Midpoint sums of 8 points are good to some per cent of what averaging changes.
+        // Midpoint sums of 8 points are accurate to a few percent of the effect of averaging.
         CHECK(worst_difference(make_psf(options).values, expected) < 1.6e-3);
         options.oversampling = 1;
         CHECK(worst_difference(make_psf(options).values, expected) > 5e-3);
     }
 }
 
-TEST_CASE("the number of threads changes no bit") {
+TEST_CASE("the number of threads does not change a bit") {
     for (const auto& [model, modality] : all_kinds()) {
         PsfOptions options = small(model, modality);
         options.threads = 1;
@@ -195,13 +192,13 @@ TEST_CASE("the number of threads changes no bit") {
         for (const int threads : {2, 3, 7}) {
             options.threads = threads;
             const Psf some = make_psf(options);
-            CHECK(same_bits(one.values, some.values));
+            CHECK(testing::same_bytes(one.values, some.values));
             CHECK(one.captured == some.captured);
         }
     }
 }
 
-TEST_CASE("making a PSF reports progress and stops when asked") {
+TEST_CASE("making a PSF reports progress and ends at a stop request") {
     double last = 0;
     ExecutionContext context;
     context.progress = [&](double fraction) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The generator and the distributions, against published numbers and exact probabilities.
+// Tests the generator and the distributions against published numbers and exact probabilities.
 
 #include <cmath>
 #include <map>
@@ -41,8 +41,8 @@ Sample sample_poisson(double mean, int draws) {
     return sample;
 }
 
-/// Pearson's χ² less its degrees of freedom, in its standard deviations. Counts are grouped so that
-/// some 40 are expected in each group at least; probabilities come from lgamma.
+/// Returns Pearson's χ² less its degrees of freedom, in standard deviations. Counts are grouped so
+/// that each group has an expectation of about 40 at least; probabilities come from lgamma.
 double chi_squared_excess(const Sample& sample, double mean, int draws) {
     const double reach = 12 * std::sqrt(mean) + 20;
     double chi = 0, expected = 0, found = 0, all_expected = 0, all_found = 0;
@@ -71,7 +71,7 @@ double chi_squared_excess(const Sample& sample, double mean, int draws) {
 }  // namespace
 
 TEST_CASE("Philox4x32-10 gives the authors' known answers") {
-    // The vectors of Random123's own distribution (kat_vectors).
+    // The vectors are those of Random123's own distribution (kat_vectors).
     const r123::Philox4x32 philox;
     using Counter = r123::Philox4x32::ctr_type;
     using Key = r123::Philox4x32::key_type;
@@ -85,7 +85,7 @@ TEST_CASE("Philox4x32-10 gives the authors' known answers") {
           Counter{{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}});
 }
 
-TEST_CASE("uniform numbers follow the counter's layout: draw, purpose, position; key: seed") {
+TEST_CASE("uniform numbers come from the counter (draw, purpose, position) and the key (seed)") {
     const auto block = r123::Philox4x32()({{1, 3, 7, 5}}, {{9, 2}});
     RandomDraws draws((std::uint64_t{2} << 32) + 9, DrawPurpose::placement,
                       (std::uint64_t{5} << 32) + 7);
@@ -96,7 +96,7 @@ TEST_CASE("uniform numbers follow the counter's layout: draw, purpose, position;
     CHECK(third == (static_cast<double>(bits) + 0.5) / 4503599627370496.0);
 }
 
-TEST_CASE("seeds, purposes and positions all give other numbers") {
+TEST_CASE("every seed, purpose and position gives different numbers") {
     std::set<double> seen;
     for (std::uint64_t s : {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32})
         for (const DrawPurpose purpose : {DrawPurpose::photons, DrawPurpose::texture})
@@ -108,7 +108,7 @@ TEST_CASE("seeds, purposes and positions all give other numbers") {
     CHECK(seen.size() == 3 * 2 * 4 * 5);
 }
 
-TEST_CASE("uniform and normal numbers have their moments") {
+TEST_CASE("uniform and normal numbers have the moments of their distributions") {
     constexpr int count = 200000;
     double sum = 0, squares = 0, normal_sum = 0, normal_squares = 0, fourth = 0;
     for (int i = 0; i < count; ++i) {
@@ -121,7 +121,7 @@ TEST_CASE("uniform and normal numbers have their moments") {
         normal_squares += n * n;
         fourth += n * n * n * n;
     }
-    // Five standard deviations of each figure.
+    // The bounds are five standard deviations of each figure.
     CHECK(std::abs(sum / count - 0.5) < 5 * std::sqrt(1.0 / 12 / count));
     CHECK(std::abs(squares / count - 1.0 / 3) < 5 * std::sqrt(4.0 / 45 / count));
     CHECK(std::abs(normal_sum / count) < 5 * std::sqrt(1.0 / count));
@@ -134,14 +134,14 @@ TEST_CASE("Poisson counts have the exact probabilities") {
     for (const double mean : {0.1, 3.0, 9.9, 10.1, 15.5, 50.0, 1e4, 1e6}) {
         const Sample sample = sample_poisson(mean, draws);
         INFO("mean " << mean << ", seed " << seed);
-        // Five standard deviations; that of a variance is √((2 mean² + mean) / draws).
+        // The bounds are five standard deviations; a variance has √((2 mean² + mean) / draws).
         CHECK(std::abs(sample.mean - mean) < 5 * std::sqrt(mean / draws));
         CHECK(std::abs(sample.variance - mean) < 5 * std::sqrt((2 * mean * mean + mean) / draws));
         CHECK(std::abs(chi_squared_excess(sample, mean, draws)) < 4);
     }
 }
 
-TEST_CASE("Poisson counts of large and odd means") {
+TEST_CASE("Poisson counts of large and unusual means have the exact probabilities") {
     for (const double mean : {1e9, 1e12}) {
         const Sample sample = sample_poisson(mean, 20000);
         CHECK(std::abs(sample.mean - mean) < 5 * std::sqrt(mean / 20000));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measured PSFs that are simulated point by point from psf_intensity(), with Poisson noise, are
-// recovered; what cannot be recovered is refused.
+// Simulates measured PSFs point by point from psf_intensity(), with Poisson noise, and recovers
+// their parameters; what cannot be recovered is refused.
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,11 @@
 #include "convolume/beads.hpp"
 #include "convolume/error.hpp"
 #include "tests/catch.hpp"
+#include "tests/support/errors.hpp"
 
 using namespace convolume;
+using convolume::testing::contains;
+using convolume::testing::message_of;
 
 namespace {
 
@@ -36,7 +39,7 @@ struct Point {
     double z, y, x;
 };
 
-/// Points of a voxel (midpoints of 3×3×3 parts), each spread over a ball.
+/// Returns the points of a voxel (midpoints of 3×3×3 parts), each spread over a ball.
 std::vector<Point> points_of(const VoxelSize& voxel, double diameter) {
     std::vector<Point> ball;
     const int n = diameter > 0 ? 5 : 1;
@@ -54,7 +57,7 @@ std::vector<Point> points_of(const VoxelSize& voxel, double diameter) {
     return points;
 }
 
-/// The expected PSF, of largest value 1, whose middle plane is `off_um` above the brightest one.
+/// Returns the expected PSF with maximum 1, whose middle plane is `off_um` above the brightest one.
 std::vector<double> expected_of(const PsfOptions& truth, double off_um, double diameter = 0) {
     constexpr double step = 0.02;
     const Shape3 size = truth.size;
@@ -65,7 +68,7 @@ std::vector<double> expected_of(const PsfOptions& truth, double off_um, double d
     const double center = brightest_focus_um(truth) + off_um;
     std::vector<double> radii;
     for (double r = 0; r < std::hypot(reach(1), reach(2)) + 2 * step; r += step) radii.push_back(r);
-    std::vector<std::vector<double>> table;  // from center + reach(0) downward
+    std::vector<std::vector<double>> table;  // planes from center + reach(0) downward
     for (double z = reach(0); z > -reach(0) - 2 * step; z -= step)
         table.push_back(psf_intensity(truth, center + z, radii));
 
@@ -93,7 +96,7 @@ std::vector<double> expected_of(const PsfOptions& truth, double off_um, double d
     return expected;
 }
 
-constexpr double background = 0.02;  // of the highest value
+constexpr double background = 0.02;  // as a fraction of the maximum
 
 Volume recorded(const std::vector<double>& expected, const Shape3& size, double photons,
                 unsigned seed) {
@@ -111,19 +114,10 @@ RefineOptions refine(std::vector<PsfParameter> parameters) {
     return {std::move(parameters), background / 200};
 }
 
-/// The message of what is thrown.
+/// Returns the message of the error that a refinement throws.
 template <class E>
 std::string refusal(const Volume& measured, const PsfOptions& model, const RefineOptions& options) {
-    try {
-        refine_psf(measured.view(), model, options);
-    } catch (const E& error) {
-        return error.what();
-    }
-    return {};
-}
-
-bool contains(const std::string& text, const char* part) {
-    return text.find(part) != std::string::npos;
+    return message_of<E>([&] { refine_psf(measured.view(), model, options); });
 }
 
 }  // namespace
@@ -151,7 +145,8 @@ TEST_CASE("NA and index of beads at a known depth are found", "[optics][refine]"
     CHECK_FALSE(found.model.center_z_um.has_value());
 }
 
-TEST_CASE("Depth is found beside NA, and beside the index in oil", "[optics][refine]") {
+TEST_CASE("Depth is found together with NA, and together with the index in oil",
+          "[optics][refine]") {
     const PsfOptions truth = oil();
     const Volume measured = recorded(expected_of(truth, -0.1), truth.size, 3000, 2);
     PsfOptions first = truth;
@@ -169,7 +164,7 @@ TEST_CASE("Depth is found beside NA, and beside the index in oil", "[optics][ref
     CHECK(std::abs(beside_index.model.objective.ns - 1.38) < 0.005);
 }
 
-TEST_CASE("Deviations are those of repeated recordings", "[optics][refine]") {
+TEST_CASE("Deviations agree with repeated recordings", "[optics][refine]") {
     const PsfOptions truth = water();
     const std::vector<double> expected = expected_of(truth, 0);
     PsfOptions first = truth;
@@ -182,12 +177,12 @@ TEST_CASE("Deviations are those of repeated recordings", "[optics][refine]") {
             refine_psf(measured.view(), first, refine({PsfParameter::na})).parameters[0];
         squares += std::pow((na.value - 1.2) / na.deviation, 2) / repeats;
     }
-    // 99.9 % of means of 16 squares of normal numbers lie between 0.24 and 2.5.
+    // 99.9 % of the means of 16 squared normal numbers lie between 0.24 and 2.5.
     CHECK(squares > 0.24);
     CHECK(squares < 2.5);
 }
 
-TEST_CASE("Beads of 150 nm may be taken for points", "[optics][refine]") {
+TEST_CASE("Beads of 150 nm may be treated as points", "[optics][refine]") {
     const PsfOptions truth = oil();
     PsfOptions first = truth;
     first.depth_um = 4;
@@ -277,7 +272,7 @@ TEST_CASE("What cannot be refined is refused", "[optics][refine]") {
     CHECK_THROWS_AS(parse_psf_parameter("focus"), InvalidArgument);
 }
 
-TEST_CASE("A refinement stops when it is asked to", "[optics][refine]") {
+TEST_CASE("A stop request ends a refinement", "[optics][refine]") {
     std::stop_source source;
     source.request_stop();
     ExecutionContext context;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on other voxels, against Gaussians integrated over voxels in closed form.
+// Resamples kernels to other voxel sizes, and compares with Gaussians integrated in closed form.
 
 #include <algorithm>
 #include <cmath>
@@ -16,13 +16,13 @@ namespace {
 
 constexpr double sigma_z_um = 0.35, sigma_yx_um = 0.12;
 
-/// A Gaussian's share between two positions.
+/// Returns the share of a Gaussian between two positions.
 double share(double low_um, double high_um, double sigma_um) {
     const double scale = 1 / (sigma_um * std::sqrt(2.0));
     return 0.5 * (std::erf(high_um * scale) - std::erf(low_um * scale));
 }
 
-/// What falls into each voxel of a Gaussian in the middle of voxel `center`.
+/// Returns the integrals over voxels of a Gaussian in the middle of voxel `center`.
 template <class T>
 std::vector<T> gaussian(const Shape3& shape, const Index3& center, const VoxelSize& voxel) {
     std::vector<T> values;
@@ -47,7 +47,7 @@ double sum_of(const Volume& volume) {
     return sum;
 }
 
-TEST_CASE("resampling a kernel takes the memory that it says", "[optics][kernel]") {
+TEST_CASE("resampling a kernel needs the memory that is predicted", "[optics][kernel]") {
     struct Case {
         Shape3 shape;
         PixelType type;
@@ -68,15 +68,15 @@ TEST_CASE("resampling a kernel takes the memory that it says", "[optics][kernel]
 
 }  // namespace
 
-TEST_CASE("a resampled Gaussian is the Gaussian of the other voxels") {
+TEST_CASE("a resampled Gaussian equals the Gaussian of the other voxels") {
     const VoxelSize from{0.2, 0.065, 0.065};
     const Shape3 shape{23, 31, 33};
     struct Case {
         VoxelSize to;
         Index3 center;
-        double tolerance;  // relative to the peak: what the spline leaves, by its fourth order
+        double tolerance;  // relative to the peak: the spline's error of fourth order
     };
-    // Coarser, finer, no whole ratio, one axis alone; centers off the middle.
+    // Coarser, finer and fractional ratios, one axis alone, and centers off the middle.
     for (const Case& c :
          {Case{{0.3, 0.1, 0.1}, {11, 15, 16}, 3e-3}, Case{{0.1, 0.04, 0.05}, {12, 14, 17}, 4e-3},
           Case{{0.2, 0.065, 0.13}, {10, 15, 16}, 3e-3},
@@ -100,7 +100,7 @@ TEST_CASE("a resampled Gaussian is the Gaussian of the other voxels") {
         double given = 0;
         for (const double value : kernel) given += value;
         CHECK(sum_of(result.values) == Approx(given).epsilon(1e-12));
-        for (int axis = 0; axis < 3; ++axis) {  // nothing of the kernel lies outside
+        for (int axis = 0; axis < 3; ++axis) {  // the kernel's extent is covered
             const double below = (static_cast<double>(result.center[axis]) + 0.5) * c.to[axis];
             CHECK(below >= (static_cast<double>(c.center[axis]) + 0.5) * from[axis] - 1e-9);
             const double above =
@@ -112,7 +112,7 @@ TEST_CASE("a resampled Gaussian is the Gaussian of the other voxels") {
     }
 }
 
-TEST_CASE("the same voxels leave a kernel as it is") {
+TEST_CASE("equal voxels do not change a kernel") {
     const VoxelSize voxel{0.2, 0.065, 0.065};
     const Shape3 shape{4, 6, 7};
     const std::vector<float> kernel = gaussian<float>(shape, {2, 3, 3}, voxel);
@@ -125,7 +125,7 @@ TEST_CASE("the same voxels leave a kernel as it is") {
 }
 
 TEST_CASE("half and double voxels of a flat kernel are known exactly") {
-    // Eight samples of 2: 16 of 1 on half the voxels but for the half voxel at either end.
+    // Eight samples of 2 become 16 samples of 1, with half a voxel at either end.
     const std::vector<std::uint16_t> flat(8, 2);
     const ResampledKernel finer =
         resample_kernel(view_of(flat.data(), {1, 1, 8}), {0, 0, 4}, {1, 1, 1}, {1, 1, 0.5});
@@ -142,7 +142,7 @@ TEST_CASE("half and double voxels of a flat kernel are known exactly") {
     for (index_t z = 0; z < 5; ++z) CHECK(coarser.values.elements<float>()[z] == Approx(wanted[z]));
 }
 
-TEST_CASE("kernels with negative samples keep them, and their sum") {
+TEST_CASE("kernels with negative samples keep these and their sum") {
     const std::vector<double> signed_kernel{-1, -2, 0, 5, 9, 5, 0, -2, -1};
     const ResampledKernel result = resample_kernel(view_of(signed_kernel.data(), {1, 1, 9}),
                                                    {0, 0, 4}, {1, 1, 0.1}, {1, 1, 0.07});

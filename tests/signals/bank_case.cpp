@@ -156,10 +156,11 @@ std::string defect(const BankCase& c, const ConstImageView& results, const index
             const index_t n = positions[row * stored.size() + w] - want.range.begin;
             if (n < windows[w].begin || n >= windows[w].end)
                 return message("peak ", w, " of filter ", f, " outside its window, at ", n);
-            const double there = want.values[row][static_cast<std::size_t>(n)].real();
-            if (want.rows[row][w].real() - there >
+            const double value_there = want.values[row][static_cast<std::size_t>(n)].real();
+            if (want.rows[row][w].real() - value_there >
                 30 * filter_tolerance(c.options.precision) * size)
-                return message("peak ", w, " of filter ", f, " at ", n, ", where ", there, " is");
+                return message("peak ", w, " of filter ", f, " at ", n, ", where ", value_there,
+                               " is");
         }
     }
     return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random banks, signals and options, executed by FilterBank and by definition.
+// Random banks, signals and options, executed by FilterBank and by their definition.
 
 #include <vector>
 
@@ -16,7 +16,7 @@ struct BankCase {
     FilterOptions options;
     bool complex_data = false;
     std::vector<Row> signals;
-    std::vector<Row> bank;  ///< ragged
+    std::vector<Row> bank;  ///< filters may differ in length
 
     SignalShape shape() const {
         return {static_cast<index_t>(signals.size()), static_cast<index_t>(signals[0].size())};
@@ -25,32 +25,32 @@ struct BankCase {
     std::string describe() const;
 };
 
-/// One signal of `samples` and filters of the given lengths, real, float32.
+/// Returns a real float32 case: one signal of `samples`, and filters of the given lengths.
 BankCase make_bank_case(Random& random, index_t samples, const std::vector<index_t>& taps,
                         bool complex_data = false);
 
-/// The definition, [signal][filter].
+/// Results from the definition, indexed by [signal][filter].
 struct Expected {
-    std::vector<Row> rows;    ///< what FilterBank stores
-    std::vector<Row> values;  ///< before windows
-    SampleRange range;        ///< of the full result
+    std::vector<Row> rows;    ///< results that FilterBank stores
+    std::vector<Row> values;  ///< results before windows
+    SampleRange range;        ///< range of the full result
 };
 Expected expected(const BankCase& c);
 
-/// Engines of the CPU with `threads`.
+/// Returns engines of the CPU with `threads` threads.
 FilterEngineList cpu_filter_engines(int threads = 2);
 
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
-/// For signals of another shape.
+/// Returns a bank for signals of another shape.
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines, const SignalShape& shape);
 
-/// The signals as a volume (1, signals, samples) of `type`.
+/// Returns the signals as a volume (1, signals, samples) of `type`.
 Volume signals_of(const BankCase& c, PixelType type);
 
-/// What is wrong with results of `c`, or nothing. `positions` may be null.
+/// Describes the first defect of results of `c`, or returns "". `positions` may be null.
 std::string defect(const BankCase& c, const ConstImageView& results, const index_t* positions);
 
-/// Executes in memory, into memory full of NaN, and looks for what is wrong.
+/// Executes in memory into arrays of NaN, and describes the first defect, or returns "".
 std::string run_in_memory(const BankCase& c,
                           const FilterEngineList& engines = cpu_filter_engines());
 

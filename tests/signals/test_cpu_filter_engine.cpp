@@ -7,7 +7,7 @@
 using namespace convolume;
 using namespace convolume::testing;
 
-TEST_CASE("the CPU filter engine conforms") {
+TEST_CASE("the CPU filter engine passes the suite of all filter engines") {
     const std::uint64_t seed = test_seed("cpu filter engine");
     for (const int threads : {1, 3}) {
         CpuFilterEngineOptions options;

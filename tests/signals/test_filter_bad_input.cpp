@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, and how the message names the cause; ties and NaN among peaks.
+// Tests which input is refused, and how the message names the cause; ties and NaN among peaks.
 
 #include <limits>
 
@@ -25,7 +25,7 @@ std::string refusal(const BankCase& c) {
 
 }  // namespace
 
-TEST_CASE("empty signals and banks, and shapes that are none") {
+TEST_CASE("empty signals and banks, and invalid shapes are refused") {
     const FilterEngineList engines = cpu_filter_engines();
     const Volume filter({1, 1, 3}, PixelType::float32);
     for (const SignalShape& shape : {SignalShape{1, 0}, SignalShape{0, 5}, SignalShape{1, -1}})
@@ -42,7 +42,7 @@ TEST_CASE("empty signals and banks, and shapes that are none") {
                     Unavailable);
 }
 
-TEST_CASE("options that contradict themselves or the data") {
+TEST_CASE("options that contradict each other or the data are refused") {
     Random random(test_seed("bad filter options"));
     const BankCase good = make_bank_case(random, 10, {4, 7});
     CHECK_NOTHROW(make_bank(good));
@@ -96,7 +96,7 @@ TEST_CASE("options that contradict themselves or the data") {
                     InvalidArgument);
 }
 
-TEST_CASE("methods and segments that nobody has: the message lists what there is") {
+TEST_CASE("the error for unsupported methods and segments lists the supported ones") {
     Random random(test_seed("bad methods"));
     BankCase c = make_bank_case(random, 1000, {40});
     c.options.method = FilterMethod::overlap_save;
@@ -105,12 +105,12 @@ TEST_CASE("methods and segments that nobody has: the message lists what there is
                    "segments of 39 samples are shorter than the 40 taps of the filters"));
     c.options.method = FilterMethod::automatic;
     CHECK(contains(refusal<InvalidArgument>(c), "or the method partitioned"));
-    c.options.method = FilterMethod::partitioned;  // halves that are whole
+    c.options.method = FilterMethod::partitioned;  // half of it must be a whole number
     const std::string text = refusal<InvalidArgument>(c);
     INFO(text);
     for (const char* part : {"overlap-save", "39", "cpu:0 direct", "partitioned", "40 taps"})
         CHECK(contains(text, part));
-    c.options.method = FilterMethod::direct;  // has none
+    c.options.method = FilterMethod::direct;  // has no segments
     refusal<InvalidArgument>(c);
     for (const FilterMethod method : {FilterMethod::automatic, FilterMethod::overlap_save,
                                       FilterMethod::overlap_add, FilterMethod::partitioned})
@@ -125,7 +125,7 @@ TEST_CASE("methods and segments that nobody has: the message lists what there is
     CHECK_NOTHROW(make_bank(c));
 }
 
-TEST_CASE("origins as far as 64 bits count") {
+TEST_CASE("origins may be as large as 64 bits allow") {
     Random random(test_seed("far origins"));
     BankCase c = make_bank_case(random, 10, {4, 7});
     for (const index_t index :
@@ -133,12 +133,12 @@ TEST_CASE("origins as far as 64 bits count") {
         c.options.origin = {FilterOrigin::Kind::explicit_, index};
         c.options.mode = Mode::same;
         CHECK(contains(refusal<InvalidArgument>(c), "origin"));
-        c.options.mode = Mode::full;  // where it does not matter
+        c.options.mode = Mode::full;  // ignores the origin
         CHECK(make_bank(c).result_samples() == 16);
     }
 }
 
-TEST_CASE("results larger than 64 bits address") {
+TEST_CASE("results larger than 64 bits can address are refused") {
     const Volume filter({1, 1, 3}, PixelType::float32);
     const index_t huge = std::numeric_limits<index_t>::max();
     const FilterEngineList engines = cpu_filter_engines();
@@ -147,12 +147,12 @@ TEST_CASE("results larger than 64 bits address") {
         CHECK(contains(message_of<InvalidArgument>(
                            [&] { FilterBankFactory::make(shape, {filter.view()}, {}, engines); }),
                        "64 bits"));
-    // A trillion samples can be planned for.
+    // A trillion samples are planned.
     CHECK(FilterBankFactory::make({1, index_t{1} << 40}, {filter.view()}, {}, engines)
               .result_samples() == index_t{1} << 40);
 }
 
-TEST_CASE("taps that float32 cannot hold") {
+TEST_CASE("taps that float32 cannot hold are refused") {
     Volume filter({1, 1, 2}, PixelType::float64);
     filter.elements<double>()[1] = 1e300;
     FilterOptions options;
@@ -181,7 +181,7 @@ TEST_CASE("executing with other shapes and types is refused") {
     CHECK_THROWS_AS(bank.execute(complex_signal.view(), results.view()), InvalidArgument);
 }
 
-TEST_CASE("of equal peaks the first wins, NaN never does") {
+TEST_CASE("the first of equal peaks wins, and NaN never does") {
     const float nan_value = std::numeric_limits<float>::quiet_NaN();
     const float infinity = std::numeric_limits<float>::infinity();
     const std::vector<float> samples{
@@ -214,7 +214,7 @@ TEST_CASE("of equal peaks the first wins, NaN never does") {
             CHECK(value[0] == 5);
         }
     }
-    // A window longer than what is computed at a time.
+    // A window that is longer than a chunk.
     Volume waves({1, 1, 100000}, PixelType::float32);
     for (index_t i = 0; i < 100000; ++i) waves.elements<float>()[i] = static_cast<float>(i % 20000);
     FilterOptions options;
@@ -228,7 +228,7 @@ TEST_CASE("of equal peaks the first wins, NaN never does") {
     CHECK(at == std::vector<index_t>{19999, 79999});
 }
 
-TEST_CASE("a GPU that is demanded and not there") {
+TEST_CASE("a GPU that is required and absent is an error") {
     EngineChoice choice;
     choice.device = EngineChoice::Device::gpu;
     if (!gpu_unavailable().empty()) CHECK_THROWS_AS(make_filter_engines(choice), Unavailable);

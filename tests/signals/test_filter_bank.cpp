@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lengths, origins, modes, ranges and types, against the definition.
+// Compares lengths, origins, modes, ranges and types with the definition.
 
 #include <limits>
 #include <thread>
@@ -38,7 +38,7 @@ FilterOrigin random_origin(Random& random) {
 
 }  // namespace
 
-TEST_CASE("all signal lengths from 1 to 99 with filters shorter, as long and longer") {
+TEST_CASE("signals of 1 to 99 samples agree, with filters that are shorter, equal and longer") {
     Random random(test_seed("filter lengths"));
     const auto engines = cpu_filter_engines();
     for (index_t samples = 1; samples < 100; ++samples)
@@ -54,7 +54,7 @@ TEST_CASE("all signal lengths from 1 to 99 with filters shorter, as long and lon
         }
 }
 
-TEST_CASE("random banks: ragged, any origin, mode, range, post, window, type, method, batch") {
+TEST_CASE("random banks: all options agree with the definition") {
     const std::uint64_t seed = test_seed("filter banks");
     const auto engines = cpu_filter_engines();
     for (std::uint64_t n = 0; n < 400; ++n) {
@@ -76,7 +76,7 @@ TEST_CASE("random banks: ragged, any origin, mode, range, post, window, type, me
                          FilterMethod::overlap_add, FilterMethod::partitioned});
         const double window = random.uniform();
         if (window < 0.2) c.options.window = {WindowPost::Kind::decimate, random.integer(1, 90)};
-        // Peaks in double only: where the oracle's is, is then beyond doubt.
+        // Peaks are tested in double only, where rounding does not move the oracle's peak.
         if (window > 0.7 && c.options.precision == Precision::float64 &&
             (!c.complex_data || c.options.post == PointPost::power))
             c.options.window = {WindowPost::Kind::peak,
@@ -112,13 +112,14 @@ TEST_CASE("results do not depend on the segment") {
                 c.options.method = method;
                 c.options.segment = segment;
                 if (segment % 2 != 0 && method == FilterMethod::partitioned) continue;
-                // The frame of centered filters of 20 and 64 taps is a little longer than 64.
+                // The samples that centered filters of 20 and 64 taps read together are a few more
+                // than 64.
                 if (segment < 66 && method != FilterMethod::partitioned) continue;
                 require_right(c, engines);
             }
 }
 
-TEST_CASE("same of N samples has N, whatever the filters") {
+TEST_CASE("mode same of N samples has N results, for all filters") {
     Random random(test_seed("same"));
     for (const auto& taps : std::vector<std::vector<index_t>>{{1}, {4}, {5}, {100}, {3, 4, 9}}) {
         BankCase c = make_bank_case(random, 10, taps);
@@ -131,9 +132,9 @@ TEST_CASE("same of N samples has N, whatever the filters") {
     }
 }
 
-TEST_CASE("a bank in one view, integer signals, strides and results with gaps") {
+TEST_CASE("a bank in one view, integer signals, strides and gaps between results agree") {
     Random random(test_seed("views"));
-    // Rows of one view are filters; the signal is every other sample of a row of uint8.
+    // The rows of one view are the filters; the signal is every other sample of a row of uint8.
     const Array taps = random.array({1, 3, 7}, false);
     const Array samples = random.integers({1, 2, 2 * 50}, 0, 255);
     const Volume bank_volume = to_volume(taps, PixelType::float64);
@@ -168,7 +169,7 @@ TEST_CASE("a bank in one view, integer signals, strides and results with gaps") 
         for (const index_t x : {0, 4, 55, 59})
             CHECK(std::isnan(wide.elements<float>()[f * 60 + x]));
 
-    // Peaks whose values lie apart while their positions do not.
+    // Peaks with gaps between their values but not between their positions.
     FilterOptions options;
     options.window = {WindowPost::Kind::peak, 10};
     const FilterBank peaks =
@@ -222,7 +223,7 @@ TEST_CASE("long signals are converted in chunks") {
     }
 }
 
-TEST_CASE("complex filters of a real signal, and one call for all") {
+TEST_CASE("filter_signals() applies complex filters to a real signal in one call") {
     Random random(test_seed("mixed"));
     const Array taps = random.array({1, 2, 9}, true);
     const Array samples = random.array({1, 1, 77}, false);
@@ -242,7 +243,7 @@ TEST_CASE("complex filters of a real signal, and one call for all") {
     CHECK(wrong.empty());
 }
 
-TEST_CASE("windows longer than any result are one") {
+TEST_CASE("windows longer than the result act as one window") {
     Random random(test_seed("long windows"));
     for (const auto kind : {WindowPost::Kind::decimate, WindowPost::Kind::peak})
         for (const index_t length :
@@ -252,7 +253,7 @@ TEST_CASE("windows longer than any result are one") {
             c.options.precision = Precision::float64;
             c.options.range = SampleRange{3, 10003};
             require_right(c, cpu_filter_engines());
-            // Through a conversion, too.
+            // The same with a conversion of the signal.
             const FilterBank bank = make_bank(c);
             CHECK(bank.result_samples() == 1);
             Volume results({1, 2, 1}, PixelType::float64);
@@ -273,13 +274,13 @@ TEST_CASE("several threads execute one bank") {
         std::vector<std::string> wrong(4);
         {
             std::vector<std::jthread> threads;
-            for (std::string& mine : wrong)
+            for (std::string& text : wrong)
                 threads.emplace_back([&] {
-                    for (int n = 0; n < 5 && mine.empty(); ++n) {
+                    for (int n = 0; n < 5 && text.empty(); ++n) {
                         Volume results({1, bank.filters(), bank.result_samples()},
                                        bank.result_type());
                         bank.execute(signals.view(), results.view());
-                        mine = defect(c, results.view(), nullptr);
+                        text = defect(c, results.view(), nullptr);
                     }
                 });
         }
@@ -287,7 +288,7 @@ TEST_CASE("several threads execute one bank") {
     }
 }
 
-TEST_CASE("memory is that of the results, not of the longest tile") {
+TEST_CASE("memory depends on the results, not on the longest tile") {
     Random random(test_seed("tiles"));
     for (const FilterMethod method : {FilterMethod::overlap_add, FilterMethod::partitioned}) {
         BankCase c = make_bank_case(random, 1000, {600, 600, 600});
@@ -302,7 +303,7 @@ TEST_CASE("memory is that of the results, not of the longest tile") {
     }
 }
 
-TEST_CASE("the plan is that of the fewest predicted seconds, and can be read") {
+TEST_CASE("the plan has the shortest predicted time, and is readable") {
     Random random(test_seed("filter plan"));
     BankCase c = make_bank_case(random, 100000, {33, 33});
     const FilterPlan chosen = make_bank(c).plan();

@@ -4,24 +4,13 @@
 #include "core/result_chunks.hpp"
 #include "tests/catch.hpp"
 #include "tests/support/errors.hpp"
+#include "tests/support/names.hpp"
 #include "tests/support/random.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
 
-namespace {
-
-template <class Parse>
-void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
-    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
-    INFO(text);
-    CHECK(contains(text, wrong));
-    for (const char* choice : choices) CHECK(contains(text, choice));
-}
-
-}  // namespace
-
-TEST_CASE("names of filter options go to and fro") {
+TEST_CASE("names of filter options are parsed to the values that print them") {
     for (const FilterMethod value :
          {FilterMethod::automatic, FilterMethod::direct, FilterMethod::overlap_save,
           FilterMethod::overlap_add, FilterMethod::partitioned})
@@ -40,7 +29,7 @@ TEST_CASE("names of filter options go to and fro") {
     CHECK(parse_sample_range("0:5000000000").count() == 5000000000);
 }
 
-TEST_CASE("filter options that do not parse say what would") {
+TEST_CASE("the errors for filter options list the valid words") {
     check_refusal(parse_filter_method, "fft", {"direct", "overlap-save", "partitioned"});
     check_refusal(parse_point_post, "abs", {"none", "power", "derivative"});
     for (const char* wrong : {"peak", "peak:", "peak:0", "peak:-1", "decimate:x", "mean:3", ":",
@@ -52,7 +41,7 @@ TEST_CASE("filter options that do not parse say what would") {
         check_refusal(parse_sample_range, wrong, {"A:B"});
 }
 
-TEST_CASE("chunks of a range reunite, and hold whole windows or parts of one") {
+TEST_CASE("chunks cover a range, and hold whole windows or parts of one") {
     Random random(test_seed("result cut"));
     for (int n = 0; n < 3000; ++n) {
         const index_t begin = random.integer(-20, 50);
@@ -80,7 +69,7 @@ TEST_CASE("chunks of a range reunite, and hold whole windows or parts of one") {
                 stored = chunk.first_stored + 1;
                 continue;
             }
-            // The samples that windows begin with are there, and all of them for peaks.
+            // The first sample of each window is in the chunk, and for peaks all of its samples.
             good = good && chunk.first_stored == stored &&
                    chunk.results.begin == range.begin + stored * step;
             stored += chunk.stored;

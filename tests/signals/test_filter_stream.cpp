@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From source to sink: the same results as in memory, within the memory limit, and what happens
-// when someone stops or fails on the way.
+// Tests filtering from source to sink: the results equal those in memory, memory stays within its
+// limit, and stops and failures end it.
 
 #include <atomic>
 #include <cstring>
@@ -70,7 +70,7 @@ class MemorySink : public ResultSink {
 
 }  // namespace
 
-TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
+TEST_CASE("streaming gives the results of arrays in memory, and stays within its memory limit") {
     const std::uint64_t seed = test_seed("filter stream");
     int divided = 0;
     for (std::uint64_t n = 0; n < 150; ++n) {
@@ -95,15 +95,14 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
         INFO("case " << n << ": " << c.describe());
 
         const PixelType type = random.chance(0.5) ? c.sample_type()
-                               : c.complex_data
-                                   ? PixelType::complex64
-                                   : PixelType::float32;  // the data are exact in either
+                               : c.complex_data   ? PixelType::complex64
+                                                : PixelType::float32;  // both hold the data exactly
         const Volume signals = signals_of(c, type);
         MemorySource source(signals);
         const index_t before = memory_use().current_bytes;
         const FilterBank bank = make_bank(c, cpu_filter_engines(1));
         MemorySink sink(bank);
-        const index_t beside = sink.results.bytes();
+        const index_t result_bytes = sink.results.bytes();
         reset_memory_peak();
         ExecutionContext context;
         double last = 0;
@@ -113,7 +112,7 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
         };
         bank.execute(source, sink, context);
         CHECK(last == 1.0);
-        const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(beside);
+        const index_t used = memory_use().peak_bytes - before - Buffer::rounded_bytes(result_bytes);
         CHECK(used <= *c.options.max_host_bytes + 4096);
         CHECK(bank.plan().stream_bytes <= *c.options.max_host_bytes);
         if (bank.plan().chunk < bank.range().count()) ++divided;
@@ -122,7 +121,7 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
             defect(c, sink.results.view(), peaks ? sink.positions.data() : nullptr);
         INFO(wrong);
         REQUIRE(wrong.empty());
-        // What overlaps is read once; decimation skips some.
+        // Overlapping samples are read once; decimation skips some.
         CHECK(source.samples_read <= c.shape().signals * c.shape().samples);
     }
     CHECK(divided > 10);
@@ -130,17 +129,17 @@ TEST_CASE("streaming gives what memory gives, and keeps to its memory") {
 
 namespace {
 
-/// Does not tell how long its signal is.
+/// A source that does not tell the length of its signal.
 class EndlessSource : public MemorySource {
   public:
     explicit EndlessSource(const Volume& signal)
         : MemorySource(signal), samples_(signal.shape().x) {}
     index_t read_until_end(index_t signal, index_t begin, index_t count, void* to) override {
         if (begin < next_) throw InternalError("samples were asked for again");
-        const index_t there = std::min(count, samples_ - begin);
-        next_ = begin + std::max<index_t>(there, 0);
-        if (there > 0) read(signal, begin, there, to);
-        return there;
+        const index_t available = std::min(count, samples_ - begin);
+        next_ = begin + std::max<index_t>(available, 0);
+        if (available > 0) read(signal, begin, available, to);
+        return available;
     }
 
   private:
@@ -148,7 +147,7 @@ class EndlessSource : public MemorySource {
     index_t next_ = 0;
 };
 
-/// Results in the order of their arrival.
+/// A sink that stores results in the order of their arrival.
 class GrowingSink : public ResultSink {
   public:
     GrowingSink(MemorySink& sink, index_t room) : sink_(sink), room_(room) {}
@@ -187,7 +186,7 @@ TEST_CASE("a stop ends the writing between two results of a chunk") {
     CHECK(sink.writes == 1);
 }
 
-TEST_CASE("a signal of unknown length gives what one of known length does") {
+TEST_CASE("a signal of unknown length gives the results of one of known length") {
     const std::uint64_t seed = test_seed("unknown length");
     for (std::uint64_t n = 0; n < 200; ++n) {
         Random random(seed, n);
@@ -213,7 +212,7 @@ TEST_CASE("a signal of unknown length gives what one of known length does") {
         std::optional<FilterBank> known;
         try {
             known.emplace(make_bank(c));
-        } catch (const InvalidArgument&) {  // a valid mode without results
+        } catch (const InvalidArgument&) {  // mode valid without results
             MemorySink none(make_bank([&] {
                 BankCase other = c;
                 other.options.mode = Mode::full;
@@ -233,7 +232,7 @@ TEST_CASE("a signal of unknown length gives what one of known length does") {
     }
 }
 
-TEST_CASE("a limit that nothing fits is told before anything is read") {
+TEST_CASE("a limit that is too small for any plan is an error before data are read") {
     Random random(test_seed("stream limit"));
     BankCase c = make_bank_case(random, 1000, {31});
     c.options.max_host_bytes = 1000;
@@ -245,11 +244,11 @@ TEST_CASE("a limit that nothing fits is told before anything is read") {
     INFO(text);
     CHECK(contains(text, "1000 B"));
     CHECK(source.reads == 0);
-    // In memory the limit does not matter.
+    // In memory the limit has no effect.
     CHECK(run_in_memory(c).empty());
 }
 
-TEST_CASE("a failing source or sink surfaces once, and a stop is obeyed") {
+TEST_CASE("an error of a source or sink is thrown once, and a stop ends the stream") {
     Random random(test_seed("stream failures"));
     BankCase c = make_bank_case(random, 200000, {31, 7});
     c.options.max_host_bytes = 1200000;
@@ -273,7 +272,7 @@ TEST_CASE("a failing source or sink surfaces once, and a stop is obeyed") {
     context.progress = [&](double) { stop.request_stop(); };
     CHECK_THROWS_AS(bank.execute(source, sink, context), Cancelled);
     CHECK_THROWS_AS(bank.execute(signals.view(), sink.results.view(), nullptr, context), Cancelled);
-    // And it works again.
+    // The bank can be used again.
     sink.writes = 0;
     bank.execute(source, sink);
     CHECK(defect(c, sink.results.view(), nullptr).empty());
@@ -314,7 +313,7 @@ TEST_CASE("streams with NaN are refused, repaired or passed on") {
         }
 }
 
-TEST_CASE("samples of batches that are not finite are counted and named wherever they lie") {
+TEST_CASE("non-finite samples of batches are counted and named wherever they lie") {
     constexpr index_t count = 100000;
     Volume signals({1, 3, count}, PixelType::float64);
     for (const auto& [signal, sample] : {std::pair(1, 70000), std::pair(2, 5), std::pair(2, 99999)})
@@ -346,8 +345,8 @@ TEST_CASE("samples of batches that are not finite are counted and named wherever
         }
 }
 
-TEST_CASE("peaks of windows longer than a chunk, in streams with NaN") {
-    // Each window has its largest in its first third, the second lower ones than the first.
+TEST_CASE("peaks of windows longer than a chunk are found, also in streams with NaN") {
+    // The peak of each window is in its first third; the second window has lower peaks.
     constexpr index_t count = 200000, window = 100000;
     Volume signal({1, 1, count}, PixelType::float32);
     float* const samples = signal.elements<float>();
@@ -375,7 +374,7 @@ TEST_CASE("peaks of windows longer than a chunk, in streams with NaN") {
         CHECK(peaks[1] == -1);
         CHECK(sink.positions == std::vector<index_t>{nan_first ? 90999 : 1234, window + 4321});
 
-        // In memory, where an engine's own chunks are shorter.
+        // In memory the chunks of the engine are shorter.
         bank.execute(signal.view(), sink.results.view(), sink.positions.data());
         CHECK(peaks[0] == (nan_first ? 999 : 2000));
         CHECK(peaks[1] == -1);
@@ -383,7 +382,7 @@ TEST_CASE("peaks of windows longer than a chunk, in streams with NaN") {
     }
 }
 
-TEST_CASE("a function with a halo, in memory and in chunks") {
+TEST_CASE("a function with a halo gives the same results in memory and in chunks") {
     Random random(test_seed("stream function"));
     BankCase c = make_bank_case(random, 60000, {31, 8});
     c.options.precision = Precision::float64;
@@ -399,7 +398,7 @@ TEST_CASE("a function with a halo, in memory and in chunks") {
     bank.execute(signals.view(), in_memory.results.view());
     for (std::size_t f = 0; f < 2; ++f) {
         const SampleRange range = bank.range();
-        // Filters of 31 and 8 taps meet at taps 15 and 3.
+        // The centers of filters of 31 and 8 taps are taps 15 and 3.
         const index_t shift = f == 1 ? 12 : 0;
         const Row y =
             filtered(c.bank[f], c.signals[0], {range.begin - 2 - shift, range.end + 1 - shift});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The tests' own 3D array: complex double, C order, filled from and compared with any image view.
+// A 3D array for tests: complex double in C order, filled from and compared with any image view.
 
 #include <complex>
 #include <vector>
@@ -29,20 +29,20 @@ struct Array {
     }
 };
 
-/// Every element of a view, whatever its type and strides.
+/// Returns every element of a view, of any type and strides.
 Array to_array(const ConstImageView& view);
 
 /// Writes `array` element by element; imaginary parts are dropped for real types.
 void store(const Array& array, const ImageView& view);
 
-/// A contiguous volume with the array's values.
+/// Returns a contiguous volume with the array's values.
 Volume to_volume(const Array& array, PixelType type);
 
-/// Fills memory with a pattern that is no plausible result: NaN for floats, 0xAA bytes for
+/// Fills memory with a pattern that no result has by chance: NaN for floats, 0xAA bytes for
 /// integers.
 void poison(const ImageView& view);
 
-/// The pixel type of `precision`, real or complex.
+/// Returns the floating-point pixel type of `precision`, real or complex.
 constexpr PixelType pixel_type(Precision precision, bool complex) {
     if (precision == Precision::float32) return complex ? PixelType::complex64 : PixelType::float32;
     return complex ? PixelType::complex128 : PixelType::float64;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compares the tests' oracle with SciPy: check_oracle.py ORACLE_DUMP. Exit code 77: cannot run here."""
+"""Compares the tests' oracle with SciPy: check_oracle.py ORACLE_DUMP. Exit code 77: SciPy is missing."""
 import json
 import subprocess
 import sys

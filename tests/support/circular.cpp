@@ -31,8 +31,8 @@ Array gather_samples(const BlockInput& input) {
 Array part_kernel(const Block& block, const PartId& part, const ConstImageView& taps) {
     const Array whole = to_array(taps);
     if (part.count == 1) return whole;
-    // A part is complex unless it is the first of a real problem; a complex first part tells that
-    // the problem is complex.
+    // A part is complex unless it is the first part of a real problem. A first part that is complex
+    // shows that the problem is complex.
     const bool complex_problem =
         part.index == 0 ? block.complex_data : block.axes[0].grid * part.count == part.z_grid;
     return dif_part(whole, part.z_grid, part.count, part.index, complex_problem);

@@ -10,7 +10,7 @@
 namespace convolume::testing {
 namespace {
 
-/// Indices into a source of `extent` elements, some of them -1: in order, reversed or anyhow.
+/// Returns indices into `extent` elements, -1 for a zero: in order, shifted, reversed or random.
 std::vector<index_t> random_gather(Random& random, index_t size, index_t extent) {
     std::vector<index_t> indices(static_cast<std::size_t>(size));
     const auto kind = random.integer(0, 3);
@@ -35,7 +35,7 @@ void choose_kind(Random& random, Block& block) {
     block.complex_data = block.complex_kernel || random.chance(0.3);
 }
 
-/// Data for a block whose axes and kind are set.
+/// Draws data for a block whose axes and precision are set.
 void fill(Random& random, BlockCase& c, const Shape3& taps) {
     const bool complex_source = c.block.complex_data && random.chance(0.7);
     c.source_type =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Random blocks with their data and the result any engine must reach.
+// Random blocks with their data, and the result that every engine must reach.
 
 #include <string>
 
@@ -12,10 +12,11 @@ namespace convolume::testing {
 struct BlockCase {
     Block block;
     PartId part;
-    Array source;  ///< in the image's coordinates
+    Array source;  ///< samples in coordinates of the image
     PixelType source_type = PixelType::float32;
     Array taps;
-    bool complex_problem = false;  ///< of the undivided problem: then the taps are complex, too
+    bool complex_problem =
+        false;  ///< whether the problem before the split is complex: then the taps are, too
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;
     Complex add = 0;
@@ -29,14 +30,14 @@ struct BlockCase {
     }
 };
 
-/// The undivided problem on a random circular grid.
+/// Draws a whole problem on a random circular grid.
 BlockCase random_fft_case(Random& random);
-/// Direct or separable sums of a random window.
+/// Draws a random window for direct or separable sums.
 BlockCase random_space_case(Random& random, Algorithm algorithm);
-/// One part of a random DIF split.
+/// Draws one part of a random DIF split.
 BlockCase random_part_case(Random& random);
 
-/// A real block of given sizes with a plain gather.
+/// Returns a real block of given sizes whose gather reads all samples in order.
 BlockCase plain_case(Random& random, const Shape3& grid, const Shape3& kernel, Precision precision);
 
 }  // namespace convolume::testing

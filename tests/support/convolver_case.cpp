@@ -50,11 +50,11 @@ Array ConvolverCase::expected() const {
 double ConvolverCase::norm_floor(index_t outputs) const {
     const BoundaryKind boundary = options.boundary.kind;
     const bool adjoint = options.operation == Operation::adjoint;
-    // Mode valid reads nothing beyond the image, so that a boundary's value is no excuse.
+    // Mode valid reads nothing outside the image, so the boundary's value must not raise the floor.
     const bool reads_constant =
         boundary == BoundaryKind::constant && !adjoint && options.mode != Mode::valid;
     if (adjoint && boundary != BoundaryKind::zero && boundary != BoundaryKind::constant) {
-        // What was copied outward is summed back, with the errors of all positions.
+        // The adjoint sums samples that the boundary copied, with the errors of all positions.
         outputs = 1;
         for (int a = 0; a < 3; ++a) outputs *= image.shape[a] + kernel.shape[a] - 1;
     }
@@ -80,7 +80,7 @@ ConvolverCase random_convolver_case(std::uint64_t seed, std::uint64_t number, do
     options.center.kind = random.pick(
         {KernelCenter::Kind::middle, KernelCenter::Kind::scipy, KernelCenter::Kind::explicit_});
     if (options.center.kind == KernelCenter::Kind::explicit_)
-        for (int a = 0; a < 3; ++a)  // corners as often as anything else
+        for (int a = 0; a < 3; ++a)  // half of the coordinates are at an end
             options.center.index[a] = random.chance(0.5) ? random.pick<index_t>({0, kernel[a] - 1})
                                                          : random.integer(0, kernel[a] - 1);
 
@@ -137,7 +137,7 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
     }
     if (compare(c.image, to_array(image.view())).error != 0) return "the input was changed";
 
-    // The same plan from a source to a sink.
+    // Executes the same plan from a source to a sink.
     TestSource source({&image});
     TestSink sink({want.shape, c.output_type()});
     convolver.execute(source, sink);
@@ -149,6 +149,21 @@ std::string defect(const ConvolverCase& c, const Convolver& convolver, double* e
                        convolver.plan().to_string());
     }
     return {};
+}
+
+EngineList cpu_engines() {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    return make_engines(choice);
+}
+
+EngineList cpu_engines(int count, std::optional<index_t> memory) {
+    EngineChoice choice;
+    choice.device = EngineChoice::Device::cpu;
+    choice.cpu_engines = count;
+    choice.threads = 2;
+    choice.max_cpu_engine_bytes = memory;
+    return make_engines(choice);
 }
 
 Array result_of(const ConvolverCase& c, const EngineList& engines) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// One convolution as a caller asks for it, run through Convolver and compared with the oracle.
+// One convolution as a caller requests it, run through Convolver and compared with the oracle.
 
+#include <optional>
 #include <string>
 
 #include "convolume/convolver.hpp"
@@ -13,7 +14,7 @@
 namespace convolume::testing {
 
 struct ConvolverCase {
-    Array image;  ///< for Operation::adjoint: of convolve's output shape
+    Array image;  ///< of the output shape of convolve if the operation is adjoint
     Array kernel;
     Shape3 image_shape;
     Options options;
@@ -27,22 +28,27 @@ struct ConvolverCase {
     double norm_floor(index_t outputs) const;
 };
 
-/// Options and extents drawn at random; `mode`, `boundary` and `operation` take every combination
-/// as `number` counts up. At most `work` products in the oracle's sums.
+/// Draws options and extents. `mode`, `boundary` and `operation` take every combination as `number`
+/// counts up. The oracle's sums have at most `work` products.
 ConvolverCase random_convolver_case(std::uint64_t seed, std::uint64_t number, double work = 2e5);
 
-/// A float32 case of given shapes with random data for `options` as they are.
+/// Returns a float32 case of given shapes and options with random data.
 ConvolverCase make_case(Random& random, const Shape3& image, const Shape3& kernel,
                         const Options& options = {});
 
-/// Executes twice into poisoned memory; what is wrong, or nothing. `error` becomes the larger
-/// relative L2 error.
+/// Executes twice into poisoned memory, and once as a stream. Returns a description of the first
+/// defect, or "". Sets `error` to the largest relative L2 error.
 std::string defect(const ConvolverCase& c, const EngineList& engines, double* error = nullptr);
 
-/// The same for a given Convolver.
+/// Tests a given Convolver.
 std::string defect(const ConvolverCase& c, const Convolver& convolver, double* error = nullptr);
 
-/// One result in the natural type.
+/// Returns one CPU engine with all threads.
+EngineList cpu_engines();
+/// Returns CPU engines that have two threads together, and at most `memory` bytes each.
+EngineList cpu_engines(int count, std::optional<index_t> memory = {});
+
+/// Returns one result in the natural output type.
 Array result_of(const ConvolverCase& c, const EngineList& engines);
 
 }  // namespace convolume::testing

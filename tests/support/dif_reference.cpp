@@ -8,7 +8,7 @@ namespace {
 
 using Wide = std::complex<long double>;
 
-/// e^{-2πi numerator/denominator}
+/// Returns e^{-2πi numerator/denominator}.
 Wide root(index_t numerator, index_t denominator) {
     return std::polar(1.0L, -2 * std::numbers::pi_v<long double> *
                                 static_cast<long double>(numerator % denominator) /

@@ -8,12 +8,12 @@
 
 namespace convolume::testing {
 
-/// The `parts` parts of a column of K samples: complex data into s_p(n), real data into one real
+/// Splits a column of K samples into its parts: complex data into s_p(n), real data into one real
 /// and parts - 1 complex parts.
 std::vector<std::vector<Complex>> dif_column(const std::vector<Complex>& column, int parts,
                                              bool complex_data);
 
-/// Part `index` of `volume`, zero-padded to `z_grid` planes and split along z.
+/// Returns part `index` of `volume`, zero-padded to `z_grid` planes and split along z.
 Array dif_part(const Array& volume, index_t z_grid, int parts, int index, bool complex_data);
 
 }  // namespace convolume::testing

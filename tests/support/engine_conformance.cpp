@@ -23,7 +23,7 @@ std::shared_ptr<const EngineKernel> prepare(Engine& engine, const BlockCase& c) 
     return engine.prepare(c.block, c.part, taps.view());  // the taps need not outlive the call
 }
 
-/// What is wrong with the engine's result for one case, or nothing.
+/// Describes the first defect of the engine's result for one case, or returns "".
 std::string defect(Engine& engine, const BlockCase& c) {
     const Array want = c.expected();
     const Volume source = to_volume(c.source, c.source_type);
@@ -86,7 +86,7 @@ void check_engine_pixel_types(const EnginePointer& engine) {
             const auto source_type = static_cast<PixelType>(s),
                        target_type = static_cast<PixelType>(t);
             BlockCase c = plain_case(random, {4, 6, 10}, {2, 3, 3}, Precision::float32);
-            // Whole numbers: results are exact before the fraction of `add` is rounded away.
+            // Whole numbers: results are exact until the fraction of `add` is rounded.
             const bool negative = source_type != PixelType::uint8 &&
                                   source_type != PixelType::uint16 &&
                                   source_type != PixelType::uint32;
@@ -148,8 +148,8 @@ void check_engine_pixel_types(const EnginePointer& engine) {
 void check_engine_in_place(const EnginePointer& engine) {
     Random random(test_seed("engine in place"));
     for (int n = 0; n < 200; ++n) {
-        // As a split volume is used: the result takes the place of its own part, whose planes and
-        // rows are stored as long as the longer of both needs.
+        // As in a split volume, the result replaces its own part. Planes and rows of the memory
+        // have the longer of the two lengths.
         BlockCase c = n % 2 == 0 ? random_part_case(random) : random_fft_case(random);
         if (c.part.count == 1) {
             c.block.axes[0].loaded = c.block.axes[0].kept = c.block.axes[0].grid;
@@ -196,7 +196,7 @@ void check_engine_memory(const EnginePointer& engine, const std::function<Memory
                 c.block.algorithm = algorithm;
                 c.taps = Array(c.taps.shape);
                 for (Complex& tap : c.taps.values) tap = 0.5;
-                for (BlockAxis& axis : c.block.axes) {  // alias-free, as direct sums need
+                for (BlockAxis& axis : c.block.axes) {  // direct sums need grids without aliasing
                     axis.loaded = axis.grid - axis.kernel + 1;
                     axis.kept_begin = axis.kernel - 1;
                     axis.kept = axis.loaded - axis.kernel + 1;
@@ -266,7 +266,7 @@ void check_engine_cancellation(const EnginePointer& engine) {
     CHECK_THROWS_AS(engine->convolve(c.block, *prepare(*engine, c), c.input(source.view()),
                                      {target.view(), 0}, 0, context),
                     Cancelled);
-    CHECK(defect(*engine, c) == "");  // and the engine still works
+    CHECK(defect(*engine, c) == "");  // the engine still works
 }
 
 }  // namespace convolume::testing

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Error messages as values, to compare with either Catch2.
+// Error messages as strings, which Catch2 2 and 3 compare alike.
 
 #include <string>
 
@@ -8,7 +8,7 @@
 
 namespace convolume::testing {
 
-/// What the E thrown by `act` says; other exceptions pass through.
+/// Returns the message of the E that `act` throws; other exceptions pass through.
 template <class E, class Act>
 std::string message_of(Act&& act) {
     try {

@@ -14,7 +14,7 @@
 namespace convolume::testing {
 namespace {
 
-/// Functions of both kinds: linear with a halo, and (for complex data) to real numbers.
+/// A function of complex samples: none, linear with a halo, or their magnitude.
 enum class FunctionKind { none, linear, magnitude };
 
 template <class Sample>
@@ -34,9 +34,9 @@ struct FilterCase {
     FunctionKind function = FunctionKind::none;
     std::vector<Row> signals;
     std::vector<Row> bank;
-    index_t first = 0;  ///< of the samples that are given; the others are 0
+    index_t first = 0;  ///< first sample of each signal that is given; samples outside are 0
     index_t count = 0;
-    index_t gap = 0;  ///< between rows in memory
+    index_t gap = 0;  ///< elements between rows in memory
     SampleRange range;
     bool positions = false;
 
@@ -49,7 +49,7 @@ struct FilterCase {
                        range.end, ", gap ", gap);
     }
 
-    /// Filtered and put through power or function: results `range` of filter f of signal s.
+    /// Results `range` of filter f for signal s, after the power or the function.
     Row values(std::size_t s, std::size_t f) const {
         constexpr index_t halo = 2;
         const Row padded = filtered(bank[f], signals[s], {range.begin - halo, range.end + halo});
@@ -65,7 +65,7 @@ struct FilterCase {
         }
         return out;
     }
-    /// The size of errors: that of filtered random data, put through the same.
+    /// Scale of the errors: the level of filtered random data after the power or the function.
     double size(std::size_t s, std::size_t f) const {
         const double y = level(bank[f], signals[s]);
         return spec.power ? 3 * y * y : function == FunctionKind::linear ? 2.5 * y : y;
@@ -152,7 +152,7 @@ FilterCase random_case(Random& random, const FilterSpecPredicate& can) {
     return c;
 }
 
-/// Rows in memory, `gap` elements before, between and behind them that are NaN.
+/// Rows in memory with `gap` NaN elements before, between and behind them.
 class GuardedRows {
   public:
     GuardedRows(PixelType type, index_t rows, index_t length, index_t gap)
@@ -206,7 +206,7 @@ class GuardedRows {
     Volume memory_;
 };
 
-/// What is wrong with one result, or nothing.
+/// Describes the first defect of one result, or returns "".
 std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedRows& results,
                    const index_t* positions) {
     const auto windows = windows_of(c.spec.window, c.range.count());
@@ -230,14 +230,14 @@ std::string defect(const FilterCase& c, const std::vector<Row>& values, GuardedR
                 const index_t n = positions[row * results.stride() + static_cast<index_t>(w)];
                 if (n < c.range.begin + windows[w].begin || n >= c.range.begin + windows[w].end)
                     return message("the peak of window ", w, " is said to be at ", n);
-                const double there = all[static_cast<std::size_t>(n - c.range.begin)].real();
-                if (largest - there > 30 * filter_tolerance(c.spec.precision) *
-                                          std::max(c.size(s, f), std::abs(largest)))
-                    return message("the peak of window ", w, " is ", largest, ", but ", there,
+                const double value_there = all[static_cast<std::size_t>(n - c.range.begin)].real();
+                if (largest - value_there > 30 * filter_tolerance(c.spec.precision) *
+                                                std::max(c.size(s, f), std::abs(largest)))
+                    return message("the peak of window ", w, " is ", largest, ", but ", value_there,
                                    " at ", n);
             }
             const double error = relative_error(want, got, c.size(s, f));
-            // Errors of a few samples lie further from the mean than those of many.
+            // The mean error of a few samples varies more than that of many.
             const double few = 1 + 2 / std::sqrt(static_cast<double>(want.size()));
             const double allowed =
                 few * (c.spec.power ? 2 : 1) * filter_tolerance(c.spec.precision);
@@ -262,7 +262,7 @@ std::string run_case(FilterEngine& engine, const FilterCase& c) {
         for (index_t f = 0; f < c.spec.filters; ++f)
             for (index_t k = 0; k < c.spec.taps; ++k)
                 bank.set(f, k, c.bank[static_cast<std::size_t>(f)][static_cast<std::size_t>(k)]);
-        prepared = engine.prepare(c.spec, bank.data());  // taps need not outlive the call
+        prepared = engine.prepare(c.spec, bank.data());  // the taps end with this block
     }
     std::vector<Row> values;
     for (std::size_t s = 0; s < c.signals.size(); ++s)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What every filter engine must do: the same random cases for the CPU's and the GPU's. A failure
-// prints its case; each has its own stream of random numbers, so that it can be run alone.
+// Tests that every filter engine must pass: random cases, equal for the CPU and the GPU. A failure
+// prints its case; each has its own random numbers, so that it can be run alone.
 
 #include <cstdint>
 #include <functional>
@@ -10,16 +10,16 @@
 
 namespace convolume::testing {
 
-/// Whether an engine is expected to do some work: its types, posts and windows; methods and
-/// segments that it does not have are left out by its own estimates.
+/// Tells whether an engine supports the types, post-processing and windows of some work. Methods
+/// and segments that it does not support are left out by its own estimates.
 using FilterSpecPredicate = std::function<bool(const FilterSpec&)>;
 
-/// `cases` random banks, signals and ranges, each executed twice, against sums in double precision.
+/// Executes `cases` random banks, signals and ranges twice, and compares with sums in double.
 void check_filter_engine(FilterEngine& engine, std::uint64_t seed, int cases,
                          const FilterSpecPredicate& can = {});
 
-/// Relative L2 error of a result: of the size that the oracle gives it, or of what random data
-/// would have (`floor`), should that be more.
+/// Largest relative L2 error of a result. The norm is the oracle's, or that of filtered random data
+/// (`level` in filter_oracle.hpp) if it is larger.
 constexpr double filter_tolerance(Precision precision) {
     return precision == Precision::float32 ? 5e-7 : 2e-15;
 }

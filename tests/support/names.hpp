@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The names of an enumeration's values: to_string(), a parser, and what the parser refuses.
+// Checks the names of an enumeration's values: to_string(), a parser, and what the parser refuses.
 
 #include <string>
 #include <string_view>
@@ -16,7 +16,7 @@ namespace convolume::testing {
 template <class Value>
 using Names = std::vector<std::pair<Value, std::string>>;
 
-/// to_string() gives these names, in the order of the values, and there is no further value.
+/// Checks that to_string() gives these names in the order of the values, and that no value follows.
 template <class Value>
 void check_names(const Names<Value>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -27,7 +27,16 @@ void check_names(const Names<Value>& names) {
     CHECK_THROWS_AS(to_string(static_cast<Value>(names.size())), InternalError);
 }
 
-/// `parse` refuses words that are nearly one of `choices`, and says the word and all choices.
+/// Checks that the error of parsing `wrong` contains it and every choice.
+template <class Parse>
+void check_refusal(Parse parse, const char* wrong, std::initializer_list<const char*> choices) {
+    const std::string text = message_of<InvalidArgument>([&] { parse(wrong); });
+    INFO(text);
+    CHECK(contains(text, wrong));
+    for (const char* choice : choices) CHECK(contains(text, choice));
+}
+
+/// Checks that `parse` refuses words close to `choices`, and names the word and all choices.
 template <class Parse>
 void check_refusals(Parse parse, const std::vector<std::string>& choices) {
     std::vector<std::string> wrong{"nonsense", ""};
@@ -46,7 +55,7 @@ void check_refusals(Parse parse, const std::vector<std::string>& choices) {
     }
 }
 
-/// Both, and names that are parsed are the values they name.
+/// Checks to_string(), the refusals, and that `parse` returns the value of each name.
 template <class Value, class Parse>
 void check_names(const Names<Value>& names, Parse parse) {
     check_names(names);

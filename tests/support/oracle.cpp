@@ -8,7 +8,7 @@ namespace {
 
 constexpr index_t outside = -1;
 
-/// For one axis, the source index read by output o through tap j, at [o * kernel + j].
+/// Table of one axis: the source index that output o reads through tap j, at [o * kernel + j].
 struct AxisTable {
     index_t outputs;
     index_t taps;
@@ -116,7 +116,7 @@ Shape3 oracle_output_shape(Mode mode, const Shape3& image, const Shape3& kernel)
 }
 
 index_t oracle_source(index_t i, index_t extent, BoundaryKind boundary) {
-    // Step by step from the pictures in the definition: each pass undoes one reflection or one
+    // Follows the pictures in the definition step by step: each round undoes one reflection or one
     // period, until the position lies in the image.
     while (i < 0 || i >= extent) {
         switch (boundary) {

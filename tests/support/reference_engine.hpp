@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// An engine with a made-up cost model and the plainest arithmetic: circular sums in double. The
-// planner can be asked about sizes no machine has, and the convolver runs without any real engine.
+// An engine with an invented cost model that computes circular sums in double. It lets the planner
+// be tested with sizes no machine has, and the convolver without any real engine.
 
 #include <atomic>
 

@@ -44,9 +44,4 @@ std::string TestSink::defect() const {
     return {};
 }
 
-bool same_bytes(const Volume& a, const Volume& b) {
-    return a.shape() == b.shape() && a.type() == b.type() &&
-           std::memcmp(a.view().data, b.view().data, static_cast<std::size_t>(a.bytes())) == 0;
-}
-
 }  // namespace convolume::testing

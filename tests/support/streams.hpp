@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Sources and sinks that hold those who use them to the rules.
+// A source and a sink of boxes in memory that check how they are used.
 
 #include <atomic>
 #include <functional>
@@ -10,11 +10,12 @@
 
 #include "convolume/image_stream.hpp"
 #include "convolume/volume.hpp"
+#include "tests/support/volumes.hpp"
 
 namespace convolume::testing {
 
-/// Volumes in memory, one for each time and channel. `before_read(number)` is called before the
-/// read of that number, from 0.
+/// Volumes in memory, one for each time and channel. Read number n, counted from 0, calls
+/// `before_read(n)` first.
 class TestSource : public ImageSource {
   public:
     TestSource(std::vector<const Volume*> volumes, index_t channels = 1)
@@ -35,7 +36,7 @@ class TestSource : public ImageSource {
     std::atomic<index_t> reads_{0}, samples_{0};
 };
 
-/// Volumes in memory that start poisoned and note how often each sample is given.
+/// Volumes in memory that start poisoned and count how often each sample is given.
 class TestSink : public ImageSink {
   public:
     TestSink(const StackFormat& format);
@@ -46,7 +47,7 @@ class TestSink : public ImageSink {
     const Volume& volume(index_t number) const {
         return volumes_[static_cast<std::size_t>(number)];
     }
-    /// What is wrong: samples that were not given once. Empty: nothing.
+    /// Describes a sample that was not given exactly once, or returns "".
     std::string defect() const;
 
     std::function<void(index_t)> before_write = [](index_t) {};
@@ -57,8 +58,5 @@ class TestSink : public ImageSink {
     std::vector<Volume> volumes_, times_given_;
     index_t writes_ = 0;
 };
-
-/// Whether two volumes have the same bytes.
-bool same_bytes(const Volume& a, const Volume& b);
 
 }  // namespace convolume::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The oracle against its own definition in other words: matrices, adjointness, Fourier transforms.
+// Tests the oracle by other definitions: matrices, adjointness, Fourier transforms.
 
 #include <numbers>
 
@@ -95,7 +95,7 @@ TEST_CASE("the oracle returns the image for a delta kernel and the kernel for a 
     CHECK(compare(h, oracle_convolve(unit({1, 1, 1}, 0), h, definition)).error == 0);
 }
 
-TEST_CASE("the reference split holds the frequencies the definition names") {
+TEST_CASE("parts of the reference split have the frequencies of the definition") {
     Random random(test_seed("reference split"));
     for (const bool complex_data : {false, true})
         for (const int parts : {1, 2, 4, 8, 16}) {

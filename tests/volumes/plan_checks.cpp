@@ -13,7 +13,7 @@ namespace {
 
 using Range = std::pair<index_t, index_t>;
 
-/// Whether the ranges, in order, follow each other from begin to end.
+/// Returns whether the ranges, in order, follow each other without gaps from begin to end.
 bool reunite(const std::set<Range>& ranges, index_t begin, index_t end) {
     index_t at = begin;
     for (const Range& range : ranges) {
@@ -41,7 +41,7 @@ std::string broken_tiles(const TaskPlan& plan) {
         if (static_cast<index_t>(ranges[a].size()) != plan.chosen.tiles[a])
             return message("tiles along ", axis_name(a), " are not as many as the plan says");
     }
-    // All of them distinct, and as many as the product of the ranges: every box is there.
+    // All tiles are distinct, and their number is the product of the ranges: every box is there.
     if (boxes.size() != ranges[0].size() * ranges[1].size() * ranges[2].size())
         return "a tile is missing";
     return {};

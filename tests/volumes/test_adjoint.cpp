@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// <A x, y> = <x, A* y> for every mode, boundary and method.
+// Checks <A x, y> = <x, A* y> for every mode, boundary and method.
 
 #include <cmath>
 
@@ -33,7 +33,7 @@ TEST_CASE("the adjoint is exact for every mode, boundary and method") {
         backward.image = random.array(out, forward.is_complex());
         backward.image_type = pixel_type(Precision::float64, forward.is_complex());
 
-        // A constant boundary makes the map affine: its image of zero is taken off.
+        // A constant boundary makes the map affine: its result for a zero image is subtracted.
         Array ax = result_of(forward, engines);
         ConvolverCase zero = forward;
         zero.image = Array(forward.image_shape);

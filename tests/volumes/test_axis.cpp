@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of one axis against the definition, for every small axis there is: integer signals
-// on a simulated circular grid, so that equality is exact.
+// Compares the arithmetic of one axis with the definition, for all small axes: integer signals on a
+// simulated circular grid, so that the comparison is exact.
 
 #include <algorithm>
 
@@ -27,7 +27,7 @@ index_t kernel_sample(index_t j) {
     return (j * 37 + 11) % 53 + 1;
 }
 
-index_t defined_output(const AxisProblem& problem, index_t n) {
+index_t expected_output(const AxisProblem& problem, index_t n) {
     index_t sum = 0;
     for (index_t j = 0; j < problem.kernel; ++j) {
         const index_t source = oracle_source(n - j, problem.image, problem.boundary);
@@ -36,7 +36,7 @@ index_t defined_output(const AxisProblem& problem, index_t n) {
     return sum;
 }
 
-/// The outputs found on the grid, by circular convolution of the loaded samples.
+/// Computes the outputs of a window by circular convolution of its loaded samples.
 std::vector<index_t> outputs_on_grid(const AxisProblem& problem, const AxisWindow& window) {
     const auto indices = gather_indices(window, problem.image, problem.boundary);
     std::vector<index_t> grid(static_cast<std::size_t>(window.grid));
@@ -53,7 +53,7 @@ std::vector<index_t> outputs_on_grid(const AxisProblem& problem, const AxisWindo
     return outputs;
 }
 
-/// The first thing wrong with a window, or nothing.
+/// Describes the first defect of a window, or returns "".
 std::string defect(const AxisProblem& problem, const AxisWindow& window) {
     if (window.kernel_begin < 0 || window.kernel_end > problem.kernel || window.kernel() < 1)
         return "kernel range";
@@ -64,7 +64,7 @@ std::string defect(const AxisProblem& problem, const AxisWindow& window) {
         return "kept positions beyond the grid";
     const auto outputs = outputs_on_grid(problem, window);
     for (index_t n = window.out_begin; n < window.out_end; ++n)
-        if (outputs[static_cast<std::size_t>(n - window.out_begin)] != defined_output(problem, n))
+        if (outputs[static_cast<std::size_t>(n - window.out_begin)] != expected_output(problem, n))
             return message("output ", n);
     return {};
 }
@@ -91,7 +91,7 @@ TEST_CASE("source indices follow the definition far outside") {
     CHECK(source_index(far, far, BoundaryKind::reflect) == far - 1);
 }
 
-TEST_CASE("every window of every small axis yields the defined outputs") {
+TEST_CASE("every window of every small axis yields the outputs of the definition") {
     index_t windows = 0;
     for (const BoundaryKind boundary : all_boundaries)
         for (index_t image = 1; image <= 6; ++image)
@@ -105,7 +105,7 @@ TEST_CASE("every window of every small axis yields the defined outputs") {
                                 const std::string wrong = defect(problem, window);
                                 if (!wrong.empty())
                                     FAIL(describe(problem, window) << ": " << wrong);
-                                // A longer grid changes nothing.
+                                // A longer grid gives the same outputs.
                                 window.grid += 1 + (b + e) % 3;
                                 if (!defect(problem, window).empty())
                                     FAIL("longer grid: " << describe(problem, window));
@@ -128,7 +128,7 @@ TEST_CASE("the grid is the least alias-free length") {
                 }
 }
 
-TEST_CASE("a trimmed kernel lacks nothing and tiles share it") {
+TEST_CASE("a trimmed kernel keeps all taps that are used, and tiles share it") {
     for (index_t image = 1; image <= 5; ++image)
         for (index_t kernel = 1; kernel <= 9; ++kernel)
             for (index_t begin = 0; begin < image + kernel - 1; ++begin)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is refused, and how the message names the cause.
+// Tests which input is refused, and how the message names the cause.
 
 #include <cmath>
 #include <limits>
@@ -15,16 +15,10 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 const double nan_value = std::nan("");
 const double infinity = std::numeric_limits<double>::infinity();
 
-/// The message of constructing (and, when that passes, executing) a case.
+/// Returns the error message of constructing (and, if that succeeds, executing) a case.
 template <class E>
 std::string refusal(const ConvolverCase& c) {
     return message_of<E>([&] { result_of(c, cpu_engines()); });
@@ -46,12 +40,12 @@ TEST_CASE("kernels of zeros or with NaN are bad data") {
         CHECK(contains(text, "kernel"));
         CHECK(contains(text, "1"));
         for (const NanPolicy policy : {NanPolicy::zero, NanPolicy::propagate}) {
-            c.options.nan = policy;  // speaks of the image
+            c.options.nan = policy;  // applies to the image only
             CHECK_THROWS_AS(result_of(c, cpu_engines()), BadData);
         }
         c.options.nan = NanPolicy::error;
     }
-    // A kernel whose sum is zero cannot be normalized by it.
+    // A kernel that sums to zero cannot be normalized by its sum.
     c.kernel = good;
     c.kernel = Array({1, 1, 2});
     c.kernel(0, 0, 0) = 1;
@@ -61,8 +55,8 @@ TEST_CASE("kernels of zeros or with NaN are bad data") {
     CHECK(contains(refusal<BadData>(c), "sum"));
 }
 
-TEST_CASE("kernels that sum to rounding, or that float32 cannot hold, are bad data") {
-    // A second derivative whose float32 samples sum to some 1e-8 instead of 0.
+TEST_CASE("kernels whose sum is a rounding error, or that float32 cannot hold, are bad data") {
+    // A second derivative whose float32 samples sum to about 1e-8 instead of 0.
     Volume derivative({1, 1, 3}, PixelType::float32);
     float* const taps = derivative.elements<float>();
     taps[0] = 1.0F / 3;
@@ -89,7 +83,7 @@ TEST_CASE("kernels that sum to rounding, or that float32 cannot hold, are bad da
     }
 }
 
-TEST_CASE("empty shapes and images smaller than valid needs are invalid") {
+TEST_CASE("empty shapes and images too small for mode valid are invalid") {
     Random random(test_seed("bad shapes"));
     const EngineList engines = cpu_engines();
     const Volume kernel = to_volume(random.array({2, 3, 4}, false), PixelType::float32);
@@ -126,7 +120,7 @@ TEST_CASE("centers outside the kernel are invalid") {
     }
 }
 
-TEST_CASE("boundary values that are no numbers are invalid") {
+TEST_CASE("boundary values that are not finite are invalid") {
     Random random(test_seed("bad boundary"));
     ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});
     for (const double value : {nan_value, infinity}) {
@@ -135,7 +129,7 @@ TEST_CASE("boundary values that are no numbers are invalid") {
     }
 }
 
-TEST_CASE("execute refuses shapes and types other than planned, and names them") {
+TEST_CASE("execute refuses shapes and types that were not planned, and names them") {
     Random random(test_seed("bad execute"));
     const ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});
     const Volume kernel = to_volume(c.kernel, PixelType::float32),
@@ -200,7 +194,7 @@ TEST_CASE("NaN and infinities in the image follow the policy") {
             c.options.nan = NanPolicy::propagate;
             const Array propagated = result_of(c, cpu_engines());
             CHECK_FALSE(std::isfinite(propagated(3, 4, 5).real()));
-            if (method == Method::direct) {  // local: far from both nothing changes
+            if (method == Method::direct) {  // direct sums: voxels far from both do not change
                 const Array clean = zeroed.expected();
                 CHECK(std::abs(propagated(0, 0, 0) - clean(0, 0, 0)) < 1e-5);
                 CHECK(std::isnan(propagated(3, 4, 5).real()) == std::isnan(bad));

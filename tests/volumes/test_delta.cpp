@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deltas: the kernel's returns the image, the image's returns the kernel.
+// Tests delta images and kernels: a delta kernel returns the image, a delta image the kernel.
 
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
@@ -12,12 +12,6 @@ namespace {
 
 const auto all_methods = {Method::automatic, Method::in_core, Method::dif, Method::tiled,
                           Method::direct};
-
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
 
 }  // namespace
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions as processes: concurrent, cancelled, reported, recorded.
+// Tests executions: concurrency, cancellation, progress, reports and timelines.
 
 #include <atomic>
 #include <mutex>
@@ -22,15 +22,6 @@ namespace {
 
 const auto all_methods = {Method::in_core, Method::dif, Method::tiled, Method::direct};
 
-EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
-
 ConvolverCase case_of(Method method, const Shape3& image = {20, 24, 28}) {
     Random random(5);
     ConvolverCase c = make_case(random, image, {4, 5, 6});
@@ -45,7 +36,7 @@ Convolver convolver_of(const ConvolverCase& c, const EngineList& engines) {
                                   c.output_type());
 }
 
-/// Enough for one engine to hold a quarter of the whole.
+/// Returns a limit that lets one engine hold a quarter of the whole.
 index_t small_limit(ConvolverCase c) {
     c.options.method = Method::in_core;
     c.options.parts = 0;
@@ -94,7 +85,7 @@ TEST_CASE("two convolvers share engines") {
     CHECK(wrong_b == "");
 }
 
-TEST_CASE("a moved convolver works on, and outlives its kernel and engine list") {
+TEST_CASE("a moved convolver still works, and needs neither its kernel nor its engine list") {
     const ConvolverCase c = case_of(Method::dif);
     Convolver original = convolver_of(c, cpu_engines(2));
     Convolver moved = std::move(original);
@@ -105,7 +96,7 @@ TEST_CASE("a moved convolver works on, and outlives its kernel and engine list")
 }
 
 TEST_CASE(
-    "a stop asked for before or during an execution throws Cancelled, and the next one works") {
+    "a stop request before or during an execution throws Cancelled, and the next execution works") {
     for (const Method method : all_methods) {
         const ConvolverCase c = case_of(method);
         const Convolver convolver = convolver_of(c, engines_for(c));
@@ -130,7 +121,7 @@ TEST_CASE(
             };
             try {
                 convolver.execute(image.view(), output.view(), context);
-                CHECK(finished);  // only when nothing was left to stop
+                CHECK(finished);  // the stop came too late
             } catch (const Cancelled&) {
             }
         }
@@ -198,7 +189,7 @@ TEST_CASE("the timeline holds the phases of the method") {
     }
 }
 
-TEST_CASE("the free function plans, executes and returns the natural type") {
+TEST_CASE("convolve() plans, executes and returns the natural type") {
     Random random(test_seed("free function"));
     ConvolverCase c = make_case(random, {6, 7, 8}, {3, 3, 4});
     const Volume image = to_volume(c.image, PixelType::float32),

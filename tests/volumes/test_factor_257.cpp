@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sizes with the factor 257: transforms of a prime length can lose whole counts of a 16-bit image
-// in single precision (Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120, Table 7). No
-// grid has such a length here, so that they are as accurate as powers of two.
+// Tests sizes with the factor 257. Transforms of a prime length can lose whole counts of a 16-bit
+// image in single precision (Karas and Svoboda, EURASIP J. Adv. Signal Process. 2011:120, Table 7).
+// Our grids have no such length, so that they are as accurate as powers of two.
 
 #include <cmath>
 
@@ -16,14 +16,8 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
-// Counts of 11 bits and a positive kernel of sum 1; image and kernel of equal size, such that the
-// full result has the extents `padded`.
+// Returns a case with counts of 11 bits and a positive kernel of sum 1. Image and kernel have equal
+// sizes, such that the full result has the extents `padded`.
 ConvolverCase counts_case(Random& random, const Shape3& padded) {
     Shape3 image, kernel;
     for (int a = 0; a < 3; ++a) {
@@ -74,7 +68,7 @@ TEST_CASE("sizes with the factor 257 are as accurate as powers of two, whole and
             INFO(c.describe() << ", grid " << to_string(grid) << "\n" << comparison.report);
             for (int a = 0; a < 3; ++a) CHECK(is_7_smooth(grid[a]));
             CHECK(comparison.within(Precision::float32));
-            // The paper has up to 3.24 for 257 and 0.12e-3 for 256, of as many bits.
+            // The paper reports errors up to 3.24 for 257 and 0.12e-3 for 256, with the same bits.
             CHECK(largest_difference(want, got) < 1e-3);
         }
     }

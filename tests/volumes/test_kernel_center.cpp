@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Centers of kernels, worked out by hand.
+// Compares centers of kernels with centers computed by hand.
 
 #include <complex>
 #include <vector>
@@ -14,11 +14,11 @@ namespace {
 
 using Kind = KernelCenter::Kind;
 
-struct Kernel {
+struct KernelArray {
     Shape3 shape;
     std::vector<double> samples;
 
-    explicit Kernel(const Shape3& extents)
+    explicit KernelArray(const Shape3& extents)
         : shape(extents), samples(static_cast<std::size_t>(element_count(extents))) {}
     double& at(index_t z, index_t y, index_t x) {
         return samples[static_cast<std::size_t>((z * shape.y + y) * shape.x + x)];
@@ -29,18 +29,19 @@ struct Kernel {
 }  // namespace
 
 TEST_CASE("middle and scipy depend on the shape alone") {
-    const Kernel kernel({4, 5, 1});
+    const KernelArray kernel({4, 5, 1});
     CHECK(center_index({Kind::middle, {}}, kernel.view()) == Index3{2, 2, 0});
     CHECK(center_index({Kind::scipy, {}}, kernel.view()) == Index3{1, 2, 0});
     CHECK(center_index({Kind::explicit_, {3, 0, 0}}, kernel.view()) == Index3{3, 0, 0});
     CHECK_THROWS_AS(center_index({Kind::explicit_, {4, 0, 0}}, kernel.view()), InvalidArgument);
     CHECK_THROWS_AS(center_index({Kind::explicit_, {0, -1, 0}}, kernel.view()), InvalidArgument);
-    CHECK_THROWS_AS(center_index({Kind::middle, {}}, Kernel({0, 5, 1}).view()), InvalidArgument);
-    CHECK_THROWS_AS(center_index({Kind::peak, {}}, Kernel({0, 5, 1}).view()), InvalidArgument);
+    CHECK_THROWS_AS(center_index({Kind::middle, {}}, KernelArray({0, 5, 1}).view()),
+                    InvalidArgument);
+    CHECK_THROWS_AS(center_index({Kind::peak, {}}, KernelArray({0, 5, 1}).view()), InvalidArgument);
 }
 
-TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middle") {
-    Kernel kernel({5, 6, 7});
+TEST_CASE("the peak is the largest magnitude, and of several the one nearest to the middle") {
+    KernelArray kernel({5, 6, 7});
     kernel.at(0, 1, 2) = 2;
     kernel.at(1, 5, 6) = -3;
     CHECK(kernel_peak(kernel.view()) == Index3{1, 5, 6});
@@ -49,14 +50,14 @@ TEST_CASE("the peak is the largest magnitude, of equals the nearest to the middl
     CHECK(kernel_peak(kernel.view()) == Index3{1, 5, 6});
     kernel.at(2, 3, 3) = 3;
     CHECK(kernel_peak(kernel.view()) == Index3{2, 3, 3});
-    // A flat top over an even number of samples: the upper one, as k/2.
-    Kernel flat({1, 1, 4});
+    // A flat top over an even number of samples: the upper one is chosen, as k/2 does.
+    KernelArray flat({1, 1, 4});
     flat.at(0, 0, 1) = flat.at(0, 0, 2) = 1;
     CHECK(kernel_peak(flat.view()) == Index3{0, 0, 2});
 }
 
 TEST_CASE("the centroid is the center of mass, half-way rounded up") {
-    Kernel kernel({3, 4, 10});
+    KernelArray kernel({3, 4, 10});
     kernel.at(0, 1, 2) = 1;
     kernel.at(2, 3, 8) = 3;
     const auto at = kernel_centroid(kernel.view());
@@ -66,19 +67,19 @@ TEST_CASE("the centroid is the center of mass, half-way rounded up") {
     CHECK(center_index({Kind::centroid, {}}, kernel.view()) == Index3{2, 3, 7});
 
     // Thirds and tenths do not add up exactly; half-way must stay half-way.
-    Kernel even({1, 1, 6});
+    KernelArray even({1, 1, 6});
     for (index_t x = 0; x < 6; ++x) even.at(0, 0, x) = 0.1 / 3;
     CHECK(center_index({Kind::centroid, {}}, even.view()) == Index3{0, 0, 3});
 
     const std::complex<float> complex_kernel[] = {{0, -4}, {0, 0}, {0, 1}, {3, 4}, {0, 0}};
     CHECK(kernel_centroid(view_of(complex_kernel, {1, 1, 5}))[2] == Approx(1.7));
     CHECK(kernel_peak(view_of(complex_kernel, {1, 1, 5})).x == 3);
-    CHECK_THROWS_AS(kernel_centroid(Kernel({2, 2, 2}).view()), BadData);
+    CHECK_THROWS_AS(kernel_centroid(KernelArray({2, 2, 2}).view()), BadData);
 }
 
 TEST_CASE("a kernel in FFT order is unwrapped: sample 0 goes to the middle, upper ends before it") {
     for (const Shape3& shape : {Shape3{4, 5, 6}, Shape3{1, 2, 3}, Shape3{7, 1, 1}}) {
-        Kernel kernel(shape);
+        KernelArray kernel(shape);
         for (std::size_t i = 0; i < kernel.samples.size(); ++i)
             kernel.samples[i] = static_cast<double>(i) + 1;
         const Volume unwrapped = unwrapped_kernel(kernel.view());
@@ -93,11 +94,11 @@ TEST_CASE("a kernel in FFT order is unwrapped: sample 0 goes to the middle, uppe
                           kernel.at(z, y, x));
                 }
     }
-    CHECK(center_index({Kind::corner, {}}, Kernel({4, 5, 6}).view()) == Index3{0, 0, 0});
+    CHECK(center_index({Kind::corner, {}}, KernelArray({4, 5, 6}).view()) == Index3{0, 0, 0});
 }
 
-TEST_CASE("a convolution with a kernel in FFT order is that with the natural order") {
-    Kernel wrapped({3, 4, 5}), natural({3, 4, 5});
+TEST_CASE("a kernel in FFT order gives the same convolution as in natural order") {
+    KernelArray wrapped({3, 4, 5}), natural({3, 4, 5});
     std::vector<float> image(6 * 7 * 8);
     for (std::size_t i = 0; i < image.size(); ++i) image[i] = static_cast<float>(i * i % 23);
     for (std::size_t i = 0; i < wrapped.samples.size(); ++i)

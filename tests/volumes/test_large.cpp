@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An image beyond 2^31 bytes and voxels: pages of zeros that the system provides when they are
-// read, with a few voxels set where 32-bit offsets would miss them.
+// Images beyond 2^31 bytes and voxels: pages of zeros that the system provides when they are read.
+// A few voxels are set where 32-bit offsets would miss them.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ index_t available_bytes() {
 
 constexpr index_t gib = index_t{1} << 30;
 
-EngineList cpu_engines(std::optional<index_t> memory = {}) {
+EngineList limited_cpu_engine(index_t memory) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     choice.max_cpu_engine_bytes = memory;
@@ -84,18 +84,18 @@ TEST_CASE("voxels beyond 2^31 elements of a strided image are read where they ar
     }
 }
 
-TEST_CASE("an image of more than 2^31 voxels is convolved") {
+TEST_CASE("an image of more than 2^31 voxels is convolved correctly") {
     const Shape3 shape{5, 21000, 21000};  // 2.2e9 voxels
     const index_t voxels = element_count(shape);
     REQUIRE(voxels > (index_t{1} << 31));
     if (available_bytes() < 6 * gib) SKIP("less than 6 GiB of free memory");
     const ZeroPages image_pages(voxels);
     if (!image_pages.mapped()) SKIP("the system grants no mapping of 2.2 GiB");
-    // Mode valid with a kernel as deep as the image leaves one plane of results.
+    // Mode valid has one plane of results, because the kernel is as deep as the image.
     Options options;
     options.mode = Mode::valid;
     options.method = Method::direct;
-    std::vector<float> kernel{0.5f, 0, 0, 0, 2};  // along z: the first and the last plane meet
+    std::vector<float> kernel{0.5f, 0, 0, 0, 2};  // along z: adds the first and the last plane
     const auto at = [&](index_t z, index_t y, index_t x) -> std::uint8_t& {
         return image_pages.data()[(z * shape.y + y) * shape.x + x];
     };
@@ -111,7 +111,7 @@ TEST_CASE("an image of more than 2^31 voxels is convolved") {
         view_of(static_cast<const std::uint8_t*>(image_pages.data()), shape);
     const Convolver convolver = ConvolverFactory::make(
         shape, view_of(static_cast<const float*>(kernel.data()), Shape3{5, 1, 1}), options,
-        cpu_engines(gib / 2), PixelType::uint8, PixelType::uint8);
+        limited_cpu_engine(gib / 2), PixelType::uint8, PixelType::uint8);
     const ExecutionReport report = convolver.execute(image, output);
     std::cout << convolver.plan().to_string() << report.seconds << " s\n";
     const auto result = [&](index_t y, index_t x) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Executions keep to the memory their plan declares.
+// Checks that executions use at most the memory that their plan declares.
 
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
@@ -13,22 +13,13 @@ namespace {
 
 constexpr index_t mib = index_t{1} << 20;
 
-EngineList cpu_engines(int count, std::optional<index_t> memory) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
-
-/// Peak bytes of constructing and executing twice, beyond image and output.
-struct Measured {
+/// Peak bytes of constructing a convolver and executing it twice, beyond image and output.
+struct MeasuredPeak {
     index_t peak;
     Plan plan;
 };
-Measured measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
-                 const EngineList& engines) {
+MeasuredPeak measure(const Shape3& image_shape, const Shape3& kernel_shape, const Options& options,
+                     const EngineList& engines) {
     Random random(9);
     Volume image(image_shape, PixelType::float32);
     for (index_t i = 0; i < element_count(image_shape); ++i)
@@ -60,7 +51,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
             options.parts = parts;
             const EngineList engines = cpu_engines(count, limit);
             try {
-                const Measured measured = measure(image, kernel, options, engines);
+                const MeasuredPeak measured = measure(image, kernel, options, engines);
                 const double beyond = static_cast<double>(measured.peak - count * limit) /
                                       static_cast<double>(padded);
                 std::cout << "dif P=" << parts << ", " << count << " engines: peak "
@@ -69,7 +60,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
                           << " of the padded volume\n";
                 INFO(measured.plan.to_string());
                 CHECK(beyond <= 1.1);
-                // And what the plan declares bounds what is taken.
+                // The plan's declaration bounds the peak.
                 const index_t declared =
                     measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 CHECK(measured.peak <= declared);
@@ -80,7 +71,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
         }
 }
 
-TEST_CASE("every method keeps to what its plan declares") {
+TEST_CASE("every method stays within the memory that its plan declares") {
     const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
     for (const Method method :
          {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
@@ -89,7 +80,7 @@ TEST_CASE("every method keeps to what its plan declares") {
             options.method = method;
             const EngineList engines = cpu_engines(
                 count, method == Method::tiled ? std::optional<index_t>(4 * mib) : std::nullopt);
-            const Measured measured = measure(image, kernel, options, engines);
+            const MeasuredPeak measured = measure(image, kernel, options, engines);
             const index_t declared = measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
             INFO(to_string(method) << ", " << count << " engines: peak " << measured.peak
                                    << " declared " << declared << "\n"
@@ -98,7 +89,7 @@ TEST_CASE("every method keeps to what its plan declares") {
         }
 }
 
-TEST_CASE("large kernels and continued images are part of what a plan declares") {
+TEST_CASE("the memory that a plan declares includes large kernels and continued images") {
     for (const BoundaryKind boundary : {BoundaryKind::zero, BoundaryKind::mirror})
         for (const Operation operation : {Operation::convolve, Operation::adjoint})
             for (const Method method : {Method::in_core, Method::dif, Method::direct}) {
@@ -108,7 +99,7 @@ TEST_CASE("large kernels and continued images are part of what a plan declares")
                 options.method = method;
                 options.operation = operation;
                 options.boundary.kind = boundary;
-                const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+                const MeasuredPeak measured = measure(image, kernel, options, cpu_engines(1, {}));
                 const index_t declared =
                     measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 INFO(to_string(operation) << " " << to_string(boundary) << ": peak "
@@ -118,19 +109,19 @@ TEST_CASE("large kernels and continued images are part of what a plan declares")
             }
 }
 
-TEST_CASE("a host limit is kept") {
+TEST_CASE("an execution stays within its host limit") {
     const Shape3 image{48, 100, 110}, kernel{9, 11, 13};
     const index_t own = 2 * 4 * element_count(image);
     for (const index_t extra : {12 * mib, 6 * mib, 3 * mib}) {
         Options options;
         options.max_host_bytes = own + extra;
-        const Measured measured = measure(image, kernel, options, cpu_engines(1, {}));
+        const MeasuredPeak measured = measure(image, kernel, options, cpu_engines(1, {}));
         INFO(measured.plan.to_string());
         CHECK(measured.peak <= extra);
     }
 }
 
-TEST_CASE("convolvers give back what they took") {
+TEST_CASE("convolvers free all memory that they allocated") {
     const EngineList engines = cpu_engines(2, {});
     const index_t before = memory_use().current_bytes;
     for (int repeat = 0; repeat < 2; ++repeat) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever the method, the parts, the tiles and the number of engines: the same result.
+// Checks that every method, number of parts, tiles and engines gives the same result.
 
 #include <cmath>
 
@@ -12,15 +12,6 @@ using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
-
-EngineList cpu_engines(int count, std::optional<index_t> memory = {}) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    choice.max_cpu_engine_bytes = memory;
-    return make_engines(choice);
-}
 
 Options with(Method method, int parts = 0) {
     Options options;
@@ -54,7 +45,7 @@ TEST_CASE("all methods agree, for every boundary and mode") {
         }
 }
 
-TEST_CASE("memory limits cut tiles in z, y and x and change nothing") {
+TEST_CASE("memory limits divide the output into tiles in z, y and x, and the result is the same") {
     Random random(test_seed("tiles"));
     bool cut[3] = {};
     bool cut_all = false;
@@ -99,7 +90,7 @@ TEST_CASE("memory limits cut tiles in z, y and x and change nothing") {
     CHECK(cut_all);
 }
 
-TEST_CASE("automatic plans within small limits agree") {
+TEST_CASE("automatic plans within small limits agree with the oracle") {
     Random random(test_seed("automatic within limits"));
     for (const index_t limit : {index_t{200} << 10, index_t{400} << 10, index_t{2} << 20})
         for (const int count : {1, 2, 3}) {
@@ -110,7 +101,7 @@ TEST_CASE("automatic plans within small limits agree") {
         }
 }
 
-TEST_CASE("errors of dif do not grow with the parts nor with prime sizes") {
+TEST_CASE("errors of dif grow neither with the parts nor with prime sizes") {
     Random random(test_seed("dif errors"));
     const EngineList engines = cpu_engines(1);
     for (const Precision precision : {Precision::float32, Precision::float64}) {
@@ -126,13 +117,13 @@ TEST_CASE("errors of dif do not grow with the parts nor with prime sizes") {
                 std::cout << "dif " << to_string(precision) << " " << to_string(image)
                           << " P=" << parts << ": relative L2 error " << error << '\n';
                 if (base == 0) base = error;
-                // The butterflies add log2 P roundings to those of the transforms.
+                // The butterflies of the split add log2 P roundings to those of the transforms.
                 CHECK(error < 2 * base + (precision == Precision::float32 ? 5e-8 : 1e-16));
             }
     }
 }
 
-TEST_CASE("kernels as large as the image and larger") {
+TEST_CASE("kernels as large as the image and larger agree with the oracle") {
     Random random(test_seed("large kernels"));
     const EngineList engines = cpu_engines(2, index_t{512} << 10);
     for (const Shape3& kernel :
@@ -150,8 +141,8 @@ TEST_CASE("kernels as large as the image and larger") {
                 }
 }
 
-TEST_CASE("volumes large enough for streamed stores agree") {
-    // Above 32 MiB the split and the merge write past the caches, by another code path.
+TEST_CASE("volumes large enough for stores past the caches agree with the oracle") {
+    // Above 32 MiB, split and merge use the code whose stores bypass the caches.
     const Shape3 image_shape{150, 249, 261}, kernel_shape{5, 7, 6};
     const EngineList engines = cpu_engines(1);
     for (const PixelType type : {PixelType::float32, PixelType::uint16, PixelType::complex64}) {

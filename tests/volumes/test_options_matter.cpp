@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every option changes the answer, and changes it as defined.
+// Checks that every option changes the result, and changes it as defined.
 
 #include <functional>
 
@@ -13,12 +13,6 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
-
 void check(const ConvolverCase& c, const EngineList& engines) {
     const std::string wrong = defect(c, engines);
     INFO(c.describe() << "\n" << wrong);
@@ -27,7 +21,7 @@ void check(const ConvolverCase& c, const EngineList& engines) {
 
 }  // namespace
 
-TEST_CASE("each option changes the answer") {
+TEST_CASE("each option changes the result") {
     Random random(test_seed("options matter"));
     const EngineList engines = cpu_engines();
     for (const Method method :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Integer images and results, strides of any kind, complex results.
+// Tests integer images and results, all kinds of strides, and complex results.
 
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ using namespace convolume::testing;
 
 namespace {
 
-EngineList cpu_engines(std::optional<index_t> memory = {}) {
+EngineList two_cpu_engines(std::optional<index_t> memory = {}) {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     choice.cpu_engines = 2;
@@ -26,7 +26,7 @@ EngineList cpu_engines(std::optional<index_t> memory = {}) {
 constexpr PixelType integers[] = {PixelType::uint8, PixelType::int8,   PixelType::uint16,
                                   PixelType::int16, PixelType::uint32, PixelType::int32};
 
-/// A view of `array` in memory with gaps and reversed axes; `memory` keeps the bytes.
+/// Stores `array` in `memory` with gaps and reversed axes, and returns a view of it.
 ImageView scattered(const Array& array, PixelType type, std::vector<char>& memory, bool reverse_z,
                     bool reverse_x, index_t x_step) {
     const Shape3 s = array.shape;
@@ -49,9 +49,9 @@ ImageView scattered(const Array& array, PixelType type, std::vector<char>& memor
 
 }  // namespace
 
-TEST_CASE("integer images give what their values as floats give, for every method") {
+TEST_CASE("integer images give the result of equal float images, for every method") {
     Random random(test_seed("integer images"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (const PixelType type : integers)
         for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
             for (int b = 0; b < 6; ++b) {
@@ -62,7 +62,7 @@ TEST_CASE("integer images give what their values as floats give, for every metho
                 c.image_type = type;
                 c.options.method = method;
                 c.options.boundary = {static_cast<BoundaryKind>(b), b == 1 ? 11.0 : 0.0};
-                // int and uint32 beyond 2^24 would be rounded to float32: this range is exact.
+                // int32 and uint32 beyond 2^24 would be rounded to float32: this range is exact.
                 const std::string wrong = [&] {
                     const Volume kernel = to_volume(c.kernel, PixelType::float32),
                                  image = to_volume(c.image, type);
@@ -83,7 +83,7 @@ TEST_CASE("integer images give what their values as floats give, for every metho
 
 TEST_CASE("integer results are rounded, clamped and counted, for every method and boundary") {
     Random random(test_seed("integer results"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (const PixelType type : integers)
         for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct})
             for (const double beyond : {0.0, 5.0}) {
@@ -127,7 +127,7 @@ TEST_CASE("integer results are rounded, clamped and counted, for every method an
 }
 
 TEST_CASE("halves are rounded to even") {
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     Array image(Shape3{1, 1, 9});
     for (index_t x = 0; x < 9; ++x) image(0, 0, x) = static_cast<double>(x - 4);
     const Volume volume = to_volume(image, PixelType::int16);
@@ -144,7 +144,7 @@ TEST_CASE("halves are rounded to even") {
 
 TEST_CASE("inputs and outputs may have gaps and negative strides") {
     Random random(test_seed("strides"));
-    const EngineList whole = cpu_engines(), tiles = cpu_engines(index_t{40} << 10);
+    const EngineList whole = two_cpu_engines(), tiles = two_cpu_engines(index_t{40} << 10);
     for (const Method method :
          {Method::automatic, Method::in_core, Method::dif, Method::tiled, Method::direct})
         for (const PixelType type :
@@ -178,12 +178,12 @@ TEST_CASE("inputs and outputs may have gaps and negative strides") {
                     INFO(c.describe() << " strides " << s << "\n" << comparison.report);
                     CHECK(comparison.within(Precision::float32));
                     poison(output);
-                    CHECK((out == untouched));  // nothing between the voxels was written
+                    CHECK((out == untouched));  // bytes between the voxels were not written
                 }
 }
 
 TEST_CASE("a stride of zero repeats a plane") {
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     Random random(test_seed("zero stride"));
     const Array plane = random.array({1, 6, 7}, false);
     const Volume memory = to_volume(plane, PixelType::float32);
@@ -199,9 +199,9 @@ TEST_CASE("a stride of zero repeats a plane") {
     CHECK(compare(c.expected(), to_array(output.view())).within(Precision::float32));
 }
 
-TEST_CASE("kernels of every type") {
+TEST_CASE("kernels of every pixel type agree with the oracle") {
     Random random(test_seed("kernel types"));
-    const EngineList engines = cpu_engines();
+    const EngineList engines = two_cpu_engines();
     for (int t = 0; t < 10; ++t) {
         const auto type = static_cast<PixelType>(t);
         ConvolverCase c = make_case(random, {5, 6, 7}, {2, 3, 4});

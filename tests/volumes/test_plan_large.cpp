@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans beyond 2^31 voxels and bytes: nothing is allocated, no sum overflows, no loop is endless.
+// Plans beyond 2^31 voxels and bytes: no memory is allocated, no sum overflows, every loop ends.
 
 #include <chrono>
 
@@ -62,7 +62,7 @@ TEST_CASE("a stack of 4096×8192×8192 with a kernel of 1001³ is planned for GP
     CHECK(memory_use().current_bytes == before);
 }
 
-TEST_CASE("single axes beyond 2^31") {
+TEST_CASE("single axes beyond 2^31 are planned") {
     const EngineList engines = gpus(2, 16 * gib);
     Options options;
     options.max_host_bytes = 1024 * tib;

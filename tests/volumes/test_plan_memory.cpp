@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory limits of plans, and the advice given when nothing fits.
+// Tests memory limits of plans, and the advice in the message if no plan fits.
 
 #include <sstream>
 
@@ -21,7 +21,7 @@ EngineList one_engine(bool is_gpu, index_t limit) {
     return {std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"engine", is_gpu, limit})};
 }
 
-/// All sizes a message names, as in "1.5 GiB".
+/// Returns all sizes that a message names, such as "1.5 GiB".
 std::vector<index_t> sizes_in(const std::string& text) {
     std::vector<index_t> sizes;
     std::istringstream words(text);
@@ -56,7 +56,7 @@ TEST_CASE("the host limit bounds image, output, scratch and host engines") {
         }
 }
 
-TEST_CASE("pixel types enter the host bytes") {
+TEST_CASE("the host bytes depend on the pixel types") {
     ConvolutionProblem problem = same_problem({64, 96, 96}, {31, 33, 35});
     const EngineList engines = one_engine(true, 64 * mib);
     Options options;
@@ -64,8 +64,8 @@ TEST_CASE("pixel types enter the host bytes") {
     const index_t floats = make_plan(problem, options, engines).chosen.host_bytes;
     problem.image_type = PixelType::uint8;
     problem.output_type = PixelType::float64;
-    const index_t others = make_plan(problem, options, engines).chosen.host_bytes;
-    CHECK(others - floats == (1 - 4 + 8 - 4) * element_count(problem.image));
+    const index_t integer_bytes = make_plan(problem, options, engines).chosen.host_bytes;
+    CHECK(integer_bytes - floats == (1 - 4 + 8 - 4) * element_count(problem.image));
 }
 
 TEST_CASE("when the host limit is too small the message names one that does") {

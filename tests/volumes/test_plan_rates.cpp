@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predictions follow the rates of the machine that they are made for.
+// Checks that predictions follow the rates of the machine that they are made for.
 
 #include <cmath>
 
@@ -28,7 +28,7 @@ bool is_near(double value, double wanted, double tolerance) {
     return std::abs(value - wanted) <= tolerance * wanted;
 }
 
-// A machine on which everything takes twice the time.
+// Returns the rates of a machine on which everything takes twice the time.
 MachineRates half_as_fast() {
     MachineRates rates;
     for (double MachineRates::*seconds :
@@ -54,7 +54,7 @@ ConvolutionProblem streamed_problem() {
     return problem;
 }
 
-// Computes in a twentieth of the CPU's time, but needs a second before.
+// A GPU that computes in a twentieth of the CPU's time, but needs a second to start.
 class Accelerator : public ReferenceEngine {
   public:
     explicit Accelerator(const MachineRates& rates)
@@ -75,7 +75,7 @@ class Accelerator : public ReferenceEngine {
 
 }  // namespace
 
-TEST_CASE("of engines that files keep waiting, the one is taken that works less") {
+TEST_CASE("if files are slower than all engines, the engine that works least is chosen") {
     const ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     const auto takes_gpu = [&] {
@@ -88,7 +88,7 @@ TEST_CASE("of engines that files keep waiting, the one is taken that works less"
     CHECK(takes_gpu());
 }
 
-TEST_CASE("images of a stream that are a task each are in flight together on a GPU") {
+TEST_CASE("streamed images of one task each are in flight together on a GPU") {
     ConvolutionProblem problem = streamed_problem();
     const EngineList gpu{std::make_shared<ReferenceEngine>(
         ReferenceEngineOptions{.name = "gpu:0", .is_gpu = true, .tasks_in_flight = 3})};
@@ -100,7 +100,7 @@ TEST_CASE("images of a stream that are a task each are in flight together on a G
     CHECK(in_flight() == 2);
     problem.executions = 12;
     CHECK(in_flight() == 3);
-    problem.streamed = false;  // then images follow each other
+    problem.streamed = false;  // images in memory are convolved one by one
     CHECK(in_flight() == 1);
 }
 
@@ -120,7 +120,7 @@ TEST_CASE("on a machine half as fast, everything is predicted to take twice as l
         }
 }
 
-TEST_CASE("the way that is fast on a machine is chosen on it") {
+TEST_CASE("the method that is fast on a machine is chosen on it") {
     const ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     rates.multiply_add_s /= 100;
@@ -131,7 +131,7 @@ TEST_CASE("the way that is fast on a machine is chosen on it") {
     CHECK(make_plan(problem, {}, cpu_of(rates)).chosen.method != Method::direct);
 }
 
-TEST_CASE("files are as fast as the machine's rates say, unless the problem says more") {
+TEST_CASE("files have the machine's rates unless the problem gives its own") {
     ConvolutionProblem problem = streamed_problem();
     MachineRates rates;
     rates.file_write_bytes_per_s /= 50;
@@ -145,7 +145,7 @@ TEST_CASE("files are as fast as the machine's rates say, unless the problem says
     CHECK(write_s() < slow_s / 40);
 }
 
-TEST_CASE("what engines took to start is part of the prediction, whatever is chosen") {
+TEST_CASE("the time that engines took to start is part of every prediction") {
     ConvolutionProblem problem = streamed_problem();
     for (const Method method : {Method::in_core, Method::dif, Method::tiled, Method::direct}) {
         problem.start_s = 0;
@@ -157,7 +157,7 @@ TEST_CASE("what engines took to start is part of the prediction, whatever is cho
                       1e-9));
         CHECK(after.chosen.tiles == before.chosen.tiles);
     }
-    // Of many executions nobody asks how the first began.
+    // For many executions, the start of the first is not counted.
     problem.executions = 0;
     CHECK(make_plan(problem, {}, cpu_of({})).chosen.stages.start.seconds == 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of random problems: tasks, choices and explanations. No transform is run.
+// Tests plans of random problems: tasks, choices and explanations. No transform is run.
 
 #include <nlohmann/json.hpp>
 
@@ -48,7 +48,7 @@ std::string describe(const ConvolutionProblem& p, const Options& options) {
 
 }  // namespace
 
-TEST_CASE("tasks of random plans are disjoint and reunite to the output") {
+TEST_CASE("tasks of random plans are disjoint and cover the output") {
     const std::uint64_t seed = test_seed("random plans");
     for (std::uint64_t n = 0; n < 1500; ++n) {
         Random random(seed, n);
@@ -68,7 +68,7 @@ TEST_CASE("tasks of random plans are disjoint and reunite to the output") {
             const std::string broken = broken_rule(plan, engines, limit);
             INFO(plan.summary().to_string());
             CHECK(broken == "");
-            // All engines of one kind, and no others.
+            // All chosen engines are of one kind, and there are no others.
             std::vector<int> of_kind;
             for (std::size_t e = 0; e < engines.size(); ++e)
                 if (engines[e]->info().is_gpu == plan.chosen.on_gpu)
@@ -110,7 +110,7 @@ TEST_CASE("an automatic plan is the simplest of those that hardly differ from th
     }
 }
 
-TEST_CASE("small limits cut tiles along every axis") {
+TEST_CASE("small limits divide the output into tiles along every axis") {
     const ConvolutionProblem problem = same_problem({96, 128, 160}, {5, 7, 9});
     const index_t all = 4 * 100 * 134 * 168;
     bool cut[3] = {};
@@ -138,7 +138,7 @@ TEST_CASE("direct wins for tiny kernels, separable for rank 1, Fourier for large
           Algorithm::fft);
 }
 
-TEST_CASE("parts that are no choice are refused") {
+TEST_CASE("numbers of parts that are not supported are refused") {
     const EngineList engines{std::make_shared<ReferenceEngine>()};
     for (const int parts : {-1, 3, 5, 6, 32}) {
         Options options;
@@ -158,7 +158,7 @@ TEST_CASE("parts that are no choice are refused") {
     CHECK_THROWS_AS(make_plan(same_problem({8, 8, 8}, {3, 3, 3}), {}, {}), InvalidArgument);
 }
 
-TEST_CASE("plans explain themselves to people and machines") {
+TEST_CASE("plans are explained as text and as JSON") {
     const EngineList engines{
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:0", true, 8 * mib}),
         std::make_shared<ReferenceEngine>(ReferenceEngineOptions{"stand-in:1", true, 8 * mib})};

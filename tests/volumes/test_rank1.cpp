@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of rank 1 are recognized and convolved by three 1D passes, others are not.
+// Kernels of rank 1 are recognized and convolved by three 1D passes, other kernels are not.
 
 #include <cmath>
 
@@ -12,12 +12,6 @@ using namespace convolume;
 using namespace convolume::testing;
 
 namespace {
-
-EngineList cpu_engines() {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    return make_engines(choice);
-}
 
 Array gaussian(const Shape3& shape, double sigma) {
     Array kernel(shape);
@@ -32,7 +26,7 @@ Array gaussian(const Shape3& shape, double sigma) {
     return kernel;
 }
 
-/// The case's kernel as a caller would hold it: rounded to `type`.
+/// Returns the case with a kernel as a caller would hold it: rounded to `type`.
 ConvolverCase with_kernel(ConvolverCase c, const Array& kernel, PixelType type) {
     c.kernel = to_array(to_volume(kernel, type).view());
     return c;
@@ -84,7 +78,7 @@ TEST_CASE("a large Gaussian is planned as separable passes") {
     CHECK(plan_of(c, PixelType::float32, engines).chosen.algorithm == Algorithm::separable);
     c.options.method = Method::automatic;
     CHECK(plan_of(c, PixelType::float32, engines).rank1_kernel);
-    // Even extents, shifted peaks, signs and zeros at the first tap are no hindrance.
+    // Even extents, shifted peaks, signs and zeros at the first tap are recognized as well.
     Array box(Shape3{2, 3, 4});
     for (Complex& tap : box.values) tap = 0.1f;
     c.kernel = box;
@@ -106,7 +100,7 @@ TEST_CASE("a large Gaussian is planned as separable passes") {
     }
 }
 
-TEST_CASE("kernels near rank 1 are not taken for it") {
+TEST_CASE("kernels near rank 1 are not mistaken for rank 1") {
     Random random(test_seed("near rank 1"));
     const EngineList engines = cpu_engines();
     for (const Precision precision : {Precision::float32, Precision::float64}) {
@@ -121,7 +115,7 @@ TEST_CASE("kernels near rank 1 are not taken for it") {
             c.options.precision = precision;
             c.options.method = Method::direct;
             INFO(to_string(precision) << ", disturbed as " << where);
-            check(c, engines);  // as accurate as with any kernel, whatever was decided
+            check(c, engines);  // accurate, whether or not rank 1 was found
         }
     }
     ConvolverCase c = make_case(random, {8, 9, 10}, {5, 5, 5});

@@ -13,7 +13,7 @@
 using namespace convolume;
 using namespace std::chrono_literals;
 
-TEST_CASE("every task runs once, on an engine there is") {
+TEST_CASE("every task runs once, on one of the engines") {
     for (const int engines : {1, 2, 3, 8})
         for (const int tasks : {0, 1, 2, 7, 100}) {
             INFO(engines << " engines, " << tasks << " tasks");
@@ -79,7 +79,7 @@ TEST_CASE("the first exception stops the rest and reaches the caller") {
                     std::runtime_error);
 }
 
-TEST_CASE("a stop ends the tasks soon") {
+TEST_CASE("after a stop request, few tasks begin") {
     std::stop_source source;
     ExecutionContext context;
     context.stop = source.get_token();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Images that are read and written box by box: memory, several volumes, failures on either side.
+// Images that are read and written box by box: in memory, several volumes, failures of both sides.
 
 #include <thread>
 
@@ -14,14 +14,6 @@ using namespace convolume::testing;
 namespace {
 
 constexpr index_t mib = index_t{1} << 20;
-
-EngineList cpu_engines(int count) {
-    EngineChoice choice;
-    choice.device = EngineChoice::Device::cpu;
-    choice.cpu_engines = count;
-    choice.threads = 2;
-    return make_engines(choice);
-}
 
 Volume ramp(const Shape3& shape, PixelType type, index_t period) {
     Volume volume(shape, type);
@@ -39,7 +31,7 @@ Options streamed_options(index_t memory) {
     return options;
 }
 
-/// Of b from a, as a fraction of the largest value of a.
+/// Returns the distance of b from a, as a fraction of the largest value of a.
 double largest_difference(const Volume& a, const Volume& b) {
     double largest = 0, value = 0;
     for (index_t i = 0; i < element_count(a.shape()); ++i) {
@@ -52,7 +44,7 @@ double largest_difference(const Volume& a, const Volume& b) {
 
 }  // namespace
 
-TEST_CASE("streams: parts that memory has no room for go through scratch files") {
+TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
     const Shape3 shape{150, 96, 200}, kernel_shape{9, 11, 13};
     const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
     for (const BoundaryKind boundary :
@@ -77,10 +69,10 @@ TEST_CASE("streams: parts that memory has no room for go through scratch files")
                 return ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(engines),
                                               type, out);
             };
-            // With room for it, the split volume is in memory, and nothing of image and result is.
+            // If it fits, the split volume is in memory, and image and result never are as a whole.
             const PlanCandidate with_room = streamed().plan().chosen;
             CHECK(with_room.scratch_file_bytes == 0);
-            // With less, kernels are not kept at first, and then it goes to disk.
+            // With less memory, kernels are no longer kept, and then the split volume goes to disk.
             index_t limit = with_room.host_bytes;
             const auto on_disk = [&] {
                 options.max_host_bytes = limit -= with_room.host_bytes / 20;
@@ -119,7 +111,7 @@ TEST_CASE("streams: an image larger than the limit is convolved within it") {
                 Volume expected(shape, PixelType::float32);
                 in_memory.execute(image.view(), expected.view());
 
-                // Image and result alone take 35 MiB.
+                // Image and result alone would need 35 MiB.
                 const index_t limit = 20 * mib;
                 options.streamed = true;
                 options.max_host_bytes = limit;
@@ -134,7 +126,7 @@ TEST_CASE("streams: an image larger than the limit is convolved within it") {
                 INFO(to_string(boundary) << " " << to_string(operation) << "\n"
                                          << convolver.plan().to_string());
                 CHECK(sink.defect() == "");
-                // Another plan: either result may be off by 1e-6.
+                // Two plans may differ by 1e-6 each.
                 CHECK(largest_difference(expected, sink.volume(0)) < 2e-6);
                 CHECK(convolver.plan().chosen.host_bytes <= limit);
                 const index_t folding = operation == Operation::adjoint ? 64 * mib : 0;
@@ -186,7 +178,7 @@ TEST_CASE("streams: the next volume is read while one is convolved") {
         ConvolverFactory::make(shape, kernel.view(), options, cpu_engines(1));
     TestSource source({&image, &image, &image, &image});
     TestSink sink({shape, PixelType::float32, 4});
-    // The first result is not taken before the next image is read.
+    // The first result is not written before the next image is read.
     std::atomic<index_t> reads{0};
     bool waited_in_vain = false;
     source.before_read = [&](index_t) { ++reads; };
@@ -204,7 +196,7 @@ TEST_CASE("streams: the next volume is read while one is convolved") {
     CHECK(sink.defect() == "");
 }
 
-TEST_CASE("streams: what sources and sinks throw ends the execution") {
+TEST_CASE("streams: an exception of a source or sink ends the execution") {
     const Shape3 shape{80, 64, 64};
     const Volume image = ramp(shape, PixelType::float32, 100);
     const Volume kernel = ramp({3, 5, 5}, PixelType::float32, 11);
@@ -232,7 +224,7 @@ TEST_CASE("streams: what sources and sinks throw ends the execution") {
             };
             TestSink begun({shape, PixelType::float32});
             CHECK_THROWS_AS(convolver.execute(starved, begun), OutOfMemory);
-            // Nothing more is read than what was on its way.
+            // Only reads that had begun are completed.
             CHECK(source.samples_read() <
                   element_count(shape) * (number + 6) * 2 / convolver.plan().tasks);
         }
@@ -243,7 +235,7 @@ TEST_CASE("streams: what sources and sinks throw ends the execution") {
         ExecutionContext context;
         context.stop = stop.get_token();
         CHECK_THROWS_AS(convolver.execute(source, sink, context), Cancelled);
-        // And it can be used again.
+        // The convolver can be used again.
         TestSink again({shape, PixelType::float32});
         convolver.execute(source, again);
         CHECK(again.defect() == "");

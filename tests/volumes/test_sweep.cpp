@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random shapes, kinds and options against the oracle.
+// Compares random shapes, kinds and options with the oracle.
 
 #include "engines/engines.hpp"
 #include "tests/catch.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int failures_shown = 5;
 
-/// Runs cases first … first + count - 1 on engines(number).
+/// Runs cases first … first + count - 1, each on engines(number).
 template <class Engines>
 void sweep(const char* name, std::uint64_t count, double work, const Engines& engines) {
     const std::uint64_t seed = test_seed(name);

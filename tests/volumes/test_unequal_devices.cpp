@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four and eight emulated devices of unequal speed: none waits while there are tasks, and what they
-// make is what one device makes.
+// Four and eight emulated devices of unequal speed: none is idle while there are tasks, and the
+// result is that of one device.
 
 #include <chrono>
 #include <mutex>
@@ -21,8 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-// When blocks were handed to devices, all of one process.
-struct Course {
+// Times at which blocks were handed to devices, of all devices of one process.
+struct HandoutTimes {
     std::mutex mutex;
     Clock::time_point first = Clock::time_point::max(), last = Clock::time_point::min();
 
@@ -34,16 +34,16 @@ struct Course {
     double seconds() const { return std::chrono::duration<double>(last - first).count(); }
 };
 
-// Computes one block at a time, each in `pace`, and is handed a further one meanwhile.
+// A device that computes one block at a time, each in `pace`, while the next one is handed to it.
 class PacedDevice : public ReferenceEngine {
   public:
-    PacedDevice(const std::string& name, milliseconds pace, Course& course)
-        : ReferenceEngine({name, true, index_t{1} << 12, 2}), pace_(pace), course_(course) {}
+    PacedDevice(const std::string& name, milliseconds pace, HandoutTimes& handouts)
+        : ReferenceEngine({name, true, index_t{1} << 12, 2}), pace_(pace), handouts_(handouts) {}
 
     ExecutionReport convolve(const Block& block, const EngineKernel& kernel,
                              const BlockInput& input, const BlockOutput& output, int task,
                              const ExecutionContext& context) override {
-        course_.hand(Clock::now());
+        handouts_.hand(Clock::now());
         const std::lock_guard lock(computing_);
         const auto begin = Clock::now();
         auto report = ReferenceEngine::convolve(block, kernel, input, output, task, context);
@@ -52,18 +52,18 @@ class PacedDevice : public ReferenceEngine {
         return report;
     }
 
-    /// The share of the time in which blocks were handed out that it did not compute.
+    /// Returns the share of the time between the first and last block in which the device was idle.
     double idle_share() const {
         double busy = 0;
         for (const auto& [begin, end] : spans_)
             busy += std::max(
-                0.0, std::chrono::duration<double>(std::min(end, course_.last) - begin).count());
-        return 1 - busy / course_.seconds();
+                0.0, std::chrono::duration<double>(std::min(end, handouts_.last) - begin).count());
+        return 1 - busy / handouts_.seconds();
     }
 
   private:
     milliseconds pace_;
-    Course& course_;
+    HandoutTimes& handouts_;
     std::mutex computing_;
     std::vector<std::pair<Clock::time_point, Clock::time_point>> spans_;
 };
@@ -82,24 +82,24 @@ Array convolved(const Array& image, const Array& kernel, const EngineList& engin
 
 }  // namespace
 
-TEST_CASE("devices of unequal speed all work while there are tasks, and make one result") {
+TEST_CASE("devices of unequal speed all work while there are tasks, and agree with one device") {
     Random random(test_seed("unequal devices"));
     const Array image = random.array({448, 10, 10}, false);
     const Array kernel = random.array({3, 3, 3}, false);
-    Course alone_course;
+    HandoutTimes alone_course;
     const EngineList alone{std::make_shared<PacedDevice>("gpu:0", milliseconds(0), alone_course)};
     const Array wanted = convolved(image, kernel, alone);
     for (const int count : {4, 8}) {
         INFO(count << " devices");
-        Course course;
+        HandoutTimes handouts;
         std::vector<std::shared_ptr<PacedDevice>> devices;
         for (int i = 0; i < count; ++i)
             devices.push_back(std::make_shared<PacedDevice>("gpu:" + std::to_string(i),
-                                                            milliseconds(15 + 12 * i), course));
+                                                            milliseconds(15 + 12 * i), handouts));
         const EngineList engines(devices.begin(), devices.end());
         CHECK(convolved(image, kernel, engines).values == wanted.values);
         for (const auto& device : devices) CHECK(device->idle_share() < 0.05);
-        // The fastest has done most.
+        // The fastest device has computed most blocks.
         CHECK(devices.front()->blocks_convolved() > devices.back()->blocks_convolved());
     }
 }

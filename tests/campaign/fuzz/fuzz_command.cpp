@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A command line is understood, or refused by a typed error. Its words are lines; none is run.
+// Parses a command line, whose words are lines, or refuses it by a typed error. No command is run.
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace {
 
 using namespace convolume;
 
-/// Making the parser takes longer than parsing. It is made anew now and then, since options of many
-/// values keep those of before.
+/// Number of parses for which a parser is used. Making one takes longer than parsing, but options
+/// of many values keep those of earlier parses.
 constexpr int uses_of_a_parser = 1000;
 
 struct CommandLine {

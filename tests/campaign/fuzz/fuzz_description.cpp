@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs write into TIFF's description (OME-XML, ImageJ, tifffile's shape) and beside HDF5
-// files (BigDataViewer's XML) is understood, or refused by a typed error.
+// Parses what programs write into TIFF's description (OME-XML, ImageJ, tifffile's shape) and beside
+// HDF5 files (BigDataViewer's XML), or refuses it by a typed error.
 
 #include <cstdint>
 #include <pugixml.hpp>

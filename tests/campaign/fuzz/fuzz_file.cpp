@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file of any bytes is read, or refused by a typed error. CONVOLUME_FUZZ_SIGNAL: as signals;
-// CONVOLUME_FUZZ_NAME: the name that the file has. CONVOLUME_FUZZ_BEGINS: what files of the format
-// begin with, four bytes for each of its kinds; others would be taken for those of another format.
+// Reads a file of any bytes, or refuses it by a typed error. Macros: CONVOLUME_FUZZ_SIGNAL reads it
+// as signals; CONVOLUME_FUZZ_NAME is the name of the file; CONVOLUME_FUZZ_BEGINS are the first
+// bytes of the format's files, four for each kind. Files that begin otherwise belong to another
+// format.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 
 namespace {
 
-/// In a folder of its own, in memory where the system has that.
+/// Returns the name of the input file, in a folder of its own, in memory if the system can.
 const std::string& file_name() {
     static const std::string name = [] {
         std::string folder = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/var/tmp";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An HDF5 file of any bytes is read, or refused by a typed error, and does no harm. It is read by a
-// process that reads many (reading_process.hpp). Now and then, and where it ends that process
-// though the command has no helper process there, it is read as the command reads it.
+// Reads an HDF5 file of any bytes, or refuses it by a typed error, without other harm. A process
+// that reads many files does so (reading_process.hpp). Sometimes, and if the file ends that process
+// in code for which the command has no helper process, it is read again as the command reads it.
 
 #include <pthread.h>
 
@@ -13,27 +13,28 @@
 #include "tests/campaign/fuzz/read_input.hpp"
 #include "tests/campaign/fuzz/reading_process.hpp"
 
-// Of the sanitizers; null without them.
+// A function of the sanitizers; null without them.
 extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));
 
 namespace {
 
 using convolume::testing::ReadingProcess;
 
-// What ends a process that this one has made is contained: it leaves no file as a finding.
+// Called in child processes: a file that crashes them is contained, so it must not become a
+// finding.
 void leave_no_findings() {
     if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(nullptr);
     for (const int signal : {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV})
         std::signal(signal, SIG_DFL);
 }
 
-struct Counts {
+struct OutcomeCounts {
     long done = 0;
     long contained = 0;
     long unknown = 0;
     long as_command = 0;
 
-    ~Counts() {
+    ~OutcomeCounts() {
         std::fprintf(stderr,
                      "hdf5: read or refused %ld, contained %ld, unknown %ld; %ld as the "
                      "command reads them\n",
@@ -41,7 +42,7 @@ struct Counts {
     }
 };
 
-bool is_due(ReadingProcess::Outcome outcome, Counts& counts) {
+bool is_due(ReadingProcess::Outcome outcome, OutcomeCounts& counts) {
     constexpr long of_done = 2000;
     constexpr long of_contained = 200;
     switch (outcome) {
@@ -63,7 +64,7 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     static ReadingProcess process;
-    static Counts counts;
+    static OutcomeCounts counts;
     if (size < 4 || std::memcmp(data, "\211HDF", 4) != 0) return -1;
     const ReadingProcess::Outcome outcome = process.read(data, size);
     if (is_due(outcome, counts)) {
@@ -71,7 +72,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         convolume::io::contain_damage(true);
         convolume::testing::read_image(data, size);
     }
-    // What ends a process is not changed further: most of its offspring would end one, too, and a
-    // new process takes as long as a hundred inputs.
+    // A file that ends the process is not mutated further: most of its mutants would end one, too,
+    // and a new process takes as long as a hundred inputs.
     return outcome == ReadingProcess::Outcome::done ? 0 : -1;
 }

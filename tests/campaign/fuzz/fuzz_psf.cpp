@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parameters of a PSF in JSON are understood, or refused by a typed error.
+// Parses parameters of a PSF in JSON, or refuses them by a typed error.
 
 #include <cstdint>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A text of an option is understood, or refused by a typed error. Its first letter chooses what it
-// is taken for.
+// Parses the text of an option, or refuses it by a typed error. The first letter of the text
+// chooses the parser.
 
 #include <array>
 #include <cstdint>

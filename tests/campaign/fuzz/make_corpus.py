@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small whole files that fuzzing begins with. make_corpus.py FOLDER: a folder in it for each target.
+"""Writes small whole files from which fuzzing starts. make_corpus.py FOLDER: makes a folder in it for each target.
 
-Ends with 77 (skipped) where a module is missing."""
+Ends with 77 (skipped) if a module is missing."""
 import base64
 import json
 import os
@@ -58,7 +58,7 @@ for number, options in enumerate(({}, {"chunks": (1, 3, 5)}, {"chunks": (1, 3, 5
 
 
 def letters(text):
-    """Imaris writes texts as arrays of single characters."""
+    """Returns a text as Imaris writes it: an array of single characters."""
     return np.frombuffer(text.encode(), dtype="S1")
 
 
@@ -101,7 +101,7 @@ for version in ("earliest", "latest"):
     for kind in ("f2", "?"):
         with h5py.File(path("hdf5", f"{'half' if kind == 'f2' else 'bool'}_{version}.h5"), "w", libver=version) as file:
             file["data"] = samples.astype(kind)
-    # A file that is read has a name such as /proc/self/fd/7: some of these links lead to the file itself.
+    # The file that is read is called /proc/self/fd/7 or similar: some of these links lead to the file itself.
     with h5py.File(path("hdf5", f"links_{version}.h5"), "w", libver=version) as file:
         file["s00/resolutions"] = [[1.0, 1.0, 1.0]]
         file["s00"].attrs["dataType"] = "int16"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of HDF5 files: of the numbers behind the signatures of its structures, of addresses, and
-// of messages in object headers. Newer structures have checksums, so that changes in them are
-// seldom read on; the old ones have none.
+// Mutates HDF5 files: numbers behind the signatures of its structures, addresses, and messages in
+// object headers. Newer structures have checksums, so that the library seldom reads on after
+// changes in them; the old structures have none.
 
 #include "tests/campaign/fuzz/mutation.hpp"
 
@@ -26,7 +26,7 @@ constexpr auto words = [] {
     return all;
 }();
 
-/// Where structures with a signature are.
+/// Returns the positions of structures with a signature.
 std::vector<std::size_t> find_structures(const Mutation& file) {
     std::vector<std::size_t> found;
     for (std::size_t at = 0; file.holds(at, 4) && found.size() < 64; at += 4) {
@@ -36,7 +36,7 @@ std::vector<std::size_t> find_structures(const Mutation& file) {
     return found;
 }
 
-/// Words of 8 bytes that can be addresses in this file.
+/// Returns the positions of 8-byte words that can be addresses in this file.
 std::vector<std::size_t> find_addresses(const Mutation& file) {
     std::vector<std::size_t> found;
     for (std::size_t at = 0; file.holds(at, 8) && found.size() < 256; at += 8) {
@@ -57,7 +57,7 @@ bool change_field(Mutation& file) {
                                ByteOrder::little);
             break;
         }
-        case 1: {  // another structure, or what is no structure
+        case 1: {  // an address of another structure, or of none
             const auto addresses = find_addresses(file);
             if (addresses.size() < 2) return false;
             file.put(file.one_of(addresses), 8, ByteOrder::little,
@@ -65,7 +65,7 @@ bool change_field(Mutation& file) {
                                         : file.get(file.one_of(addresses), 8, ByteOrder::little));
             break;
         }
-        case 2: {  // a field of what an address leads to: object headers of the first version
+        case 2: {  // a field of the structure at an address: object headers of version 1
             const auto addresses = find_addresses(file);
             if (addresses.empty()) return false;
             const std::size_t header = file.get(file.one_of(addresses), 8, ByteOrder::little);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of NPY files: of words and numbers in the header's text, and of its length.
+// Mutates NPY files: words and numbers in the text of the header, and its length.
 
 #include <cctype>
 #include <string>
@@ -62,7 +62,7 @@ bool change_field(Mutation& file) {
     }
     if (!file.holds(begin, length) || length == 0) return false;
     const std::string_view header = file.text(begin, length);
-    // A word, or what is between words.
+    // Replaces a word, or the characters between words.
     const std::size_t somewhere = file.below(header.find_last_not_of(" \n") + 1);
     const bool word = is_of_a_word(header[somewhere]);
     std::size_t from = somewhere, to = somewhere + 1;

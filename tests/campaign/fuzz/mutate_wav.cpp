@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Changes of WAV files: of chunks' names and sizes, of what the format chunk says, and of chunks'
-// order.
+// Mutates WAV files: names, sizes and the order of RIFF chunks, and the content of the RIFF chunk
+// with the format.
 
 #include "tests/campaign/fuzz/mutation.hpp"
 
@@ -11,7 +11,7 @@ using convolume::testing::Mutation;
 
 constexpr std::string_view names[] = {"fmt ", "data", "LIST", "fact", "ds64",
                                       "RIFF", "RF64", "WAVE", "junk"};
-/// Format tags, numbers of channels and bits.
+/// Format tags, numbers of channels and numbers of bits.
 constexpr std::array<std::uint64_t, 16> values{0,  1,  2,  3,  4,  6,  7,      8,
                                                12, 16, 20, 24, 32, 64, 0xFFFE, 0xFFFF};
 
@@ -31,7 +31,7 @@ bool change_field(Mutation& file) {
         case 1:
             file.replace(chunk, 4, file.one_of(names));
             break;
-        case 2: {  // a chunk before another
+        case 2: {  // inserts an empty RIFF chunk before another one
             const std::string_view name = file.one_of(names);
             const std::size_t bytes = 2 * file.below(20);
             std::string_view empty(
@@ -43,7 +43,7 @@ bool change_field(Mutation& file) {
             file.put(chunk + 4, 4, ByteOrder::little, bytes);
             break;
         }
-        default:  // a field of two bytes, or four, of what is in the chunk
+        default:  // changes two or four bytes in a RIFF chunk
             if (file.below(2) == 0 && file.holds(chunk + 8 + 16, 2))
                 file.put(chunk + 8 + 2 * file.below(9), 2, ByteOrder::little, file.one_of(values));
             else

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What mutators of file formats share. They know where the fields of a format are, and change those
-// more often than other bytes: few random changes leave a file that anybody reads on.
+// A file that mutators of formats change. Mutators know the fields of a format, and change them
+// more often than other bytes: after a few random changes of bytes, no reader would get far in the
+// file.
 
 #include <algorithm>
 #include <array>
@@ -12,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-/// libFuzzer's own mutation of any bytes; without libFuzzer, that of replay.cpp.
+/// Mutates any bytes: libFuzzer's function, or without libFuzzer the one in replay.cpp.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
 namespace convolume::testing {
 
 enum class ByteOrder { little, big };
 
-/// A file that is changed in place, and may become longer, up to `most` bytes.
+/// A file that is mutated in place, and may grow up to `most` bytes.
 class Mutation {
   public:
     Mutation(std::uint8_t* data, std::size_t size, std::size_t most, unsigned seed)
@@ -33,7 +34,7 @@ class Mutation {
         return holds(at, text.size()) && std::memcmp(data_ + at, text.data(), text.size()) == 0;
     }
 
-    /// From 0 to limit - 1; 0 for a limit of 0.
+    /// Returns a random number from 0 to limit - 1; 0 if the limit is 0.
     std::size_t below(std::size_t limit) {
         return limit == 0 ? 0 : static_cast<std::size_t>(random_()) % limit;
     }
@@ -53,8 +54,8 @@ class Mutation {
                 static_cast<std::uint8_t>(value >> 8 * i);
     }
 
-    /// A number that is likely to be handled badly: bounds of types, sizes and places of this file,
-    /// or near what was there.
+    /// Returns a number that is likely to be handled badly: limits of types, sizes and positions in
+    /// this file, or a number near the one before.
     std::uint64_t number(std::uint64_t before) {
         const std::uint64_t power = std::uint64_t{1} << below(64);
         const std::array<std::uint64_t, 10> numbers{0,          1,         power,        power - 1,
@@ -69,7 +70,7 @@ class Mutation {
     void copy_bytes(std::size_t from, std::size_t to, std::size_t count) {
         if (holds(from, count) && holds(to, count)) std::memmove(data_ + to, data_ + from, count);
     }
-    /// Puts bytes in the place of `count` others; false where the file would become too long.
+    /// Replaces `count` bytes by others. Returns false if the file would become too long.
     bool replace(std::size_t at, std::size_t count, std::string_view bytes) {
         if (!holds(at, count) || size_ - count + bytes.size() > most_) return false;
         std::memmove(data_ + at + bytes.size(), data_ + at + count, size_ - at - count);
@@ -81,7 +82,8 @@ class Mutation {
         return {reinterpret_cast<const char*>(data_) + at, count};
     }
 
-    /// One change in four is of any bytes, as are those that `change_field` cannot make.
+    /// Mutates the file. One change in four is of any bytes, and so are those that `change_field`
+    /// cannot make.
     template <class ChangeField>
     std::size_t run(const ChangeField& change_field) {
         for (std::size_t changes = 1 + below(3); changes > 0; --changes)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What targets do with an image.
+// Reads an image as fuzz targets do.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -16,10 +16,10 @@
 
 namespace convolume::testing {
 
-/// Larger ones take their time to be filled with zeros, and tell nothing else.
+/// Bytes of the largest image whose samples are read: larger ones take long, and test nothing more.
 constexpr index_t most_bytes = index_t{1} << 20;
 
-/// The metadata of an image, and the samples of its last volume if it has no more bytes.
+/// Reads the metadata of an image, and the samples of its last volume if the image is small enough.
 inline void read_image(const std::string& path, index_t most = most_bytes) {
     const auto reader = io::open_image(path);
     const io::ImageMetadata& metadata = reader->metadata();
@@ -29,8 +29,8 @@ inline void read_image(const std::string& path, index_t most = most_bytes) {
     reader->read(metadata.frames - 1, metadata.channels - 1, volume.view());
 }
 
-/// The same of a file of these bytes, or nothing where it is refused. The file is never one of
-/// before, which HDF5 may still know.
+/// Reads a file with these bytes, which may be refused. Each file is a new one, because HDF5 may
+/// have cached an earlier one.
 inline void read_image(const std::uint8_t* data, std::size_t size, index_t most = most_bytes) {
     const int descriptor = ::memfd_create("input", MFD_CLOEXEC);
     if (descriptor < 0 || ::write(descriptor, data, size) != static_cast<ssize_t>(size))

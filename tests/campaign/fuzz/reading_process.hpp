@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// A process that reads many HDF5 files, one after another, and does in place what the command has a
-// helper process do for each (io/hdf5/helper_process.hpp): forks take most of the time of small
-// files. Where a file ends it, another such process goes on with the next file.
+// A process that reads many HDF5 files, one after another. It reads itself what the command leaves
+// to a helper process for each file (io/hdf5/helper_process.hpp), because forks would take most of
+// the time of small files. If a file ends it, another such process continues with the next file.
 
 #include <sys/types.h>
 
@@ -14,9 +14,10 @@ namespace convolume::testing {
 class ReadingProcess {
   public:
     enum class Outcome {
-        done,       ///< read, or refused
-        contained,  ///< it crashed, or took too long, where the command has a helper process
-        unknown     ///< it did so elsewhere, or the file is too large
+        done,       ///< the file was read or refused
+        contained,  ///< it crashed or took too long in code that the command leaves to a helper
+                    ///< process
+        unknown     ///< it crashed in other code, or is too large
     };
 
     ReadingProcess();
@@ -24,7 +25,7 @@ class ReadingProcess {
     ReadingProcess(const ReadingProcess&) = delete;
     ReadingProcess& operator=(const ReadingProcess&) = delete;
 
-    /// Reads a file of these bytes. libFuzzer's counters become those of the process.
+    /// Reads a file with these bytes. libFuzzer's counters become those of the process.
     Outcome read(const std::uint8_t* data, std::size_t size);
 
   private:
@@ -33,13 +34,13 @@ class ReadingProcess {
     void start_keeper();
     void end_keeper();
     [[noreturn]] void keep_readers();
-    [[noreturn]] void be_reader();
-    bool ask();
+    [[noreturn]] void run_reader();
+    bool request_read();
 
     Shared* shared_;
     int requests_[2] = {-1, -1};
     int replies_[2] = {-1, -1};
-    pid_t keeper_ = -1;  ///< forks readers, one after another, and sees how they end
+    pid_t keeper_ = -1;  ///< process that forks readers and waits for their ends
 };
 
 }  // namespace convolume::testing

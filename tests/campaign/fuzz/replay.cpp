@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a fuzz target without libFuzzer, with any compiler: on the files of a folder, then on so
-// many changed copies of each. The input at work is kept in FILE, so that one that does harm is
-// there.
+// Runs a fuzz target without libFuzzer, with any compiler: on the files of a folder, then on COUNT
+// mutated copies of each. The current input is kept in FILE, so that an input that crashes can be
+// found there.
 //   fuzz_TARGET FOLDER COUNT FILE
-// Ends with 77 where the folder holds no file.
+// Ends with 77 (skipped) if the folder holds no file.
 
 #include <cstdint>
 #include <cstdio>
@@ -59,12 +59,12 @@ std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t m
     std::minstd_rand& random = random_numbers();
     const std::size_t at = size == 0 ? 0 : random() % size;
     switch (random() % 6) {
-        case 0:  // a byte more
+        case 0:  // inserts a byte
             if (size == most) return size;
             std::copy_backward(data + at, data + size, data + size + 1);
             data[at] = static_cast<std::uint8_t>(random());
             return size + 1;
-        case 1:  // shorter
+        case 1:  // shortens the input
             return random() % 4 == 0 ? at : size;
         case 2:
             if (size > 0) data[at] = static_cast<std::uint8_t>(1U << random() % 8);
@@ -91,7 +91,7 @@ int main(int argc, char** argv) {
     }
     const long count = std::atol(argv[2]);
     for (const Bytes& file : files) run(file, argv[3]);
-    // Changes add up, and begin anew now and then.
+    // Mutations accumulate, and sometimes start again from the file.
     for (const Bytes& file : files) {
         Bytes input = file;
         for (long i = 0; i < count; ++i) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The part of CUDA's runtime that walks use, without a GPU. A stream is a queue of work, which is
-// done when somebody waits for it, no earlier. Then streams run as far ahead of others as events
-// let them, now this one, now that one: a missing event gives a wrong result. What nothing has
-// written is all ones, and must not be copied to the host.
+// A CUDA runtime without a GPU, as far as walks need it. A CUDA stream is a queue of work, which
+// runs only when the host waits. CUDA streams run as far ahead of others as events allow, in random
+// order, so that a missing event gives a wrong result. Memory that was never written holds only
+// one-bits, and must not be copied to the host.
 
 #include <algorithm>
 #include <cstddef>
@@ -31,16 +31,16 @@ enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
 namespace walks_on_host {
 
 struct Event {
-    long recorded = 0, passed = 0;  ///< times
+    long recorded = 0, passed = 0;  ///< number of times
 };
 
-struct Work {
+struct QueuedWork {
     std::function<void()> run;
     const Event* awaited = nullptr;
     long awaited_times = 0;
 };
 
-using Stream = std::deque<Work>;
+using Stream = std::deque<QueuedWork>;
 
 class Machine {
   public:
@@ -53,7 +53,7 @@ class Machine {
     void add(Stream* stream) { streams_.push_back(stream); }
     void remove(Stream* stream) { std::erase(streams_, stream); }
 
-    void enqueue(Stream* stream, Work work) { stream->push_back(std::move(work)); }
+    void enqueue(Stream* stream, QueuedWork work) { stream->push_back(std::move(work)); }
     void add_memory(const void* memory, std::size_t bytes) {
         memory_[static_cast<const char*>(memory)] = bytes;
     }
@@ -83,11 +83,11 @@ class Machine {
     }
     static bool can_go_on(const Stream* stream) {
         if (stream->empty()) return false;
-        const Work& next = stream->front();
+        const QueuedWork& next = stream->front();
         return next.awaited == nullptr || next.awaited->passed >= next.awaited_times;
     }
-    // One piece of work, of the first stream that can go on: it gets as far ahead of the others as
-    // it can. Now and then another one comes first.
+    // Runs one item of the first CUDA stream that is not waiting, which thus gets far ahead of the
+    // others. Sometimes another one becomes the first.
     bool go_on() {
         if (random_.chance(0.02) && !streams_.empty())
             std::rotate(streams_.begin(),
@@ -97,14 +97,14 @@ class Machine {
         const auto first = std::find_if(streams_.begin(), streams_.end(), can_go_on);
         if (first == streams_.end()) return false;
         Stream& stream = **first;
-        const Work work = std::move(stream.front());
+        const QueuedWork work = std::move(stream.front());
         stream.pop_front();
         if (work.run) work.run();
         return true;
     }
 
     std::vector<Stream*> streams_;
-    std::map<const char*, std::size_t> memory_;  ///< of the device
+    std::map<const char*, std::size_t> memory_;  ///< bytes of each array on the device
     convolume::testing::Random random_{1};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Passes without transforms: a slot holds a plane of the grid as samples in double precision, and
-// passes along z convolve in circles by direct sums. What a transform would destroy is NaN after
-// it.
+// Plane passes without transforms: a slot holds a plane as samples in double precision, and passes
+// along z convolve in circles by direct sums. Data that a transform would overwrite become NaN, so
+// that their use is noticed.
 
 #include "deconvolve/executors/plane_passes.hpp"
 
@@ -54,8 +54,8 @@ float extrapolated(const ElementWork& work, index_t i) {
     return ahead ? work.elements.extrapolation(work.newest[i], work.before[i]) : work.newest[i];
 }
 
-// A sample before a forward transform.
-double made(const ElementWork& work, index_t i) {
+// Returns a sample before a forward transform.
+double loaded_sample(const ElementWork& work, index_t i) {
     if (work.ones) {
         const auto* const data = static_cast<const float*>(work.data);
         return data == nullptr || richardson_lucy::is_compared(data[i]) ? 1 : 0;
@@ -65,8 +65,8 @@ double made(const ElementWork& work, index_t i) {
     return static_cast<double>(point);
 }
 
-// What takes the place of a sample after an inverse transform. `w`: where its weight is.
-double worked_on(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
+// Returns the value that replaces a sample after an inverse transform. `w` indexes its weight.
+double stored_sample(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
         const float y = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
@@ -156,15 +156,16 @@ DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
 }
 
 void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
-                                cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(kind)] {
+                          cudaStream_t stream) const {
+    enqueue(stream, [=, this, box_rows = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::fill_n(plane, plane_, 0.0);
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i)
-                    plane[(of.first_row + y) * pitch_ + of.first_x + x] = made(work, i);
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i)
+                    plane[(box_rows.first_row + y) * pitch_ + box_rows.first_x + x] =
+                        loaded_sample(work, i);
         }
     });
 }
@@ -202,20 +203,20 @@ void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& stor
     });
 }
 
-index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
-                                   double* sums, cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(kind)] {
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots, double* sums,
+                             cudaStream_t stream) const {
+    enqueue(stream, [=, this, box_rows = area_of(kind)] {
         double found[2] = {0, 0};
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::vector<double> after(static_cast<std::size_t>(plane_));
-            const index_t first_weight = work.alike.stored(z) * of.rows * of.count;
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i) {
-                    const index_t at = (of.first_row + y) * pitch_ + of.first_x + x;
-                    after[static_cast<std::size_t>(at)] =
-                        worked_on(work, i, first_weight + y * of.count + x, plane[at], found);
+            const index_t first_weight = work.alike.stored(z) * box_rows.rows * box_rows.count;
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i) {
+                    const index_t at = (box_rows.first_row + y) * pitch_ + box_rows.first_x + x;
+                    after[static_cast<std::size_t>(at)] = stored_sample(
+                        work, i, first_weight + y * box_rows.count + x, plane[at], found);
                 }
             std::copy_n(after.data(), plane_, plane);
         }
@@ -224,16 +225,15 @@ index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, cons
     return 1;
 }
 
-void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
-                                cudaStream_t stream) const {
-    enqueue(stream, [=, this, of = area_of(kind)] {
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target, cudaStream_t stream) const {
+    enqueue(stream, [=, this, box_rows = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
-            for (index_t y = 0; y < of.rows; ++y)
-                for (index_t x = 0; x < of.count; ++x, ++i)
-                    target[i] =
-                        static_cast<float>(plane[(of.first_row + y) * pitch_ + of.first_x + x]);
+            for (index_t y = 0; y < box_rows.rows; ++y)
+                for (index_t x = 0; x < box_rows.count; ++x, ++i)
+                    target[i] = static_cast<float>(
+                        plane[(box_rows.first_row + y) * pitch_ + box_rows.first_x + x]);
             std::fill_n(plane, plane_, nothing);
         }
     });

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walks of every method without a GPU: their sources as they are, around passes that are direct
-// sums, with streams that go on in any order that their events allow. The results are those of
-// iterations over whole arrays.
+// Tests walks of every method without a GPU: the product's own sources, with passes that are direct
+// sums, and CUDA streams that run in any order that their events allow. The results agree with
+// those of iterations over whole arrays.
 
 #include <algorithm>
 #include <cstring>
@@ -23,7 +23,7 @@ using namespace convolume::testing;
 
 namespace {
 
-struct Case {
+struct WalkCase {
     Shape3 image;
     Array psf{{1, 1, 1}};
     DeconvolveOptions options;
@@ -31,20 +31,20 @@ struct Case {
     bool reads = false;
 };
 
-Case random_case(Random& random, DeconvolveMethod method) {
-    Case of;
+WalkCase random_case(Random& random, DeconvolveMethod method) {
+    WalkCase walk_case;
     const auto extent = [&](index_t least, index_t most) { return random.integer(least, most); };
     const Shape3 taps{extent(1, 6), extent(2, 4), extent(2, 4)};
-    of.image = {taps.z + extent(0, 16), taps.y + extent(2, 6), taps.x + extent(2, 6)};
+    walk_case.image = {taps.z + extent(0, 16), taps.y + extent(2, 6), taps.x + extent(2, 6)};
     const Index3 center{extent(0, taps.z - 1), extent(0, taps.y - 1), extent(0, taps.x - 1)};
-    of.psf = gaussian_psf(taps, center, {1, 1, 1});
-    DeconvolveOptions& options = of.options;
+    walk_case.psf = gaussian_psf(taps, center, {1, 1, 1});
+    DeconvolveOptions& options = walk_case.options;
     const bool poisson = method != DeconvolveMethod::wiener &&
                          method != DeconvolveMethod::non_negative_least_squares;
     options.method = method;
     options.center = {KernelCenter::Kind::explicit_, center};
     options.background = 5;
-    // Where a total variation is flat, rounding decides, and iterations make more of it.
+    // A total variation that is flat amplifies rounding in every iteration.
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
     options.iterations = static_cast<int>(extent(1, smooth ? 3 : 7));
     if (random.chance(0.5)) options.boundary = Boundary{BoundaryKind::zero};
@@ -55,19 +55,20 @@ Case random_case(Random& random, DeconvolveMethod method) {
     options.photons = PhotonScale{0.5, 2};
     options.tv_weight = 0.01;
     options.voxel = {0.3, 0.1, 0.1};
-    of.depth = extent(1, 9);
-    of.walkers = extent(1, 3);
+    walk_case.depth = extent(1, 9);
+    walk_case.walkers = extent(1, 3);
     const bool alone = method == DeconvolveMethod::scaled_heavy_ball ||
                        (!accelerated && (method == DeconvolveMethod::richardson_lucy ||
                                          method == DeconvolveMethod::wiener_butterworth));
     if (random.chance(0.5)) {
-        of.tiles_y = extent(1, 3);
-        of.tiles_x = extent(1, 3);
+        walk_case.tiles_y = extent(1, 3);
+        walk_case.tiles_x = extent(1, 3);
     }
-    if (alone && of.walkers == 1 && of.tiles_y * of.tiles_x == 1) of.together = extent(1, 4);
+    if (alone && walk_case.walkers == 1 && walk_case.tiles_y * walk_case.tiles_x == 1)
+        walk_case.together = extent(1, 4);
     if (random.chance(0.5)) options.image_type = PixelType::uint16;
-    of.reads = random.chance(0.5);
-    return of;
+    walk_case.reads = random.chance(0.5);
+    return walk_case;
 }
 
 Array random_counts(Random& random, const Shape3& shape) {
@@ -77,32 +78,33 @@ Array random_counts(Random& random, const Shape3& shape) {
     return image;
 }
 
-/// The result, every second estimate if they are read, and what was told of all iterations.
-struct Found {
+/// The result, every second estimate if they are read, and the reports of all iterations.
+struct RunResult {
     Array result{{1, 1, 1}};
-    std::vector<Array> seen;
-    std::vector<Iteration> told;
+    std::vector<Array> estimates;
+    std::vector<Iteration> iterations;
     DeconvolveReport report;
 };
 
-Found run_steps(Executor& executor, const DeconvolutionProblem& problem, const Volume& recorded,
-                const Case& of) {
-    Found found;
+RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, const Volume& recorded,
+                    const WalkCase& walk_case) {
+    RunResult run_result;
     Volume result(problem.image, PixelType::float32);
     DeconvolveRun along;
-    along.reads_every = of.reads ? 2 : 0;
+    along.reads_every = walk_case.reads ? 2 : 0;
     along.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
-        found.told.push_back(iteration);
-        if (!of.reads || iteration.number % 2 != 0) return;
+        run_result.iterations.push_back(iteration);
+        if (!walk_case.reads || iteration.number % 2 != 0) return;
         read(result.view());
-        found.seen.push_back(to_array(result.view()));
+        run_result.estimates.push_back(to_array(result.view()));
     };
-    found.report = run(executor, problem, HostImages(recorded.view(), result.view()), {}, along);
-    found.result = to_array(result.view());
-    return found;
+    run_result.report =
+        run(executor, problem, HostImages(recorded.view(), result.view()), {}, along);
+    run_result.result = to_array(result.view());
+    return run_result;
 }
 
-Found over_arrays(const DeconvolutionProblem& problem, const Volume& recorded, const Case& of) {
+RunResult over_arrays(const DeconvolutionProblem& problem, const Volume& recorded, const WalkCase& walk_case) {
     const auto convolver = [&](const Volume& taps, Operation operation) {
         return Convolver(problem.object, taps.view(), problem.blur(operation), cpu_only(1));
     };
@@ -113,23 +115,24 @@ Found over_arrays(const DeconvolutionProblem& problem, const Volume& recorded, c
         unmatched.emplace(convolver(problem.unmatched, Operation::adjoint));
     HostArrays arrays(problem, blur, back, 1, unmatched ? &*unmatched : nullptr);
     ArrayExecutor<HostArrays> executor(arrays, problem);
-    return run_steps(executor, problem, recorded, of);
+    return run_steps(executor, problem, recorded, walk_case);
 }
 
-void check_alike(const Found& got, const Found& want) {
+void check_alike(const RunResult& got, const RunResult& want) {
     const auto check_arrays = [](const Array& a, const Array& b) {
         const Comparison comparison = compare(b, a);
         INFO(comparison.report);
         CHECK(comparison.error < 1e-5);
     };
     check_arrays(got.result, want.result);
-    REQUIRE(got.seen.size() == want.seen.size());
-    for (std::size_t i = 0; i < want.seen.size(); ++i) check_arrays(got.seen[i], want.seen[i]);
+    REQUIRE(got.estimates.size() == want.estimates.size());
+    for (std::size_t i = 0; i < want.estimates.size(); ++i)
+        check_arrays(got.estimates[i], want.estimates[i]);
     CHECK(got.report.iterations == want.report.iterations);
     CHECK(got.report.restarts == want.report.restarts);
-    REQUIRE(got.told.size() == want.told.size());
-    for (std::size_t i = 0; i < want.told.size(); ++i) {
-        const Iteration &a = got.told[i], &b = want.told[i];
+    REQUIRE(got.iterations.size() == want.iterations.size());
+    for (std::size_t i = 0; i < want.iterations.size(); ++i) {
+        const Iteration &a = got.iterations[i], &b = want.iterations[i];
         CHECK(a.number == b.number);
         CHECK(a.likelihood == Approx(b.likelihood).epsilon(1e-5).margin(1e-6));
         CHECK(a.residual == Approx(b.residual).epsilon(1e-3).margin(1e-6));
@@ -138,104 +141,108 @@ void check_alike(const Found& got, const Found& want) {
     }
 }
 
-// Walkers of slabs of whole planes, or of some of the tiles each. Chooses the grids of y and x.
-std::vector<Walker::Setup> places_of(const Case& of, const DeconvolutionProblem& problem,
+// Divides the object into slabs of whole planes or into tiles. Chooses the grids of y and x.
+std::vector<Walker::Setup> places_of(const WalkCase& walk_case, const DeconvolutionProblem& problem,
                                      PairAxes& axes) {
     auto& [z, y, x] = axes;
     const index_t chained = problem.traits.projections;
-    const auto tiles_y = divide_axis(y, of.tiles_y, chained);
-    const auto tiles_x = divide_axis(x, of.tiles_x, chained);
+    const auto tiles_y = divide_axis(y, walk_case.tiles_y, chained);
+    const auto tiles_x = divide_axis(x, walk_case.tiles_x, chained);
     y.grid = least_grid(y, tiles_y);
     x.grid = least_grid(x, tiles_x);
     const std::vector<PlaneTile> tiles = tiles_of(tiles_y, tiles_x);
-    const auto walkers = static_cast<std::size_t>(of.walkers);
+    const auto walkers = static_cast<std::size_t>(walk_case.walkers);
     const index_t unlimited = index_t{1} << 40;
     std::vector<Walker::Setup> places;
     if (tiles.size() > 1) {
         places.assign(std::min(walkers, tiles.size()),
-                      {0, z.whole_object(), z.whole_image(), of.depth, 1, unlimited, {}});
+                      {0, z.whole_object(), z.whole_image(), walk_case.depth, 1, unlimited, {}});
         for (std::size_t i = 0; i < tiles.size(); ++i)
             places[i % places.size()].tiles.push_back(tiles[i]);
         return places;
     }
     const auto slabs = std::min(walkers, static_cast<std::size_t>(z.object));
     for (const SlabPlanes& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
-        places.push_back({0, part.object, part.image, of.depth, of.together, unlimited, {}});
+        places.push_back(
+            {0, part.object, part.image, walk_case.depth, walk_case.together, unlimited, {}});
     return places;
 }
 
-void check_case(const Case& of, const Volume& recorded, Random& random, int number) {
-    const DeconvolveMethod method = of.options.method;
-    const DeconvolutionProblem problem =
-        resolve_problem(of.image, to_volume(of.psf, PixelType::float64).view(), of.options, 1);
-    INFO("case " << number << ": image " << to_string(of.image) << ", PSF "
-                 << to_string(of.psf.shape) << ", depth " << of.depth << ", walkers " << of.walkers
-                 << ", tiles " << of.tiles_y << "x" << of.tiles_x << ", together " << of.together
-                 << ", held out " << of.options.hold_out << ", saturation "
-                 << of.options.saturation.has_value() << ", "
-                 << to_string(of.options.acceleration));
+void check_case(const WalkCase& walk_case, const Volume& recorded, Random& random, int number) {
+    const DeconvolveMethod method = walk_case.options.method;
+    const DeconvolutionProblem problem = resolve_problem(
+        walk_case.image, to_volume(walk_case.psf, PixelType::float64).view(), walk_case.options, 1);
+    INFO("case " << number << ": image " << to_string(walk_case.image) << ", PSF "
+                 << to_string(walk_case.psf.shape) << ", depth " << walk_case.depth << ", walkers "
+                 << walk_case.walkers << ", tiles " << walk_case.tiles_y << "x" << walk_case.tiles_x
+                 << ", together " << walk_case.together << ", held out "
+                 << walk_case.options.hold_out << ", saturation "
+                 << walk_case.options.saturation.has_value() << ", "
+                 << to_string(walk_case.options.acceleration));
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;
     auto axes = pass_axes(problem, smooth ? 2 : 1);
     REQUIRE(axes);
     PairAxis& z = axes->front();
-    z.grid = PlaneWalk::least_grid(z, of.depth) + random.integer(0, 2);
-    const std::vector<Walker::Setup> places = places_of(of, problem, *axes);
+    z.grid = PlaneWalk::least_grid(z, walk_case.depth) + random.integer(0, 2);
+    const std::vector<Walker::Setup> places = places_of(walk_case, problem, *axes);
     walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));
     const PassKernels kernels(problem, *axes);
     WalkExecutor walks(problem, *axes, kernels.views(), places, 2);
-    const Found want = over_arrays(problem, recorded, of);
-    // What a run leaves behind does not matter to the next.
+    const RunResult want = over_arrays(problem, recorded, walk_case);
+    // A run must not depend on the one before.
     for (int repeat = 0; repeat < 2; ++repeat)
-        check_alike(run_steps(walks, problem, recorded, of), want);
+        check_alike(run_steps(walks, problem, recorded, walk_case), want);
 }
 
 void check_walks(DeconvolveMethod method, int cases) {
     Random random(test_seed(to_string(method)));
     for (int k = 0; k < cases; ++k) {
-        const Case of = random_case(random, method);
-        const Volume recorded = to_volume(random_counts(random, of.image),
-                                          of.options.image_type.value_or(PixelType::float32));
-        check_case(of, recorded, random, k);
+        const WalkCase walk_case = random_case(random, method);
+        const Volume recorded =
+            to_volume(random_counts(random, walk_case.image),
+                      walk_case.options.image_type.value_or(PixelType::float32));
+        check_case(walk_case, recorded, random, k);
     }
 }
 
 }  // namespace
 
-TEST_CASE("walks on the host: rl") {
+TEST_CASE("walks on the host: rl agrees with whole arrays") {
     check_walks(DeconvolveMethod::richardson_lucy, 60);
 }
-TEST_CASE("walks on the host: shb") {
+TEST_CASE("walks on the host: shb agrees with whole arrays") {
     check_walks(DeconvolveMethod::scaled_heavy_ball, 60);
 }
-TEST_CASE("walks on the host: rl-tv") {
+TEST_CASE("walks on the host: rl-tv agrees with whole arrays") {
     check_walks(DeconvolveMethod::richardson_lucy_tv, 30);
 }
-TEST_CASE("walks on the host: wb") {
+TEST_CASE("walks on the host: wb agrees with whole arrays") {
     check_walks(DeconvolveMethod::wiener_butterworth, 40);
 }
-TEST_CASE("walks on the host: rlgc") {
+TEST_CASE("walks on the host: rlgc agrees with whole arrays") {
     check_walks(DeconvolveMethod::gradient_consensus, 60);
 }
-TEST_CASE("walks on the host: nnls") {
+TEST_CASE("walks on the host: nnls agrees with whole arrays") {
     check_walks(DeconvolveMethod::non_negative_least_squares, 60);
 }
-TEST_CASE("walks on the host: wiener") {
+TEST_CASE("walks on the host: wiener agrees with whole arrays") {
     check_walks(DeconvolveMethod::wiener, 60);
 }
-// Changes of few voxels are far larger than the mean of the image.
-TEST_CASE("walks on the host: accelerated wb of a single bead") {
+// The changes of a few voxels are far larger than the mean of the image.
+TEST_CASE("walks on the host: accelerated wb of a single bead agrees with whole arrays") {
     Random random(test_seed("a single bead"));
-    Case of;
+    WalkCase walk_case;
     const Index3 center{1, 2, 4};
-    of.image = {6, 24, 300};
-    of.psf = gaussian_psf({3, 5, 9}, center, {1.5, 1.5, 1.5});
-    of.options.method = DeconvolveMethod::wiener_butterworth;
-    of.options.acceleration = Acceleration::biggs_andrews;
-    of.options.boundary = Boundary{BoundaryKind::zero};
-    of.options.center = {KernelCenter::Kind::explicit_, center};
-    of.options.background = 5;
-    of.options.iterations = 12;
-    of.depth = 3;
-    const Specimen specimen = bead_specimen(random, of.image, of.psf, center, 1, 20000, 5, 0.5);
-    check_case(of, to_volume(specimen.recorded, PixelType::float32), random, 0);
+    walk_case.image = {6, 24, 300};
+    walk_case.psf = gaussian_psf({3, 5, 9}, center, {1.5, 1.5, 1.5});
+    walk_case.options.method = DeconvolveMethod::wiener_butterworth;
+    walk_case.options.acceleration = Acceleration::biggs_andrews;
+    walk_case.options.boundary = Boundary{BoundaryKind::zero};
+    walk_case.options.center = {KernelCenter::Kind::explicit_, center};
+    walk_case.options.background = 5;
+    walk_case.options.iterations = 12;
+    walk_case.depth = 3;
+    const Specimen specimen =
+        bead_specimen(random, walk_case.image, walk_case.psf, center, 1, 20000, 5, 0.5);
+    check_case(walk_case, to_volume(specimen.recorded, PixelType::float32), random, 0);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sources of walks, compiled for the host.
+// Compiles the sources of walks for the host.
 
 #include "deconvolve/executors/fused_walker.cu"
 #include "deconvolve/executors/operation_walker.cu"

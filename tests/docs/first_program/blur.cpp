@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blurs one bright voxel: the first program of docs/library/using.md.
+// Blurs one bright voxel. docs/library/using.md quotes this program as its first one.
 
 #include <iostream>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Sums in space on the host, against the same sums in double precision.
+// Runs direct sums of 3D images on the host, and compares with the same sums in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -41,7 +41,7 @@ inline constexpr PixelType pixel_of = sizeof(real_type_t<T>) == 4
                                           : (is_complex_pixel<T> ? PixelType::complex128
                                                                  : PixelType::float64);
 
-/// Outputs of shape `kept` in a ring whose first plane is not in its first slot.
+/// Checks outputs of shape `kept` in a ring buffer whose first plane is not in its first slot.
 template <class T, class Taps, template <class, class> class Source>
 void check_sums(const Shape3& kernel, const Shape3& kept) {
     std::mt19937 random(static_cast<unsigned>(kernel.z * 10000 + kernel.y * 100 + kernel.x));
@@ -71,7 +71,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         for (T& sample : pack.v) sample = random_sample<T>(random);
     samples.data = data.data();
 
-    // Rows that take packs as they are, and rows that do not.
+    // Rows that are aligned for packed loads, and rows that are not.
     for (const index_t spare : {index_t{0}, index_t{1}}) {
         const index_t row = round_up(kept.x, index_t{pack_size<T>}) + spare;
         const T poison = [] {

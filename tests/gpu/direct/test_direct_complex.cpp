@@ -11,10 +11,10 @@ void check_complex() {
     check_sources<T>({9, 8, 9}, {2, 3, 5});
 }
 
-TEST_CASE("complex float sums") {
+TEST_CASE("complex float sums agree with sums in double") {
     check_complex<Complex<float>>();
 }
-TEST_CASE("complex double sums") {
+TEST_CASE("complex double sums agree with sums in double") {
     check_complex<Complex<double>>();
 }
 

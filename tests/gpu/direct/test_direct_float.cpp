@@ -3,12 +3,12 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("float sums of every tap group") {
+TEST_CASE("float sums of every size of tap groups agree") {
     for (const int height : group_heights<float>())
         for (const int width : group_widths<float>())
             check_sources<float>({2, height, width}, {3, 5, 13});
 }
-TEST_CASE("float sums of several tap groups, tiles and planes") {
+TEST_CASE("float sums of several tap groups, tiles and planes agree") {
     check_sources<float>({1, 1, 1}, {1, 1, 1});
     check_sources<float>({5, 5, 5}, {4, 37, 140});
     check_sources<float>({3, 11, 11}, {2, 33, 7});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pixels to widened planes of samples.
+// Tests the conversion of pixels to widened planes of samples.
 
 #include <complex>
 #include <cstring>

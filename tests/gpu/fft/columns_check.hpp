@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The passes over columns, on the host.
+// Runs the passes over columns on the host, and compares with FFTW.
 
 #include <string>
 
@@ -21,7 +21,7 @@ struct ColumnsCheck {
         const auto twiddles = plan_twiddles<Real>(Shape::value);
         job.twiddles = twiddles.data();
         job.prefetches = prefetches;
-        // Fewer blocks than tiles: the first takes several.
+        // There are fewer thread blocks than tiles, so the first one takes several.
         index_t bytes = Shape::fixed_bytes;
         if (job.prefetches) bytes += Shape::prefetch_bytes;
         if (job.prefetches_taps) bytes += Shape::prefetch_bytes / N * job.taps;
@@ -38,7 +38,7 @@ struct ColumnsCheck {
         return i < map.count ? (map.first + i) % map.ring : -1;
     }
 
-    /// Several tiles of columns, the last one of a wider block in part.
+    /// Number of columns: several tiles, the last of which a wider thread block has only in part.
     static constexpr index_t columns =
         round_up(2 * Shape::columns, tile_columns<Real>) + tile_columns<Real>;
     static constexpr index_t pitch = columns + 16;
@@ -55,7 +55,7 @@ struct ColumnsCheck {
         return signal;
     }
 
-    /// Compares what `map` stores of `wanted` with one column, whose other slots are untouched.
+    /// Adds the difference of one stored column from `wanted`, at the positions that `map` stores.
     static void compare(const std::vector<Sample>& data, index_t offset, const PositionMap& map,
                         const Signal& wanted, Difference& difference) {
         for (index_t p = 0; p < N; ++p) {
@@ -71,7 +71,7 @@ struct ColumnsCheck {
         const index_t batches = 2, source_size = load.ring * pitch,
                       target_size = store.ring * pitch;
         auto source = random_samples<Sample>(batches * source_size, N);
-        // Slots that are not loaded must not be read.
+        // Slots that are not loaded are NaN.
         for (index_t s = 0; s < load.ring; ++s) {
             bool used = false;
             for (index_t p = 0; p < N; ++p) used = used || slot(load, p) == s;
@@ -123,7 +123,7 @@ struct ColumnsCheck {
         }
         INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
-        // Slots that are not stored keep what they held.
+        // Slots that are not stored keep their values.
         for (index_t s = 0; s < store.ring; ++s) {
             bool stored = false;
             for (index_t p = 0; p < N; ++p) stored = stored || slot(store, p) == s;
@@ -134,7 +134,7 @@ struct ColumnsCheck {
         }
     }
 
-    /// With a kernel of taps, which are random too.
+    /// Convolves with a kernel of random taps.
     static void convolve_taps(const PositionMap& load, const PositionMap& store, index_t taps,
                               bool prefetches, bool taps_staged, bool conjugate_kernel) {
         if constexpr (transforms_kernels<Real>) {
@@ -162,7 +162,7 @@ struct ColumnsCheck {
 
     static void all() {
         const PositionMap whole{0, N, 0, N};
-        // Some positions, from the end of the transform on, in a ring that wraps.
+        // Some positions, starting at the end of the transform, in a ring buffer that wraps around.
         const index_t some = (N + 1) / 2;
         const PositionMap ring{N - some / 2, some, some, some + 1};
         const PositionMap early{0, some, 0, some + 1};

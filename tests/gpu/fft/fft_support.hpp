@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// References in double precision by FFTW, and samples to compare with them.
+// Reference transforms in double precision by FFTW, random samples, and errors relative to them.
 
 #include <fftw3.h>
 
@@ -18,7 +18,7 @@ using Signal = std::vector<std::complex<double>>;
 
 inline constexpr int forward_sign = FFTW_FORWARD, inverse_sign = FFTW_BACKWARD;
 
-/// The transform of `signal`, not normalized.
+/// Returns the unnormalized transform of `signal`.
 inline Signal fftw(Signal signal, int sign) {
     auto* data = reinterpret_cast<fftw_complex*>(signal.data());
     const fftw_plan plan =
@@ -44,7 +44,7 @@ std::vector<T> random_samples(index_t count, unsigned seed) {
     return samples;
 }
 
-/// Memory that must be written before it is read.
+/// Returns memory full of NaN (or a pattern), which must be written before it is read.
 template <class T>
 std::vector<T> poisoned(index_t count) {
     std::vector<T> memory(static_cast<std::size_t>(count));
@@ -62,7 +62,7 @@ std::vector<T> poisoned(index_t count) {
     return memory;
 }
 
-/// Sums up |a - b|² and |b|².
+/// Accumulates |a - b|² and |b|².
 class Difference {
   public:
     void add(std::complex<double> a, std::complex<double> b) {
@@ -75,7 +75,7 @@ class Difference {
     double error_ = 0, norm_ = 0;
 };
 
-/// What a transform there (and back) may lose: a few ulps, times a little for long ones.
+/// Error allowed for a transform, or a pair of them: a few ulps, growing slowly with the length.
 template <class Real>
 double tolerance(index_t length) {
     const double ulp = sizeof(Real) == sizeof(float) ? 6e-8 : 1.2e-16;

@@ -15,12 +15,12 @@ constexpr std::size_t stack_bytes = 512 << 10;
 class HostScheduler {
   public:
     HostScheduler(index_t block, index_t blocks, int threads, index_t shared_bytes,
-                  const std::function<void(const HostBlock&)>& kernel)
+                  const std::function<void(const HostBlock&)>& body)
         : block_(block),
           blocks_(blocks),
           shared_((static_cast<std::size_t>(shared_bytes) + sizeof(Unit) - 1) / sizeof(Unit)),
           fibers_(static_cast<std::size_t>(threads)),
-          kernel_(kernel) {
+          body_(body) {
         if (!shared_.empty())
             std::memset(static_cast<void*>(shared_.data()), 0xff, shared_.size() * sizeof(Unit));
     }
@@ -57,13 +57,13 @@ class HostScheduler {
         void* to;
         const void* from;
         std::size_t bytes;
-        int group;  ///< a number for each, from 0
+        int group;  ///< number of its group, from 0
     };
     struct Copies {
         std::vector<Copy> under_way;
-        int group = 0;  ///< that is not ended
+        int group = 0;  ///< number of the group that is still open
 
-        /// Those of groups below `end` arrive.
+        /// Carries out the copies of the groups before `end`.
         void arrive(int end) {
             std::vector<Copy> left;
             for (const Copy& copy : under_way)
@@ -90,7 +90,7 @@ class HostScheduler {
     static void enter() {
         HostScheduler& self = *current_scheduler;
         const std::size_t thread = self.current_;
-        self.kernel_(HostBlock(self, static_cast<int>(thread)));
+        self.body_(HostBlock(self, static_cast<int>(thread)));
         self.fibers_[thread].finished = true;
     }
     static inline HostScheduler* current_scheduler = nullptr;
@@ -98,7 +98,7 @@ class HostScheduler {
     index_t block_, blocks_;
     std::vector<Unit> shared_;
     std::vector<Fiber> fibers_;
-    const std::function<void(const HostBlock&)>& kernel_;
+    const std::function<void(const HostBlock&)>& body_;
     ucontext_t main_{};
     std::size_t current_ = 0;
 };
@@ -133,9 +133,9 @@ void HostBlock::wait_copies_but_last_group() const {
 }
 
 void run_on_host(index_t blocks, int threads, index_t shared_bytes,
-                 const std::function<void(const HostBlock&)>& kernel) {
+                 const std::function<void(const HostBlock&)>& body) {
     for (index_t block = 0; block < blocks; ++block) {
-        HostScheduler(block, blocks, threads, shared_bytes, kernel).run();
+        HostScheduler(block, blocks, threads, shared_bytes, body).run();
     }
 }
 

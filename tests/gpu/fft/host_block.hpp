@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Runs the body of a kernel on the host, with the threads of a block as fibers that run
+// Runs the body of a CUDA kernel on the host. The threads of a thread block are fibers, which run
 // one after another between barriers.
 
 #include <cstddef>
@@ -15,7 +15,7 @@ namespace convolume::gpu {
 
 class HostScheduler;
 
-/// What one thread of the block sees; kernels take it as their context.
+/// A thread's view of its thread block: CUDA kernels take it as their context.
 class HostBlock {
   public:
     HostBlock(HostScheduler& scheduler, int thread) : scheduler_(&scheduler), thread_(thread) {}
@@ -31,21 +31,21 @@ class HostBlock {
     T load(const T* p) const {
         return *p;
     }
-    /// 16 bytes, which arrive with wait_copies(), not before.
+    /// Copies 16 bytes, which arrive at wait_copies(), not before.
     void copy_async(void* to, const void* from) const { copy(to, from, 16); }
-    void copy_or_zeros_async(void* to, const void* from, bool there) const {
+    void copy_or_zeros_async(void* to, const void* from, bool is_inside) const {
         static constexpr char zeros[16] = {};
-        copy(to, there ? from : zeros, sizeof zeros);
+        copy(to, is_inside ? from : zeros, sizeof zeros);
     }
     template <int Bytes>
     void copy_few_async(void* to, const void* from) const {
         copy(to, from, Bytes);
     }
     template <int Bytes>
-    void copy_few_or_zeros_async(void* to, const void* from, bool there) const {
+    void copy_few_or_zeros_async(void* to, const void* from, bool is_inside) const {
         static constexpr char zeros[8] = {};
         static_assert(Bytes <= 8);
-        copy(to, there ? from : zeros, Bytes);
+        copy(to, is_inside ? from : zeros, Bytes);
     }
     void wait_copies() const;
     void end_copy_group() const;
@@ -59,9 +59,9 @@ class HostBlock {
     int thread_;
 };
 
-/// Runs `kernel` for every thread of `blocks` blocks, whose shared memory starts as NaN. Throws
-/// std::logic_error when only some threads of a block come to a barrier.
+/// Runs `body` for every thread of `blocks` thread blocks, whose shared memory starts as NaN.
+/// Throws std::logic_error if only some threads of a thread block come to a barrier.
 void run_on_host(index_t blocks, int threads, index_t shared_bytes,
-                 const std::function<void(const HostBlock&)>& kernel);
+                 const std::function<void(const HostBlock&)>& body);
 
 }  // namespace convolume::gpu

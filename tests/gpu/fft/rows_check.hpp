@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The passes over rows, on the host.
+// Runs the passes over rows on the host, and compares with FFTW.
 
 #include <cstring>
 
@@ -26,7 +26,7 @@ struct RowsCheck {
                     [&](const HostBlock& block) { row_pass<Real, N>(block, job); });
     }
 
-    /// Planes of `rows` rows, in a ring that wraps.
+    /// Planes of `rows` rows, in a ring buffer that wraps around.
     struct Spectrum {
         index_t samples, pitch, rows;
         static constexpr index_t ring = 3, first = 2;
@@ -46,7 +46,8 @@ struct RowsCheck {
 
     static constexpr index_t planes = 2;
 
-    /// Loads pixels of type S; `variant` 0 is the shortest way, others gather, subtract and clean.
+    /// Loads pixels of type S. `variant` 0 loads rows as they are, others gather, subtract and
+    /// clean.
     template <class S>
     static void forward(bool complex_rows, int variant) {
         const index_t length = complex_rows ? N : 2 * N;
@@ -104,7 +105,7 @@ struct RowsCheck {
         CHECK(difference.relative() < tolerance<Real>(length));
     }
 
-    /// Stores pixels of type S whose values are known: far enough from halves to round alike.
+    /// Stores pixels of type S with known values, so far from halves that they round alike.
     template <class S>
     static void inverse(bool complex_rows, int variant) {
         constexpr bool integer = std::is_integral_v<S>;
@@ -126,7 +127,7 @@ struct RowsCheck {
         unsigned long long clamped[2] = {5, 7}, low = 5, high = 7;
         target.clamped = clamped;
 
-        // Values of all rows, and their spectra as a forward transform has them.
+        // Values of all rows, and their spectra as a forward transform leaves them.
         Spectrum spectrum(length, complex_rows, rows);
         std::vector<Signal> values;
         const index_t nan_row = integer && variant == 1 ? 2 : -1;  // of the first plane
@@ -240,7 +241,7 @@ struct RowsCheck {
         for (int variant = 0; variant < 4; ++variant) forward<S>(true, variant);
         for (int variant = 0; variant < 2; ++variant) inverse<S>(true, variant);
     }
-    /// The types that rows meet most.
+    /// Checks the pixel types that rows have most often.
     static void main_types() {
         real_pixels<Real>();
         real_pixels<std::uint16_t>();

@@ -48,11 +48,11 @@ TEST_CASE("roots of unity are accurate") {
     STATIC_REQUIRE(root(1, 2).re == -1);
 }
 
-TEST_CASE("transforms in registers") {
+TEST_CASE("transforms in registers agree with FFTW") {
     check_codelets(std::make_integer_sequence<int, 36>{});
 }
 
-TEST_CASE("plans multiply to their length and fit") {
+TEST_CASE("the stages of an FFT plan multiply to its length, and fit a thread block") {
     const PlanLimits limits{.single = 16,
                             .two_elements = 32,
                             .three_elements = 24,

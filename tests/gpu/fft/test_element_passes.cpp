@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Element passes with the work of deconvolutions, on the host: transforms by FFTW and the formulas
-// in double precision are what they must give.
+// Runs element passes with the functors of deconvolutions on the host, and compares them with FFTW
+// and with the formulas in double precision.
 
 #include <algorithm>
 #include <cmath>
@@ -18,11 +18,12 @@ namespace convolume::gpu {
 
 namespace {
 
-using Work = ElementWork<deconvolve::richardson_lucy::ElementFunctor>;
+using RowWork = ElementWork<deconvolve::richardson_lucy::ElementFunctor>;
 
 constexpr index_t planes = 3, most_blocks = 2;
 
-// Rows of 2N real samples of which some are worked on, in a ring of planes that wraps.
+// A pass over rows of 2N real samples, in a ring buffer of planes that wraps around. The functor
+// works on `count` samples of each row.
 template <int N>
 struct PassCheck {
     using Sample = std::complex<float>;
@@ -46,7 +47,7 @@ struct PassCheck {
         return static_cast<std::size_t>((plane * rows + y) * count + x);
     }
 
-    // Positive, as light is.
+    // Returns positive samples, as light is.
     std::vector<float> light(unsigned seed) const {
         auto values = random_samples<float>(elements(), seed);
         for (float& value : values) value = 5 + 4 * value;
@@ -55,31 +56,32 @@ struct PassCheck {
 
     template <class Elements = deconvolve::richardson_lucy::ElementFunctor>
     ElementWork<Elements> work(ElementKind kind) const {
-        ElementWork<Elements> made;
-        made.kind = kind;
-        made.rows = rows;
-        made.begin = begin;
-        made.count = count;
-        return made;
+        ElementWork<Elements> pass_work;
+        pass_work.kind = kind;
+        pass_work.rows = rows;
+        pass_work.begin = begin;
+        pass_work.count = count;
+        return pass_work;
     }
 
     template <ElementKind Kind, class Elements>
-    void run(const ElementWork<Elements>& made) {
-        REQUIRE(made.kind == Kind);
-        const SpectrumPlanes<float> there{spectrum.data(), (rows + 1) * pitch, pitch, first, ring};
-        double of_blocks[2 * most_blocks];
-        auto job = element_job(made, planes, there, 1.0 / length, of_blocks);
+    void run(const ElementWork<Elements>& pass_work) {
+        REQUIRE(pass_work.kind == Kind);
+        const SpectrumPlanes<float> planes_in_ring{spectrum.data(), (rows + 1) * pitch, pitch,
+                                                   first, ring};
+        double block_sums[2 * most_blocks];
+        auto job = element_job(pass_work, planes, planes_in_ring, 1.0 / length, block_sums);
         auto tables = plan_twiddles<float>(Shape::value);
-        const auto of_pairs = pair_twiddles<float>(N);
-        tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
+        const auto pair_tables = pair_twiddles<float>(N);
+        tables.insert(tables.end(), pair_tables.begin(), pair_tables.end());
         job.rows.twiddles = tables.data();
         run_on_host(most_blocks, Shape::threads, ElementShape<N, Kind>::shared_bytes,
                     [&](const HostBlock& block) { element_pass<N, Kind>(block, job); });
-        sums[0] = of_blocks[0] + of_blocks[2];
-        sums[1] = of_blocks[1] + of_blocks[3];
+        sums[0] = block_sums[0] + block_sums[2];
+        sums[1] = block_sums[1] + block_sums[3];
     }
 
-    // Random rows of all samples, and their spectra in place; light where the pass looks.
+    // Fills the ring buffer with the spectra of random rows, and returns these rows.
     std::vector<Signal> fill() {
         std::vector<Signal> values;
         for (index_t i = 0; i < planes * rows; ++i) {
@@ -93,7 +95,7 @@ struct PassCheck {
         return values;
     }
 
-    // Against the transforms of what the pass should have made.
+    // Compares the spectra with the transforms of the samples that the pass should have made.
     void check_spectrum(const std::vector<double>& wanted) {
         Difference difference;
         for (index_t plane = 0; plane < planes; ++plane)
@@ -119,10 +121,10 @@ void check_point(int begin, int end) {
     PassCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
     before[check.element(0, 0, 0)] =
-        100;  // so far that the point ahead falls below its least share
+        100;  // so large that the point ahead falls below its least share
     for (const bool restart : {false, true}) {
         auto kept = std::vector<float>(newest.size(), -1.0F);
-        Work work = check.work(ElementKind::load);
+        RowWork work = check.work(ElementKind::load);
         work.kept = kept.data();
         work.newest = newest.data();
         work.before = before.data();
@@ -155,7 +157,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
             data_is_uint16.push_back(static_cast<std::uint16_t>(value));
             value = static_cast<float>(data_is_uint16.back());
         }
-    Work work = check.work(ElementKind::compare);
+    RowWork work = check.work(ElementKind::compare);
     work.data = narrow ? static_cast<const void*>(data_is_uint16.data()) : data.data();
     work.data_is_uint16 = narrow;
     work.elements.model = {0.5F, 2};
@@ -192,14 +194,14 @@ struct StepCase {
     bool ahead = false, restart = true, changes = false;
     bool unmatched = false;
     bool least_weight = true;
-    bool advances = false;  ///< the estimates' spectra are wanted too
+    bool advances = false;  ///< the pass also transforms the new estimates
 };
 
-// The planes of the weight between the second and the third are alike.
+// The second and the third plane share a plane of the weight.
 template <int N>
-void check_step(int begin, int end, const StepCase& of) {
-    const bool ahead = of.ahead, restart = of.restart, changes = of.changes,
-               unmatched = of.unmatched;
+void check_step(int begin, int end, const StepCase& step_case) {
+    const bool ahead = step_case.ahead, restart = step_case.restart, changes = step_case.changes,
+               unmatched = step_case.unmatched;
     PassCheck<N> check(begin, end);
     const auto corrections = check.fill();
     const auto spectrum = check.spectrum;
@@ -210,7 +212,7 @@ void check_step(int begin, int end, const StepCase& of) {
     for (const float value : check.light(7)) change.push_back(last_format.shortened(value));
     weight[check.element(0, 0, 2)] = 1e-3F;
     const auto newest_was = newest, before_was = before, change_was = change;
-    Work work = check.work(of.advances ? ElementKind::advance : ElementKind::update);
+    RowWork work = check.work(step_case.advances ? ElementKind::advance : ElementKind::update);
     work.newest = newest.data();
     if (ahead) work.before = before.data();
     work.restart = restart;
@@ -220,9 +222,9 @@ void check_step(int begin, int end, const StepCase& of) {
     work.format = format;
     work.weight = weight.data();
     work.alike = {1, 2};
-    if (of.least_weight) work.elements.least_weight = 1e-2F;
+    if (step_case.least_weight) work.elements.least_weight = 1e-2F;
     work.elements.unmatched = unmatched;
-    if (of.advances)
+    if (step_case.advances)
         check.template run<ElementKind::advance>(work);
     else
         check.template run<ElementKind::update>(work);
@@ -242,18 +244,18 @@ void check_step(int begin, int end, const StepCase& of) {
                                          ? std::max(value + 0.5 * (value - before_was[i]), 0.0)
                                          : value;
                 const double factor = unmatched ? std::max(1 + c, 0.1) : c / w;
-                const double next = of.least_weight && w < 1e-2 ? 0 : point * factor;
+                const double next = step_case.least_weight && w < 1e-2 ? 0 : point * factor;
                 estimates[i] = next;
                 const double got = ahead ? before[i] : newest[i];
                 wrong += !(std::abs(got - next) <= 3e-5 * (1 + std::abs(next)));
-                const double made = next - point;
+                const double step = next - point;
                 const double old =
                     restart ? 0 : static_cast<double>(last_format.lengthened(change_was[i]));
-                const double kept = std::clamp(made, -largest_change, largest_change);
+                const double kept = std::clamp(step, -largest_change, largest_change);
                 if (changes)
                     wrong += !(std::abs(static_cast<double>(format.lengthened(change[i])) - kept) <=
                                3e-4 * std::abs(kept) + 40.0 / 512);
-                products += made * old;
+                products += step * old;
                 squares += old * old;
             }
     CHECK(wrong == 0);
@@ -262,7 +264,7 @@ void check_step(int begin, int end, const StepCase& of) {
         CHECK(std::abs(check.sums[0] - products) <= 1e-5 * (std::abs(products) + squares));
         CHECK(std::abs(check.sums[1] - squares) <= near(squares));
     }
-    if (of.advances)
+    if (step_case.advances)
         check.check_spectrum(estimates);
     else
         CHECK(std::memcmp(spectrum.data(), check.spectrum.data(),
@@ -293,8 +295,8 @@ void check_passes() {
     check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
-// Formulas of no method.
-struct Products {
+// Formulas that no method has.
+struct ProductElements {
     float factor = 0.5F;
 
     float point(float newest, float before) const { return newest - factor * before; }
@@ -314,7 +316,7 @@ struct Products {
     }
 };
 
-// Whether `got` and `wanted` differ.
+// Returns whether `got` and `wanted` differ.
 bool differs(double got, double wanted) {
     return !(std::abs(got - wanted) <= 3e-5 * (1 + std::abs(wanted)));
 }
@@ -325,7 +327,7 @@ void check_any_functor(int begin, int end) {
     auto newest = check.light(1), before = check.light(2), data = check.light(3);
     const auto held = check.light(4), weight = check.light(5);
     std::vector<double> wanted(newest.size());
-    auto load = check.template work<Products>(ElementKind::load);
+    auto load = check.template work<ProductElements>(ElementKind::load);
     load.newest = newest.data();
     load.before = before.data();
     check.template run<ElementKind::load>(load);
@@ -341,7 +343,7 @@ void check_any_functor(int begin, int end) {
                         .real());
     };
     const auto compared = check.fill();
-    auto compare = check.template work<Products>(ElementKind::compare);
+    auto compare = check.template work<ProductElements>(ElementKind::compare);
     compare.data = data.data();
     compare.held = held.data();
     check.template run<ElementKind::compare>(compare);
@@ -358,7 +360,7 @@ void check_any_functor(int begin, int end) {
 
     const auto updated = check.fill();
     const auto newest_was = newest;
-    auto update = check.template work<Products>(ElementKind::update);
+    auto update = check.template work<ProductElements>(ElementKind::update);
     update.newest = newest.data();
     update.weight = weight.data();
     check.template run<ElementKind::update>(update);
@@ -371,7 +373,7 @@ void check_any_functor(int begin, int end) {
 
 }  // namespace
 
-TEST_CASE("element passes of an iteration") {
+TEST_CASE("element passes of an iteration agree with its formulas") {
     check_passes<16>();
     check_passes<28>();
     check_passes<60>();
@@ -380,12 +382,12 @@ TEST_CASE("element passes of an iteration") {
     check_passes<384>();
 }
 
-TEST_CASE("element passes compute with any functor") {
+TEST_CASE("element passes compute with a functor that no method has") {
     check_any_functor<28>(9, 49);
 }
 
-TEST_CASE("element passes over more rows than a CUDA kernel counts are refused") {
-    Work work;
+TEST_CASE("element passes over more rows than a CUDA kernel can count are refused") {
+    RowWork work;
     work.rows = most_element_rows / 2;
     SpectrumPlanes<float> spectrum;
     spectrum.ring = 3;
@@ -395,7 +397,7 @@ TEST_CASE("element passes over more rows than a CUDA kernel counts are refused")
     CHECK_THROWS_AS(element_job(work, 4, spectrum, 1, nullptr), InternalError);
 }
 
-TEST_CASE("element passes of an iteration, three steps of a transform") {
+TEST_CASE("element passes of an iteration with three radix stages agree with its formulas") {
     check_passes<528>();
     check_passes<1152>();
 }

@@ -43,7 +43,7 @@ TEST_CASE("integers are rounded half to even and clamped") {
     CHECK(tally.low == 3);
 }
 
-TEST_CASE("pixels load as their values") {
+TEST_CASE("pixels of every type are loaded as their values") {
     const std::vector<std::complex<float>> complex_pixels{{1, 2}, {3, 4}, {NAN, 5}};
     const auto load = [&](index_t i, LoadRule<double> rule) {
         return load_pixel<double>(complex_pixels.data(), PixelType::complex64, i, rule);

@@ -3,16 +3,16 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("double rows of all pixel types") {
+TEST_CASE("double rows of all pixel types agree with FFTW") {
     RowsCheck<double, 60>::all_types();
 }
-TEST_CASE("double rows of one stage") {
+TEST_CASE("double rows of one radix stage agree with FFTW") {
     check_rows<double, 1, 2, 5, 11, 16>();
 }
-TEST_CASE("double rows of two stages") {
+TEST_CASE("double rows of two radix stages agree with FFTW") {
     check_rows<double, 24, 64, 128, 288>();
 }
-TEST_CASE("double rows of three stages") {
+TEST_CASE("double rows of three radix stages agree with FFTW") {
     check_rows<double, 1152, 2048>();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// What kernels of filter banks ask of a thread block beside what HostBlock has.
+// Functions of a thread block that only the CUDA kernels of filter banks need, beside HostBlock's.
 
 #include <utility>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The kernels over segments, on the host, against sums in double precision.
+// Runs the CUDA kernels over segments on the host, and compares with sums in double precision.
 
 #include "convolume/cuda/detail/segment_kernel.hpp"
 #include "gpu/fft/plan.hpp"
@@ -11,7 +11,7 @@
 
 namespace convolume::gpu {
 
-/// (y[1] - y[-1]) / 2, of real and of complex samples.
+/// Derivative of real or complex samples: (y[1] - y[-1]) / 2.
 struct Slope {
     static constexpr bool present = true;
     template <class Real>
@@ -145,20 +145,20 @@ class SegmentsCheck {
                 for (index_t i = 0; i < results; ++i) got.push_back(stored(i));
                 double level = testing::level(h, x);
                 if (c.power) level *= level;
-                // A square has twice the relative error of what is squared. In double precision the
-                // sums that are compared with have rounding errors of their own.
+                // A square has twice the relative error of its base. In double precision, the
+                // reference sums have rounding errors, too.
                 const double own = std::sqrt(static_cast<double>(c.taps)) * 0.25 *
                                    std::numeric_limits<double>::epsilon();
                 const double bound = ((sizeof(Real) == 4 ? 5e-7 : 2e-15) + own) * (c.power ? 2 : 1);
                 const double error = testing::relative_error(want, got, level);
                 INFO("relative error " << error << ", bound " << bound);
                 CHECK(error < bound);
-                for (index_t i = results; i < pitch; ++i)  // nothing is written beyond
+                for (index_t i = results; i < pitch; ++i)  // nothing is written behind the results
                     CHECK(stored(i) != stored(i));
             }
     }
 
-    /// Every kind of post-processing, several filters and signals, an odd number of segments.
+    /// Checks every post-processing, several filters and signals, and an odd number of segments.
     static void all() {
         SegmentCase c;
         c.taps = N / 5;

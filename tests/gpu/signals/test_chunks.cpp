@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cutting work into chunks is arithmetic: they cover every result once.
+// Checks that chunks cover every result once: arithmetic that needs no GPU.
 
 #include <algorithm>
 #include <vector>
@@ -44,7 +44,7 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
         twice += times > 1;
     }
     CHECK(twice == 0);
-    // Partial peaks of a last window that is shorter need less room than they have.
+    // Partial peaks have room for whole windows; a shorter last window needs less.
     CHECK(unused <= signals * (chunks.peaks_per_window - 1));
 }
 

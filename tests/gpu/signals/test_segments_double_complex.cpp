@@ -3,14 +3,14 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("double segments, complex") {
+TEST_CASE("double segments of complex signals agree with sums") {
     SegmentsCheck<double, 256, true>::all();
     SegmentsCheck<double, 512, true>::all();
     SegmentsCheck<double, 1024, true>::all();
     SegmentsCheck<double, 2048, true>::all();
     SegmentsCheck<double, 4096, true>::all();
 }
-TEST_CASE("double long segments, complex") {
+TEST_CASE("double long segments of complex signals agree with sums") {
     SegmentsCheck<double, 8192, true>::run({2000, 1, 1, 9000, {0, 9000}});
     SegmentsCheck<double, 8192, true>::run(
         {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});

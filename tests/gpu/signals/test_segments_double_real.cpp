@@ -3,14 +3,14 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("double segments, real") {
+TEST_CASE("double segments of real signals agree with sums") {
     SegmentsCheck<double, 256, false>::all();
     SegmentsCheck<double, 512, false>::all();
     SegmentsCheck<double, 1024, false>::all();
     SegmentsCheck<double, 2048, false>::all();
     SegmentsCheck<double, 4096, false>::all();
 }
-TEST_CASE("double long segments, real") {
+TEST_CASE("double long segments of real signals agree with sums") {
     SegmentsCheck<double, 8192, false>::run({2000, 1, 1, 9000, {0, 9000}});
     SegmentsCheck<double, 8192, false>::run(
         {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});

@@ -3,14 +3,14 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("float segments, complex") {
+TEST_CASE("float segments of complex signals agree with sums") {
     SegmentsCheck<float, 256, true>::all();
     SegmentsCheck<float, 512, true>::all();
     SegmentsCheck<float, 1024, true>::all();
     SegmentsCheck<float, 2048, true>::all();
     SegmentsCheck<float, 4096, true>::all();
 }
-TEST_CASE("float long segments, complex") {
+TEST_CASE("float long segments of complex signals agree with sums") {
     SegmentsCheck<float, 8192, true>::run({2000, 1, 1, 9000, {0, 9000}});
     SegmentsCheck<float, 16384, true>::run(
         {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});

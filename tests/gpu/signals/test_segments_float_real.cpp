@@ -3,14 +3,14 @@
 
 namespace convolume::gpu {
 
-TEST_CASE("float segments, real") {
+TEST_CASE("float segments of real signals agree with sums") {
     SegmentsCheck<float, 256, false>::all();
     SegmentsCheck<float, 512, false>::all();
     SegmentsCheck<float, 1024, false>::all();
     SegmentsCheck<float, 2048, false>::all();
     SegmentsCheck<float, 4096, false>::all();
 }
-TEST_CASE("float long segments, real") {
+TEST_CASE("float long segments of real signals agree with sums") {
     SegmentsCheck<float, 8192, false>::run({2000, 1, 1, 9000, {0, 9000}});
     SegmentsCheck<float, 16384, false>::run(
         {5000, 2, 1, 20000, {17, 14000}, true, {WindowPost::Kind::peak, 1000}, false, 2});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of sums in time, on the host.
+// Runs the CUDA kernel of direct filters on the host.
 
 #include "gpu/signals/direct_kernel.hpp"
 #include "tests/catch.hpp"
@@ -12,11 +12,11 @@ namespace convolume::gpu {
 namespace {
 
 template <class Sample>
-struct Host {
+struct HostType {
     using type = Sample;
 };
 template <class Real>
-struct Host<Complex<Real>> {
+struct HostType<Complex<Real>> {
     using type = std::complex<Real>;
 };
 
@@ -24,7 +24,7 @@ template <class Real, class Sample>
 void check_sums(index_t taps, index_t filters, index_t samples, SampleRange range, bool power,
                 index_t window) {
     using Shape = SumsShape<Sample>;
-    using HostSample = typename Host<Sample>::type;
+    using HostSample = typename HostType<Sample>::type;
     INFO(filters << " filters of " << taps << " taps, " << samples << " samples, window "
                  << window);
     constexpr index_t signals = 2;
@@ -98,7 +98,7 @@ void check_all() {
 
 }  // namespace
 
-TEST_CASE("sums in time") {
+TEST_CASE("direct filters agree with sums in double precision") {
     check_all<float, float>();
     check_all<double, double>();
     check_all<float, Complex<float>>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// In the place of the CUDA kernels of that name: loops on the host, in the order of a stream.
+// Replaces the CUDA kernels of the file of this name by loops on the host, queued in a CUDA stream.
 
 #include "convolume/volume.hpp"
 #include "deconvolve/methods/element_wise.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The loops' arithmetic by itself: the misfit of a pixel, and voxels with their neighbors.
+// Tests functors of the iterations on their own: the misfit of a pixel, voxels with neighbors.
 
 #include <cmath>
 
@@ -14,8 +14,8 @@ using namespace convolume::testing;
 
 namespace {
 
-// Writes which voxels are the neighbors, and counts calls and their indices.
-struct Neighborhood {
+// Records which voxels are the neighbors, and counts calls and the sum of their indices.
+struct RecordNeighbors {
     double* seen;
     deconvolve::SumPair operator()(index_t i, const deconvolve::NeighborOffsets& near) const {
         double sum = 0;
@@ -26,8 +26,8 @@ struct Neighborhood {
     }
 };
 
-// Arrays on three threads, for their loops.
-struct Loops {
+// Arrays whose loops run on three threads.
+struct ThreeThreads {
     Array psf = gaussian_psf({1, 1, 1}, {0, 0, 0}, {1, 1, 1});
     deconvolve::DeconvolutionProblem problem =
         deconvolve::resolve_problem({1, 1, 1}, to_volume(psf, PixelType::float32).view(), {});
@@ -39,10 +39,10 @@ struct Loops {
 
 }  // namespace
 
-TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
+TEST_CASE("deconvolve: the misfit of a pixel agrees with its definition") {
     Random random(test_seed("misfit"));
     for (int k = 0; k < 200000; ++k) {
-        // Ratios from nearly 1 to some e^±16.
+        // Ratios from nearly 1 to about e^±16.
         const double apart = std::exp(20 * random.uniform() - 17) * (random.chance(0.5) ? 1 : -1);
         const auto y = static_cast<float>(std::exp(20 * random.uniform() - 8));
         const auto m = static_cast<float>(static_cast<double>(y) * std::exp(apart));
@@ -52,8 +52,8 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
         const double want = exact_y * (t - std::log1p(t));
         const auto got = static_cast<double>(deconvolve::richardson_lucy::misfit(y, m, y / m));
         INFO("y " << y << ", m " << m);
-        // Float32 roundings, which grow 15-fold where √½ begins another power of 2. The definition
-        // in double loses more where it nearly vanishes.
+        // The bound allows for rounding in float32, which grows 15-fold where √½ begins another
+        // power of 2. The definition in double loses more where it nearly vanishes.
         REQUIRE(std::abs(got - want) <= 2e-6 * want + 1e-16 * exact_y);
     }
     CHECK(deconvolve::richardson_lucy::misfit(3, 3, 1) == 0);
@@ -61,17 +61,17 @@ TEST_CASE("deconvolve: the misfit of a pixel is that of its definition") {
     CHECK(deconvolve::richardson_lucy::misfit(-0.0F, 7, -0.0F) == 7);
 }
 
-TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {
-    const Loops loops;
+TEST_CASE("deconvolve: each voxel of a grid is visited once, with its neighbors") {
+    const ThreeThreads loops;
     for (const Shape3& shape :
          {Shape3{1, 1, 1}, Shape3{3, 1, 4}, Shape3{2, 3, 1}, Shape3{1, 2, 2}, Shape3{4, 3, 9}}) {
         const index_t count = element_count(shape);
         const deconvolve::VoxelGrid grid{{shape.z, shape.y, shape.x}};
         std::vector<double> seen(static_cast<std::size_t>(count));
-        const deconvolve::SumPair sums = loops.arrays.sum(grid, Neighborhood{seen.data()});
+        const deconvolve::SumPair sums = loops.arrays.sum(grid, RecordNeighbors{seen.data()});
         CHECK(sums.first == static_cast<double>(count));
         CHECK(sums.second == static_cast<double>(count * (count - 1) / 2));
-        loops.arrays.for_each(grid, Neighborhood{seen.data()});
+        loops.arrays.for_each(grid, RecordNeighbors{seen.data()});
         for (index_t z = 0, i = 0; z < shape.z; ++z)
             for (index_t y = 0; y < shape.y; ++y)
                 for (index_t x = 0; x < shape.x; ++x, ++i) {
@@ -89,10 +89,10 @@ TEST_CASE("deconvolve: voxels of a grid meet their neighbors once") {
     }
 }
 
-TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
+TEST_CASE("deconvolve: a step stores its change, and sums products with the last change") {
     Random random(test_seed("steps"));
-    const Loops loops;
-    const index_t count = 40001;  // more than two runs, and an odd rest
+    const ThreeThreads loops;
+    const index_t count = 40001;  // more than two batches, and an odd remainder
     const auto numbers = [&] {
         std::vector<float> values(static_cast<std::size_t>(count));
         for (float& value : values) value = static_cast<float>(random.uniform() + 0.5);
@@ -117,13 +117,14 @@ TEST_CASE("deconvolve: a step and what it changes, beside the last change") {
         product += (want - wide(point)) * wide(old);
         square += wide(old) * wide(old);
     }
-    CHECK(furthest < 1e-6);  // roundings of numbers up to 4
+    CHECK(furthest < 1e-6);  // rounding of numbers up to 4
     CHECK(std::abs(sums.first - product) < 1e-6 * square);
     CHECK(std::abs(sums.second / square - 1) < 1e-12);
 }
 
-// A walk holds a few planes, with the points of those beside them; the reference holds all.
-TEST_CASE("deconvolve: divisors of some planes are those of the step with a total variation") {
+// A walk holds a few planes, with the points of the planes beside them; the reference holds all.
+TEST_CASE(
+    "deconvolve: divisors of single planes agree with the whole step with a total variation") {
     Random random(test_seed("divisors"));
     const Shape3 shape{6, 5, 7};
     const index_t plane = shape.y * shape.x, count = element_count(shape);

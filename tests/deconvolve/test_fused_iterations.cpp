@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which iterations are taken together, where executor offer it: those that nobody looks at, and
-// that nothing ends.
+// Tests which iterations are fused into one walk if the executor offers it: iterations whose
+// estimate is not read, and after which the loop cannot end.
 
 #include <vector>
 
@@ -12,7 +12,7 @@ using namespace convolume::deconvolve;
 
 namespace {
 
-// Remembers how many iterations it was asked for at once, and where they start from.
+// Records how many iterations each call fused, and their starting points.
 struct CountingExecutor : Executor {
     std::vector<int> groups;
     std::vector<StepStart> starts;
@@ -41,27 +41,27 @@ struct CountingExecutor : Executor {
     }
 };
 
-struct Found {
+struct GroupedRun {
     CountingExecutor executor;
-    std::vector<int> told;
+    std::vector<int> reported;
     IterationOutcome outcome;
 };
 
-Found iterations(const DeconvolveOptions& options, int reads_every, float held_out_share = 0) {
+GroupedRun iterations(const DeconvolveOptions& options, int reads_every, float held_share = 0) {
     DeconvolutionProblem problem;
     problem.options = options;
     problem.image = problem.object = {1, 1, 1};
-    Found found;
+    GroupedRun grouped;
     DeconvolveRun run;
     run.reads_every = reads_every;
     run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
-        found.told.push_back(iteration.number);
+        grouped.reported.push_back(iteration.number);
     };
     const ExecutionContext context;
     IterationProgress progress(context, run, options.iterations);
-    found.outcome =
-        iterate(found.executor, problem, {}, held_out_share, progress, options.iterations);
-    return found;
+    grouped.outcome =
+        iterate(grouped.executor, problem, {}, held_share, progress, options.iterations);
+    return grouped;
 }
 
 DeconvolveOptions heavy_ball(int iterations) {
@@ -75,24 +75,24 @@ using Groups = std::vector<int>;
 
 }  // namespace
 
-TEST_CASE("deconvolve: iterations are taken together up to those that are looked at") {
+TEST_CASE("deconvolve: iterations are fused up to the next one whose estimate is read") {
     CHECK(iterations(heavy_ball(11), 0).executor.groups == Groups{4, 4, 3});
     CHECK(iterations(heavy_ball(3), 1).executor.groups == Groups{1, 1, 1});
     CHECK(iterations(heavy_ball(8), 3).executor.groups == Groups{3, 3, 2});
     CHECK(iterations(heavy_ball(13), 6).executor.groups == Groups{4, 2, 4, 2, 1});
-    CHECK(iterations(heavy_ball(4), 0).told == Groups{1, 2, 3, 4});
+    CHECK(iterations(heavy_ball(4), 0).reported == Groups{1, 2, 3, 4});
     CHECK(iterations(heavy_ball(4), 0).outcome.report.iterations == 4);
 }
 
-TEST_CASE("deconvolve: iterations that may end are taken one by one") {
+TEST_CASE("deconvolve: iterations that may be the last are not fused") {
     DeconvolveOptions options = heavy_ball(5);
     options.stop = 1e-9;
     CHECK(iterations(options, 0).executor.groups == Groups(5, 1));
     CHECK(iterations(heavy_ball(5), 0, 0.1F).executor.groups == Groups(5, 1));
 }
 
-TEST_CASE("deconvolve: iterations together start where each one would") {
-    const Found together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
+TEST_CASE("deconvolve: fused iterations have the same starting points as single ones") {
+    const GroupedRun together = iterations(heavy_ball(9), 0), alone = iterations(heavy_ball(9), 1);
     REQUIRE(together.executor.starts.size() == alone.executor.starts.size());
     for (std::size_t i = 0; i < alone.executor.starts.size(); ++i) {
         const StepStart &got = together.executor.starts[i], &want = alone.executor.starts[i];
