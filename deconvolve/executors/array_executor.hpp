@@ -97,13 +97,13 @@ class ArrayExecutor final : public Executor {
 
     StepResult iterate(const StepStart& start, const IterationProgress& progress) override {
         complete(start);
-        ArrayOperations run{*this, start, progress, {}, false};
+        ArrayOperations operations{*this, start, progress, {}, false};
         visit_method(problem_.options.method, [&](auto method) {
-            decltype(method)::iterate(run);
+            decltype(method)::iterate(operations);
             return true;
         });
         is_complete_ = false;
-        return run.result;
+        return operations.result;
     }
 
     void complete(const StepStart& start) override {

@@ -218,9 +218,9 @@ void OperationWalker::upload(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::work(index_t k, const WalkTask& task) {
-    WalkOperations run{*this, k, task};
+    WalkOperations operations{*this, k, task};
     visit_method(method_, [&](auto method) {
-        decltype(method)::iterate(run);
+        decltype(method)::iterate(operations);
         return true;
     });
 }

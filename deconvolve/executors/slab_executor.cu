@@ -165,7 +165,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 
     /// Makes spectra of the points in the slab's own object planes.
     void load_point(const StepStart& start) {
-        if (std::exchange_halos(has_point_, false)) return;
+        if (std::exchange(has_point_, false)) return;
         passes_->forward(PlaneKind::object, work_of(ElementKind::load, start),
                          passes_->object_slots(), stream());
     }
