@@ -104,8 +104,8 @@ std::optional<SegmentLayout> segment_layout(const FilterSpec& spec,
     return best;
 }
 
-void launch(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape, void** arguments,
-            cudaStream_t stream) {
+void launch(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape,
+            void** arguments, cudaStream_t stream) {
     if (blocks > std::numeric_limits<int>::max())
         throw InvalidArgument(
             message(blocks, " thread blocks of segments are more than a GPU can launch"));

@@ -26,8 +26,8 @@ struct RunResult {
     std::vector<double> likelihoods;
 };
 
-RunResult run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem, const Array& image,
-                 const Array& start) {
+RunResult run_on(Executor& executor, const deconvolve::DeconvolutionProblem& problem,
+                 const Array& image, const Array& start) {
     RunResult done;
     Volume result(image.shape, PixelType::float32);
     poison(result.view());
@@ -45,7 +45,8 @@ RunResult run_on(Executor& executor, const deconvolve::DeconvolutionProblem& pro
     return done;
 }
 
-RunResult by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& image, const Array& start) {
+RunResult by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array& image,
+                    const Array& start) {
     const auto convolver = [&](Operation operation) {
         return ConvolverFactory::make(problem.object, problem.psf.view(), problem.blur(operation),
                                       make_engines(cpu_only(1)));
@@ -56,8 +57,8 @@ RunResult by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array
     return run_on(executor, problem, image, start);
 }
 
-RunResult by_passes(const deconvolve::DeconvolutionProblem& problem, int threads, bool keep_spectrum,
-                    const Array& image, const Array& start) {
+RunResult by_passes(const deconvolve::DeconvolutionProblem& problem, int threads,
+                    bool keep_spectrum, const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
     const RunResult first = run_on(executor, problem, image, start);
     // An execution must not depend on the one before.

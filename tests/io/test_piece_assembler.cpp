@@ -133,8 +133,8 @@ TEST_CASE("an HDF5 chunk is decoded once while the cache keeps it, and the oldes
     cache.get({0, 0}, 10, decode);  // evicts HDF5 chunk 2
     cache.get({0, 1}, 10, decode);
     CHECK(decoded == 5);
-    CHECK_THROWS_AS(cache.get({2, 2}, 10, []() -> io::Hdf5ChunkCache::Chunk { throw BadData("x"); }),
-                    BadData);
+    CHECK_THROWS_AS(
+        cache.get({2, 2}, 10, []() -> io::Hdf5ChunkCache::Chunk { throw BadData("x"); }), BadData);
     cache.get({2, 2}, 10, decode);
     CHECK(decoded == 6);
 }

@@ -156,7 +156,7 @@ DevicePlanePasses::PlaneArea DevicePlanePasses::area_of(PlaneKind kind) const {
 }
 
 void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
-                          cudaStream_t stream) const {
+                                cudaStream_t stream) const {
     enqueue(stream, [=, this, box_rows = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =
@@ -203,8 +203,8 @@ void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& stor
     });
 }
 
-index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots, double* sums,
-                             cudaStream_t stream) const {
+index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
+                                   double* sums, cudaStream_t stream) const {
     enqueue(stream, [=, this, box_rows = area_of(kind)] {
         double found[2] = {0, 0};
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
@@ -225,7 +225,8 @@ index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, cons
     return 1;
 }
 
-void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target, cudaStream_t stream) const {
+void DevicePlanePasses::inverse(PlaneKind kind, const SlotRange& slots, float* target,
+                                cudaStream_t stream) const {
     enqueue(stream, [=, this, box_rows = area_of(kind)] {
         for (index_t z = 0, i = 0; z < slots.count; ++z) {
             double* const plane =

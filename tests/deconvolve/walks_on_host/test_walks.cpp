@@ -104,7 +104,8 @@ RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, con
     return run_result;
 }
 
-RunResult over_arrays(const DeconvolutionProblem& problem, const Volume& recorded, const WalkCase& walk_case) {
+RunResult over_arrays(const DeconvolutionProblem& problem, const Volume& recorded,
+                      const WalkCase& walk_case) {
     const auto convolver = [&](const Volume& taps, Operation operation) {
         return Convolver(problem.object, taps.view(), problem.blur(operation), cpu_only(1));
     };
