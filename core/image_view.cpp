@@ -119,7 +119,7 @@ bool overlap(const ConstImageView& a, const ConstImageView& b) {
 
 namespace {
 
-std::string text_of(double value, const NonfiniteSample::Place& place, const std::string& cure) {
+std::string text_of(double value, const NonfiniteSample::Location& place, const std::string& cure) {
     const std::string volume = place.of_several ? message("in frame ", place.frame, ", channel ",
                                                           place.channel, " (from 0): ")
                                                 : std::string();
@@ -129,7 +129,7 @@ std::string text_of(double value, const NonfiniteSample::Place& place, const std
 
 }  // namespace
 
-NonfiniteSample::NonfiniteSample(double value, const Place& place, const std::string& cure)
+NonfiniteSample::NonfiniteSample(double value, const Location& place, const std::string& cure)
     : BadData(text_of(value, place, cure)), value_(value), place_(place), cure_(cure) {}
 
 namespace {

@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // Loads and stores of rows as vectors
 
 template <class D>
-struct ComplexVector {
+struct ComplexLanes {
     hn::Vec<D> re;
     hn::Vec<D> im;
 };
@@ -46,36 +46,36 @@ HWY_INLINE void store(D d, hn::Vec<D> v, T* out, bool past_cache) {
 
 #if HWY_TARGET == HWY_SCALAR
 template <class D>
-HWY_INLINE ComplexVector<D> interleave(D /*d*/, const ComplexVector<D>& v) {
+HWY_INLINE ComplexLanes<D> interleave(D /*d*/, const ComplexLanes<D>& v) {
     return v;
 }
 template <class D>
-HWY_INLINE ComplexVector<D> separate(D /*d*/, const ComplexVector<D>& v) {
+HWY_INLINE ComplexLanes<D> separate(D /*d*/, const ComplexLanes<D>& v) {
     return v;
 }
 #else
 template <class D>
-HWY_INLINE ComplexVector<D> interleave(D d, const ComplexVector<D>& v) {
+HWY_INLINE ComplexLanes<D> interleave(D d, const ComplexLanes<D>& v) {
     return {hn::InterleaveLower(d, v.re, v.im), hn::InterleaveUpper(d, v.re, v.im)};
 }
 template <class D>
-HWY_INLINE ComplexVector<D> separate(D d, const ComplexVector<D>& v) {
-    const ComplexVector<D> once = interleave(d, v);
+HWY_INLINE ComplexLanes<D> separate(D d, const ComplexLanes<D>& v) {
+    const ComplexLanes<D> once = interleave(d, v);
     if constexpr (sizeof(hn::TFromD<D>) == 8) return once;
     return interleave(d, once);
 }
 #endif
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE void store(D d, const ComplexVector<D>& v, T* out, bool past_cache) {
-    const ComplexVector<D> interleaved = interleave(d, v);
+HWY_INLINE void store(D d, const ComplexLanes<D>& v, T* out, bool past_cache) {
+    const ComplexLanes<D> interleaved = interleave(d, v);
     store(d, interleaved.re, out, past_cache);
     store(d, interleaved.im, out + hn::Lanes(d), past_cache);
 }
 
 template <class D, class T = hn::TFromD<D>>
-HWY_INLINE ComplexVector<D> load_complex_row(D d, const T* in) {
-    return separate(d, ComplexVector<D>{load_row(d, in), load_row(d, in + hn::Lanes(d))});
+HWY_INLINE ComplexLanes<D> load_complex_row(D d, const T* in) {
+    return separate(d, ComplexLanes<D>{load_row(d, in), load_row(d, in + hn::Lanes(d))});
 }
 
 /// Reorders the samples of real vectors as load_complex_row() orders complex ones, and back.
@@ -135,16 +135,16 @@ constexpr double sine32(std::size_t k) {
 }
 
 template <class D>
-HWY_INLINE ComplexVector<D> add(const ComplexVector<D>& a, const ComplexVector<D>& b) {
+HWY_INLINE ComplexLanes<D> add(const ComplexLanes<D>& a, const ComplexLanes<D>& b) {
     return {hn::Add(a.re, b.re), hn::Add(a.im, b.im)};
 }
 template <class D>
-HWY_INLINE ComplexVector<D> subtract(const ComplexVector<D>& a, const ComplexVector<D>& b) {
+HWY_INLINE ComplexLanes<D> subtract(const ComplexLanes<D>& a, const ComplexLanes<D>& b) {
     return {hn::Sub(a.re, b.re), hn::Sub(a.im, b.im)};
 }
 template <class D>
-HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a,
-                                     std::complex<hn::TFromD<D>> factor) {
+HWY_INLINE ComplexLanes<D> multiply(D d, const ComplexLanes<D>& a,
+                                    std::complex<hn::TFromD<D>> factor) {
     const auto re = hn::Set(d, factor.real());
     const auto im = hn::Set(d, factor.imag());
     return {hn::NegMulAdd(a.im, im, hn::Mul(a.re, re)), hn::MulAdd(a.im, re, hn::Mul(a.re, im))};
@@ -153,7 +153,7 @@ HWY_INLINE ComplexVector<D> multiply(D d, const ComplexVector<D>& a,
 /// Returns a · e^{∓2πi k/32}, minus for the forward direction. As loops are unrolled, k is
 /// constant.
 template <bool Inverse, class D>
-HWY_INLINE ComplexVector<D> rotate(D d, const ComplexVector<D>& a, std::size_t k) {
+HWY_INLINE ComplexLanes<D> rotate(D d, const ComplexLanes<D>& a, std::size_t k) {
     using T = hn::TFromD<D>;
     k = (Inverse ? k : 32 - k) % 32;
     if (k == 0) return a;
@@ -165,7 +165,7 @@ HWY_INLINE ComplexVector<D> rotate(D d, const ComplexVector<D>& a, std::size_t k
 
 /// Computes the DFT of Size values in natural order: radix 2 and 4, 8 = 4∘2, 16 = 4∘4.
 template <std::size_t Size, bool Inverse, class D>
-HWY_INLINE void dft(D d, ComplexVector<D>* x) {
+HWY_INLINE void dft(D d, ComplexLanes<D>* x) {
     if constexpr (Size == 2) {
         const auto sum = add<D>(x[0], x[1]);
         x[1] = subtract<D>(x[0], x[1]);
@@ -181,7 +181,7 @@ HWY_INLINE void dft(D d, ComplexVector<D>* x) {
         x[3] = subtract<D>(even_difference, odd_difference);
     } else if constexpr (Size > 4) {
         constexpr std::size_t Outer = Size / 4;
-        ComplexVector<D> column[Outer][4];
+        ComplexLanes<D> column[Outer][4];
 #pragma GCC unroll 4
         for (std::size_t b = 0; b < Outer; ++b) {
 #pragma GCC unroll 4
@@ -190,7 +190,7 @@ HWY_INLINE void dft(D d, ComplexVector<D>* x) {
         }
 #pragma GCC unroll 4
         for (std::size_t a = 0; a < 4; ++a) {
-            ComplexVector<D> row[Outer];
+            ComplexLanes<D> row[Outer];
 #pragma GCC unroll 4
             for (std::size_t b = 0; b < Outer; ++b) {
                 row[b] = rotate<Inverse>(d, column[b][a], a * b * (32 / Size));
@@ -205,7 +205,7 @@ HWY_INLINE void dft(D d, ComplexVector<D>* x) {
 /// Splits samples of 2P real rows into those of two rows of part 0 and of P - 1 complex parts, by
 /// the rule of split.hpp.
 template <std::size_t P, class D>
-HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, ComplexVector<D>* parts) {
+HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, ComplexLanes<D>* parts) {
     if constexpr (P == 1) {
         real[0] = x[0];
         real[1] = x[1];
@@ -213,11 +213,11 @@ HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, ComplexVe
         hn::Vec<D> sum[P];
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P; ++q) sum[q] = hn::Add(x[q], x[q + P]);
-        ComplexVector<D>* odd = parts + (P / 2 - 1);
+        ComplexLanes<D>* odd = parts + (P / 2 - 1);
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P / 2; ++q) {
-            const ComplexVector<D> pair{hn::Sub(x[q], x[q + P]),
-                                        hn::Sub(x[q + P + P / 2], x[q + P / 2])};
+            const ComplexLanes<D> pair{hn::Sub(x[q], x[q + P]),
+                                       hn::Sub(x[q + P + P / 2], x[q + P / 2])};
             odd[q] = rotate<false>(d, pair, q * (16 / P));
         }
         dft<P / 2, false>(d, odd);
@@ -227,18 +227,18 @@ HWY_INLINE void split_real(D d, const hn::Vec<D>* x, hn::Vec<D>* real, ComplexVe
 
 /// Inverts split_real(); the result is multiplied by P.
 template <std::size_t P, class D>
-HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, ComplexVector<D>* parts, hn::Vec<D>* x) {
+HWY_INLINE void merge_real(D d, const hn::Vec<D>* real, ComplexLanes<D>* parts, hn::Vec<D>* x) {
     if constexpr (P == 1) {
         x[0] = real[0];
         x[1] = real[1];
     } else {
         hn::Vec<D> sum[P];
         merge_real<P / 2>(d, real, parts, sum);
-        ComplexVector<D>* odd = parts + (P / 2 - 1);
+        ComplexLanes<D>* odd = parts + (P / 2 - 1);
         dft<P / 2, true>(d, odd);
 #pragma GCC unroll 16
         for (std::size_t q = 0; q < P / 2; ++q) {
-            const ComplexVector<D> pair = rotate<true>(d, odd[q], q * (16 / P));
+            const ComplexLanes<D> pair = rotate<true>(d, odd[q], q * (16 / P));
             const auto upper = sum[q + P / 2];
             x[q] = hn::Add(sum[q], pair.re);
             x[q + P] = hn::Sub(sum[q], pair.re);
@@ -258,7 +258,7 @@ void split_real_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span)
     for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
         hn::Vec<D> real[2];
-        ComplexVector<D> parts[P - 1];
+        ComplexLanes<D> parts[P - 1];
 #pragma GCC unroll 32
         for (std::size_t q = 0; q < 2 * P; ++q) {
             x[q] = order.complex_order(load_row(d, span.in[q] + i));
@@ -285,7 +285,7 @@ void merge_real_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span)
     for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
         hn::Vec<D> x[2 * P];
         hn::Vec<D> real[2];
-        ComplexVector<D> parts[P - 1];
+        ComplexLanes<D> parts[P - 1];
 #pragma GCC unroll 2
         for (std::size_t q = 0; q < 2; ++q) {
             real[q] = order.complex_order(hn::Mul(load_row(d, span.in[q] + i), scale));
@@ -307,7 +307,7 @@ void complex_span(const PlaneFactors<T>& factors, const NetworkSpan<T>& span) {
     const hn::ScalableTag<T> d;
     using D = hn::ScalableTag<T>;
     for (index_t i = 0; i < span.samples; i += static_cast<index_t>(hn::Lanes(d))) {
-        ComplexVector<D> x[P];
+        ComplexLanes<D> x[P];
 #pragma GCC unroll 16
         for (std::size_t p = 0; p < P; ++p) {
             x[p] = load_complex_row(d, span.in[p] + 2 * i);

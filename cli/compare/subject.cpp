@@ -56,7 +56,7 @@ std::string plan_text(const PlanCandidate& chosen, const std::vector<std::string
 class PlannedConvolution : public PlannedWay {
   public:
     PlannedConvolution(Convolver convolver, const ConstImageView& image,
-                       const NonfiniteSample::Place& first)
+                       const NonfiniteSample::Location& first)
         : convolver_(std::move(convolver)), image_(image), first_(first) {}
 
     std::string plan() const override {
@@ -78,7 +78,7 @@ class PlannedConvolution : public PlannedWay {
         try {
             convolver_.execute(image_, result, context);
         } catch (const NonfiniteSample& error) {
-            NonfiniteSample::Place place = first_;
+            NonfiniteSample::Location place = first_;
             for (int a = 0; a < 3; ++a) place.index[a] += error.place().index[a];
             throw error.at(place);
         }
@@ -87,13 +87,13 @@ class PlannedConvolution : public PlannedWay {
   private:
     Convolver convolver_;
     ConstImageView image_;
-    NonfiniteSample::Place first_;
+    NonfiniteSample::Location first_;
 };
 
 class ImageSubject : public Subject {
   public:
     ImageSubject(Volume image, Volume kernel, const Options& options,
-                 const NonfiniteSample::Place& first)
+                 const NonfiniteSample::Location& first)
         : options_(options),
           image_shape_(image.shape()),
           kernel_shape_(kernel.shape()),
@@ -179,7 +179,7 @@ class ImageSubject : public Subject {
     Volume image_;
     Volume kernel_;
     bool is_ready_ = false;
-    NonfiniteSample::Place first_;
+    NonfiniteSample::Location first_;
 };
 
 class PlannedFilters : public PlannedWay {
@@ -307,7 +307,7 @@ class SignalSubject : public Subject {
 }  // namespace
 
 std::unique_ptr<Subject> image_subject(Volume image, Volume kernel, const Options& options,
-                                       const NonfiniteSample::Place& first) {
+                                       const NonfiniteSample::Location& first) {
     return std::make_unique<ImageSubject>(std::move(image), std::move(kernel), options, first);
 }
 

@@ -60,7 +60,7 @@ class Subject {
 /// Returns a subject with an image and a kernel from files. `first` is the place of the image's
 /// first sample in its file, for messages.
 std::unique_ptr<Subject> image_subject(Volume image, Volume kernel, const Options& options,
-                                       const NonfiniteSample::Place& first);
+                                       const NonfiniteSample::Location& first);
 /// Returns a subject whose prepare() makes an image of size³ and a kernel of kernel_size³ voxels.
 std::unique_ptr<Subject> image_subject(index_t size, index_t kernel_size, std::uint64_t seed,
                                        const Options& options);

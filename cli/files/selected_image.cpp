@@ -93,14 +93,15 @@ StackFormat SelectedImage::format() const {
 
 void SelectedImage::read_box(index_t t, index_t c, const Box3& box, const ImageView& target) {
     check_box(format(), t, c, box, target);
-    const NonfiniteSample::Place first = place_in_file({box.begin, t, c});
+    const NonfiniteSample::Location first = place_in_file({box.begin, t, c});
     whole_->read_box(
         first.frame, first.channel,
         {first.index, {box.end.z + origin_.z, box.end.y + origin_.y, box.end.x + origin_.x}},
         target);
 }
 
-NonfiniteSample::Place SelectedImage::place_in_file(const NonfiniteSample::Place& place) const {
+NonfiniteSample::Location SelectedImage::place_in_file(
+    const NonfiniteSample::Location& place) const {
     const Index3& at = place.index;
     return {{at.z + origin_.z, at.y + origin_.y, at.x + origin_.x},
             place.frame + first_frame_,

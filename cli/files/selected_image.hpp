@@ -38,7 +38,7 @@ class SelectedImage : public io::ImageReader {
     void check_unchanged() const override { whole_->check_unchanged(); }
 
     /// Returns the place in the file of a place in the part.
-    NonfiniteSample::Place place_in_file(const NonfiniteSample::Place& place) const;
+    NonfiniteSample::Location place_in_file(const NonfiniteSample::Location& place) const;
 
   private:
     void choose_channels(const std::string& text);

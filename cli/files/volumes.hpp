@@ -34,7 +34,7 @@ void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps);
 
 /// Throws `error` again. If the file has several volumes, the message names frame and channel.
 [[noreturn]] inline void throw_with_place(const BadData& error,
-                                          const NonfiniteSample::Place& in_file) {
+                                          const NonfiniteSample::Location& in_file) {
     if (!in_file.of_several) throw BadData(error);
     throw BadData(message("in frame ", in_file.frame, ", channel ", in_file.channel,
                           " (from 0): ", error.what()));

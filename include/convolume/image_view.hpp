@@ -242,7 +242,7 @@ CONVOLUME_API ClampCount convert_pixels(const ConstImageView& from, const ImageV
 class CONVOLUME_API NonfiniteSample : public BadData {
   public:
     /// The sample's position in the image.
-    struct Place {
+    struct Location {
         Index3 index{};       ///< z, y, x
         index_t frame = 0;    ///< number of the time, from 0
         index_t channel = 0;  ///< number of the channel, from 0
@@ -251,15 +251,15 @@ class CONVOLUME_API NonfiniteSample : public BadData {
     };
 
     /// Makes the error for a sample of this `value`. `cure` is the end of its message.
-    NonfiniteSample(double value, const Place& place, const std::string& cure);
+    NonfiniteSample(double value, const Location& place, const std::string& cure);
 
-    const Place& place() const { return place_; }
-    /// Returns the error for the same sample, with another place.
-    NonfiniteSample at(const Place& place) const { return {value_, place, cure_}; }
+    const Location& place() const { return place_; }
+    /// Returns the error for the same sample, with another location.
+    NonfiniteSample at(const Location& place) const { return {value_, place, cure_}; }
 
   private:
     double value_;
-    Place place_;
+    Location place_;
     std::string cure_;
 };
 
