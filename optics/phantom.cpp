@@ -21,7 +21,8 @@ namespace {
 
 using optics::Point;
 
-constexpr index_t voxels_per_band = index_t{1} << 16;  // band that one thread draws in its cache
+constexpr index_t voxels_per_band = index_t{1}
+                                    << 16;  // voxels of the band that one thread draws in its cache
 
 /// Returns the largest number of lattice steps, `fineness` a voxel, that lie within `radius`.
 index_t steps_within(double radius, index_t fineness) {
@@ -124,14 +125,15 @@ class BodyLattice {
   private:
     struct LatticeRow {
         index_t y;       // number of the row in the lattice, from the center
-        index_t points;  // points on either side of the middle one
-        index_t hollow;  // hollow points on either side, left out with the middle one; -1: none
+        index_t points;  // number of points on either side of the middle one
+        index_t hollow;  // number of points on either side that are left out with the middle one;
+                         // -1: none
     };
 
     Point radius_;
     double volume_;
     std::array<index_t, 3> fineness_;  // lattice points per voxel
-    index_t layers_;                   // layers on either side of the middle one
+    index_t layers_;                   // number of layers on either side of the middle one
     std::vector<LatticeRow> rows_;
     std::vector<std::size_t>
         first_row_;  // index of each layer's first row, then the number of rows
@@ -204,7 +206,8 @@ class PlaneBodies {
     }
 
   private:
-    struct PlacedBody {  // lengths in voxels
+    /// A body at its position in the volume. Lengths are in voxels.
+    struct PlacedBody {
         const BodyLattice* lattice;
         Point center;
         double value;
@@ -215,13 +218,14 @@ class PlaneBodies {
     index_t z_begin_, z_end_;
     std::map<std::pair<Point, double>, BodyLattice> lattices_;
     std::vector<PlacedBody> bodies_;
-    std::vector<std::vector<std::size_t>> in_plane_;  // indices into bodies_, for each plane
+    std::vector<std::vector<std::size_t>> in_plane_;  // for each plane, indices into bodies_
 };
 
 }  // namespace
 
 struct Phantom::Impl {
-    struct ObjectPlanes {  // planes [begin, end) that object `number` may touch
+    /// Range [begin, end) of the planes that object `number` may touch.
+    struct ObjectPlanes {
         index_t begin;
         index_t end;
         index_t number;
@@ -229,7 +233,7 @@ struct Phantom::Impl {
 
     PhantomOptions options;
     std::vector<PhantomObject> objects;
-    std::vector<ObjectPlanes> object_planes;  // ascending by begin, as `objects`
+    std::vector<ObjectPlanes> object_planes;  // ranges of `objects`, ascending by begin
     index_t max_planes = 0;                   // largest number of planes of an object
 
     explicit Impl(const PhantomOptions& given);

@@ -53,7 +53,8 @@ class Hdf5Output {
     void remove_dataset();
 
     std::string name_;
-    bool keeps_other_objects_;  // adds or replaces a dataset if the file exists
+    bool keeps_other_objects_;  // true if an existing file gets the dataset, which may replace
+                                // another
     std::string
         copied_state_;  // state of the existing file that was copied; empty if there was none
     AtomicOutput output_;
