@@ -43,9 +43,8 @@ void append_utf8(std::string& text, std::uint32_t code) {
         text += static_cast<char>(code);
         return;
     }
-    const int continuation = code < 0x800     ? 1
-                             : code < 0x10000 ? 2
-                                              : 3;  // number of continuation bytes
+    // Number of continuation bytes.
+    const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
     text += static_cast<char>((0xF0u << (3 - continuation) & 0xFFu) | code >> 6 * continuation);
     for (int shift = 6 * (continuation - 1); shift >= 0; shift -= 6)
         text += static_cast<char>(0x80 | (code >> shift & 0x3F));

@@ -165,8 +165,8 @@ BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
                      detection_sigmas * smoothed_noise * level.deviation);
     throw_if_stopped(context);
     const Shape3 half{options.size.z / 2, options.size.y / 2, options.size.x / 2};
-    const Shape3 reach{half.z + 2, half.y + 2,
-                       half.x + 2};  // half extents of the box and the light around it
+    // Half extents of the box and the light around it.
+    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};
 
     const Shape3 far{2 * reach.z, 2 * reach.y, 2 * reach.x};
 

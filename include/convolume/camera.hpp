@@ -37,9 +37,8 @@ struct CONVOLUME_API Camera {
     double gain_e_per_adu = 0.5;      ///< electrons that raise the converter's value by 1
     double offset_adu = 100;          ///< converter's value without electrons
     int bits = 16;                    ///< bits of the converter, 1 to 16
-    bool noise =
-        true;  ///< if false, the charge is λ instead of a Poisson count, without read noise
-    std::uint64_t seed = 1;  ///< seed of the random numbers
+    bool noise = true;                ///< if false, the charge is exactly λ, without read noise
+    std::uint64_t seed = 1;           ///< seed of the random numbers
 
     /// Returns λ, in electrons, for a pixel with `photons` expected photons of the specimen.
     double expected_electrons(double photons) const {

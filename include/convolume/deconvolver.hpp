@@ -120,9 +120,8 @@ struct DeconvolveOptions {
     /// Continuation of the object outside the image. If not given, edges `extend`: the object
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
-    KernelCenter center{};  ///< index of the PSF's sample that shifts nothing
-    std::optional<double> background =
-        0;  ///< background b; if not given, estimated from each image
+    KernelCenter center{};                 ///< index of the PSF's sample that shifts nothing
+    std::optional<double> background = 0;  ///< background b; if not given, it is estimated
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
     std::optional<double> saturation;
@@ -248,8 +247,8 @@ struct DeconvolveReport {
 /// The decision where and how a Deconvolver works, with its memory.
 struct CONVOLUME_API DeconvolvePlan {
     bool on_device = false;  ///< whether all arrays stay in the memory of GPUs
-    bool by_walks =
-        false;  ///< whether arrays are in host memory, and GPUs walk along z in each iteration
+    /// Whether arrays are in host memory, and GPUs walk along z in each iteration.
+    bool by_walks = false;
     /// Number of consecutive iterations that one walk computes, if no estimate between them is
     /// read.
     int iterations_a_walk = 1;

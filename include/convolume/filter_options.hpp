@@ -36,8 +36,7 @@ class CONVOLUME_API SampleFunction {
     virtual ~SampleFunction() = default;
     index_t before = 0;  ///< number of earlier samples that each result depends on
     index_t after = 0;   ///< number of later samples that each result depends on
-    PixelType sample_type =
-        PixelType::float32;  ///< type of the filtered samples that are its input
+    PixelType sample_type = PixelType::float32;  ///< type of the filtered samples, its input
     /// Type of the results: sample_type, or its real type if that is complex.
     PixelType result_type = PixelType::float32;
 

@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 constexpr int most_links = 16;  // links that one name may lead through, HDF5's limit
 constexpr std::size_t most_link_bytes = std::size_t{1} << 16;
-constexpr index_t linked_file_cache_bytes = index_t{64}
-                                            << 20;  // bytes of HDF5's caches for a linked file
+/// Bytes of HDF5's caches for a linked file.
+constexpr index_t linked_file_cache_bytes = index_t{64} << 20;
 
 /// Callback that appends the names of links or objects of one type to the vector `names`.
 template <class Info, auto Type>

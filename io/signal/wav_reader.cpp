@@ -179,8 +179,7 @@ class WavChunkFinder {
 
     const RawFile& file_;
     WavChunkLayout layout_;
-    bool is_size_unknown_ =
-        false;  ///< true if the program that wrote the file did not know its size
+    bool is_size_unknown_ = false;  ///< whether the program that wrote the file knew no size
     index_t at_ = 0;
     std::uint64_t size_ = 0;
     std::uint64_t large_samples_ = 0;

@@ -45,8 +45,7 @@ CONVOLUME_CONSTEXPR Complex<double> root(long k, long n) {
     k = ((k % n) + n) % n;
     const long octant = (8 * k) / n;          // angle = (octant + rest) · π/4, 0 <= rest < 1
     const long rest_8n = 8 * k - octant * n;  // rest · n
-    const bool from_next =
-        octant % 2 == 1;  // true if the angle is measured back from the next axis
+    const bool from_next = octant % 2 == 1;   // whether rest counts back from the next axis
     const Complex<double> point = roots_detail::octant_point(from_next ? n - rest_8n : rest_8n, n);
     const double near = point.re, far = point.im;
     switch (octant) {
