@@ -40,7 +40,7 @@ std::string message(const Parts&... parts) {
 
 /// Name of an option of the library in a sentence, such as OptionName{"max_host_bytes"}.
 struct OptionName {
-    std::string_view name;  ///< a view of a string literal
+    std::string_view name;  ///< the option's name, a view of a string literal
 };
 
 /// The text of an error, and the places where it names options of the library. A program in which
