@@ -101,7 +101,7 @@ template <class Real, class Make>
 auto plan_locked(const TransformBatch& transforms, PlanningEffort effort, Make make) {
     throw_if_stopped();
     const PlannerLock lock;
-    throw_if_stopped();  // checked again, since the wait for the lock may be long
+    throw_if_stopped();  // a second check, since the wait for the lock may be long
     [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
     const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
                                                    transforms.out_stride};

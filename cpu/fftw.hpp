@@ -24,8 +24,8 @@ struct TransformBatch {
 
 enum class FftDirection { forward, inverse };
 
-/// How thoroughly FFTW plans. Measuring takes some 0.1 s per plan, whatever its size, and makes
-/// transforms faster by a quarter to a half.
+/// Thoroughness of FFTW's planning. Measuring takes some 0.1 s per plan, whatever its size, and
+/// makes transforms faster by a quarter to a half.
 enum class PlanningEffort {
     quick,    ///< an earlier measurement (wisdom) if there is one, or an estimate
     measured  ///< an earlier measurement, or a new one that is saved in the wisdom

@@ -190,7 +190,7 @@ TransferGate parse_transfer_gate(std::string_view text) {
 }
 
 HostResources host_resources() {
-    const HostMemoryLimit memory = host_memory_limit();
+    const AvailableHostMemory memory = available_host_memory();
     return {processor_name(), thread_count(0), memory.available_bytes, memory.rule};
 }
 

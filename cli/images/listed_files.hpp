@@ -61,7 +61,7 @@ void throw_result(const std::vector<ListedFile>& files, bool dry_run);
 struct FileList {
     std::vector<ListedFile> files;  ///< all files; those with unreadable headers have failed
     std::vector<std::size_t>
-        order;                 ///< indices of the others; files that share plans are neighbors
+        order;                 ///< indices of readable files; files that share plans are neighbors
     ExpectedVolumes expected;  ///< volumes of the files in `order`
     double voxels = 0;         ///< voxels of the files in `order`
 };
@@ -73,8 +73,8 @@ struct FileList {
 FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop);
 
-/// Whether the outputs of a file are complete: they are not older than `inputs`, and the image has
-/// the expected shape and type.
+/// Returns true if the outputs of a file are complete: they are not older than `inputs`, and the
+/// image has the expected shape and type.
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected);
 

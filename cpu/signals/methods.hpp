@@ -60,7 +60,7 @@ inline index_t function_halo(const FilterSpec& spec) {
     return spec.function ? spec.function->before + spec.function->after : 0;
 }
 
-/// Whether filtered samples are stored without post-processing.
+/// Returns true if filtered samples are stored without post-processing.
 inline bool is_plain(const FilterSpec& spec) {
     return !spec.power && !spec.function && spec.window.kind == WindowPost::Kind::none;
 }

@@ -109,7 +109,7 @@ TEST_CASE("statistics leave NaN out and count them") {
     CHECK(statistics.nan_count == 1);
     CHECK(statistics.minimum == -2);
     CHECK(statistics.maximum == 5);
-    CHECK(statistics.sum == 4);
+    CHECK(statistics.value_sum == 4);
     CHECK(is_near(statistics.mean(), 4.0 / 3));
 }
 

@@ -46,7 +46,7 @@ class FakeSystem {
               "30 24 0:26 " +
                   mounted + " /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
     }
-    HostMemoryLimit limit() const { return host_memory_limit(root_.path()); }
+    AvailableHostMemory limit() const { return available_host_memory(root_.path()); }
 
   private:
     testing::TemporaryFolder root_;
@@ -155,7 +155,7 @@ TEST_CASE("a limit on address space from setrlimit() is found") {
     if (child == 0) {
         const rlimit limit{rlim_t{3} << 30, RLIM_INFINITY};
         if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-        _exit(host_memory_limit().available_bytes < index_t{3} << 30 ? 0 : 1);
+        _exit(available_host_memory().available_bytes < index_t{3} << 30 ? 0 : 1);
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);
