@@ -12,7 +12,7 @@ namespace convolume::testing {
 
 struct ImageFile {
     io::ImageMetadata metadata;
-    std::vector<Array> volumes;  ///< by t, then c
+    std::vector<Array> volumes;  ///< volumes in order of time, then channel
 
     const Array& only() const { return volumes.at(0); }
 };

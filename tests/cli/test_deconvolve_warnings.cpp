@@ -103,7 +103,7 @@ TEST_CASE("the warning of a background above the darkest region names that regio
                    "the background of 104 is above the image's darkest region, whose mean is "));
     CHECK(contains(text, "--background auto"));
     CHECK(recording.run({"--background", "auto"}) == "");
-    // One dark corner is enough for no warning.
+    // One dark corner shows the background, so there is no warning.
     for (index_t y = 0; y < 16; ++y)
         for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
     CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));

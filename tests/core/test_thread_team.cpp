@@ -100,7 +100,7 @@ TEST_CASE("threads join a loop whose first items are much shorter than the other
         const std::lock_guard lock(mutex);
         ids.insert(std::this_thread::get_id());
     });
-    CHECK(ids.size() > 4);  // alone, the caller would take 300 ms
+    CHECK(ids.size() > 4);  // several threads run; alone, the caller would take 300 ms
 }
 
 TEST_CASE("nested loops and concurrent callers end, and visit every index") {

@@ -45,7 +45,7 @@ TEST_CASE("coarse start: fewer iterations are as good, and many reach the same l
             options.coarse_start = 20;
             const Deconvolved started = deconvolved(image, psf, options);
             CHECK(started.report.iterations == 5);
-            CHECK(started.report.coarse_iterations == 40);  // on two images
+            CHECK(started.report.coarse_iterations == 40);  // 20 on each of two coarse images
             options.coarse_start = 0;
             options.iterations = 12;
             CHECK(started.report.last.likelihood > final_likelihood(image, psf, options));
@@ -86,7 +86,8 @@ TEST_CASE("coarse start: every shape, PSF and edge works") {
             const Deconvolved started = deconvolved(image, c.psf, options);
             CHECK(started.report.background == plain.report.background);
             if (started.report.coarse_iterations == 0) {
-                CHECK(edges == std::string("wrap"));  // its extents are odd
+                // The odd extents of a periodic image cannot be halved.
+                CHECK(edges == std::string("wrap"));
                 CHECK(same(started.result, plain.result));
             } else {
                 CHECK(started.report.last.likelihood > plain.report.last.likelihood);
@@ -133,7 +134,7 @@ TEST_CASE("coarse start: held-out photons are also held out of the coarse images
     options.photons = PhotonScale{};
     const Deconvolved found = deconvolved(image, psf, options);
     CHECK(found.report.searched > 0);
-    CHECK(found.report.coarse_iterations == 16);  // two images, twice
+    CHECK(found.report.coarse_iterations == 16);  // two coarse images, in the search and in the run
     CHECK(found.report.iterations >= 1);
     // The search starts as a deconvolution of the remaining photons does.
     Volume data = to_volume(image, PixelType::float32);

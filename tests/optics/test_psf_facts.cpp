@@ -108,7 +108,7 @@ TEST_CASE("sizes hold the requested share of the light, and hardly more") {
             for (double away = step / 2; away < half_um; away += step) {
                 for (const double z : {focus - away, focus + away})
                     sum += psf_intensity(options, z, {0.0})[0] * step;
-                if (away > 12) step = 0.5;  // a quarter of the period of the oscillations there
+                if (away > 12) step = 0.5;  // a quarter of an oscillation's period there
             }
             return sum;
         };
@@ -209,7 +209,7 @@ TEST_CASE(
     const Shape3 wide = psf_size_for_image(options, {20, 300, 400}, 0.5);
     INFO(to_string(wide));
     CHECK(wide.z == 39);
-    CHECK(wide.y > wide.x);  // its voxels are smaller
+    CHECK(wide.y > wide.x);  // voxels are smaller along y than along x
     options.size = wide;
     options.oversampling = 1;
     const auto captured = make_psf(options).captured;

@@ -15,9 +15,9 @@ class ReadingProcess {
   public:
     enum class Outcome {
         done,       ///< the file was read or refused
-        contained,  ///< it crashed or took too long in code that the command leaves to a helper
-                    ///< process
-        unknown     ///< it crashed in other code, or is too large
+        contained,  ///< the reader crashed or took too long in code that the command leaves to
+                    ///< a helper process
+        unknown     ///< the reader crashed in other code, or the file is too large
     };
 
     ReadingProcess();
