@@ -60,7 +60,7 @@ struct Case {
     std::string post = "none";  // "none", "power", "slope" (a caller's function), "direct", …
 };
 
-// Signals and filters of the largest case, of which all cases take the first ones.
+// Signals and filters of the largest case. Each case takes the first signals and filters.
 class Data {
   public:
     Data(index_t samples, index_t taps, index_t filters)
@@ -214,8 +214,8 @@ index_t smooth_length(index_t least) {
     }
 }
 
-constexpr index_t cufft_segments[] = {6144,
-                                      12288};  // the library's own CUDA kernels have powers of two
+// Segments that only cuFFT transforms, as the library's own CUDA kernels need powers of two.
+constexpr index_t cufft_segments[] = {6144, 12288};
 
 // Times the library's own segments, and overlap-save by cuFFT.
 void print_pair(const Case& c, const Data& data) {

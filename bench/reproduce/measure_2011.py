@@ -226,7 +226,7 @@ def counted(planned):
     if chosen["method"] == "dif":  # the grid is the sum of all parts'; split and merge add operations
         parts = chosen["parts"]
         operations = 3 * (parts * transform_operations(grid // parts) + 5 * grid * math.log2(parts))
-    else:  # the kernel's transform serves all tiles
+    else:  # the kernel is transformed once for all tiles
         operations = (2 * tasks + 1) * transform_operations(grid)
     moved = {name: stage["bytes"] for name, stage in chosen["stages"].items() if stage["bytes"]}
     return {"tasks": tasks, "tiles_zyx": chosen["tiles_zyx"], "grid_zyx": chosen["grid_zyx"],

@@ -19,7 +19,7 @@ struct ImageFile {
 
 /// Writes a file with one volume.
 void write_image(const std::string& path, const Array& array, PixelType type);
-/// Writes all volumes with `metadata`; the shape is that of the first.
+/// Writes a file of several volumes with `metadata`, whose shape is set to that of a volume.
 void write_image(const std::string& path, const std::vector<Array>& volumes,
                  io::ImageMetadata metadata);
 

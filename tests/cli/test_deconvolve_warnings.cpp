@@ -88,7 +88,7 @@ TEST_CASE("pixels at the largest value of a type or camera are counted as satura
     Recording hot;
     hot.set_pixels(9, 65535);
     CHECK(hot.run() == "");
-    // Values that are not the image's largest are not the end of the camera's range.
+    // A frequent value does not mean overexposure if a pixel has a larger value.
     Recording mixed;
     mixed.set_pixels(30, 4095);
     mixed.set_pixels(1, 5000);

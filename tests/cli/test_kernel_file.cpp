@@ -53,7 +53,7 @@ Array gaussian(const Shape3& shape, const Index3& center, const Voxel& voxel_um)
 
 constexpr Voxel image_voxel_um{0.3, 0.1, 0.1};
 
-/// An image of one point, and kernels with its voxels and with finer ones.
+/// An image of one point, and kernels with the image's voxels and with finer voxels.
 struct Stacks : TemporaryFolder {
     const Shape3 shape{20, 40, 41};
     Array image{shape};

@@ -85,7 +85,7 @@ TEST_CASE("results of many files equal those of each alone") {
         INFO(command << ": " << result.err);
         REQUIRE(result.status == 0);
         CHECK(folder.in("out") == Names{"a.tif", "b.tif", "c.tif"});
-        // There is one plan, which is printed once.
+        // All files share a plan, which is printed once.
         CHECK(contains(result.err, "3 of 3 have this plan"));
         const auto first = result.err.find("\nkernel ");
         CHECK(result.err.find("\nkernel ", first + 1) == std::string::npos);

@@ -84,7 +84,7 @@ TEST_CASE("several threads work, and the caller has number 0") {
 }
 
 TEST_CASE("loops of many short items visit every index once") {
-    // Items so short that they are hardly worth a thread, in many and in few ranges.
+    // Items are so short that they are hardly worth a thread. They form many ranges, or few.
     for (const index_t count : {40, 130, 5000, 1 << 20}) {
         INFO(count << " indices");
         CHECK(visits(count, 16) == std::vector<int>(static_cast<std::size_t>(count), 1));

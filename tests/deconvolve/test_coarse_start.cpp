@@ -112,7 +112,7 @@ TEST_CASE("coarse start: values of saturated pixels make no difference") {
     CHECK(one.report.saturated_pixels == 12);
     CHECK(same(one.result, other.result));
 
-    // Every coarse pixel has a saturated one: there is no coarse image to start on.
+    // Every coarse pixel contains a saturated pixel, so there is no coarse image to start on.
     for (index_t y = 0; y < 40; y += 2)
         for (index_t x = 0; x < 44; x += 2) image(0, y, x) = 5000;
     const Deconvolved none = deconvolved(image, psf, options);
@@ -155,7 +155,7 @@ TEST_CASE("coarse start: held-out photons are also held out of the coarse images
     const double first = deconvolved(rest, psf, of_rest).likelihoods.front();
     CHECK(std::abs(found.likelihoods.front() / first - 1) < 1e-4);
 
-    // The result is that of equally many iterations with all photons.
+    // The result equals the result of the same number of iterations with all photons.
     options.hold_out = false;
     options.iterations = found.report.iterations;
     CHECK(same(found.result, deconvolved(image, psf, options).result));

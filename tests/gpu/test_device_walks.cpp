@@ -192,7 +192,7 @@ TEST_CASE("device deconvolve: walks along z agree with arrays in GPU memory", "[
         for (const double share : {0.7, 0.4})
             choices.push_back(on_gpus(
                 {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
-        // Several GPUs walk if the slabs do not fit in their memory either.
+        // Several GPUs compute by walks if slabs do not fit in their memory.
         for (const auto& gpus : sets_of_gpus())
             choices.push_back(on_gpus(
                 gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));

@@ -121,7 +121,7 @@ TEST_CASE("sizes hold the requested share of the light, and hardly more") {
         options.oversampling = 1;
         const auto captured = make_psf(options).captured;
         const double least = *std::min_element(captured.begin(), captured.end());
-        CHECK(least > c.share);  // the square holds more than the disc in it
+        CHECK(least > c.share);  // a square holds more light than its inscribed disc
         options.size.y = options.size.x = (size.x * 3 / 4) | 1;
         const auto smaller = make_psf(options).captured;
         CHECK(*std::min_element(smaller.begin(), smaller.end()) < c.share);

@@ -101,9 +101,9 @@ TEST_CASE("an image of more than 2^31 voxels is convolved correctly") {
     };
     at(0, 3, 7) = 10;
     at(4, 3, 7) = 4;
-    at(4, 20999, 20999) = 8;  // the last voxel of all
+    at(4, 20999, 20999) = 8;  // the last voxel of the image
     at(0, 20999, 20998) = 6;
-    at(4, 12345, 678) = 255;  // beyond 2^31 elements
+    at(4, 12345, 678) = 255;  // a voxel behind 2^31 others
 
     const ZeroPages output_pages(shape.y * shape.x);
     const ImageView output = view_of(output_pages.data(), Shape3{1, shape.y, shape.x});

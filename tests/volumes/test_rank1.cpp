@@ -78,7 +78,8 @@ TEST_CASE("a large Gaussian is planned as separable passes") {
     CHECK(plan_of(c, PixelType::float32, engines).chosen.algorithm == Algorithm::separable);
     c.options.method = Method::automatic;
     CHECK(plan_of(c, PixelType::float32, engines).rank1_kernel);
-    // Even extents, shifted peaks, signs and zeros at the first tap are recognized as well.
+    // Kernels with even extents, shifted peaks, signs or zeros at the first tap also count as
+    // rank 1.
     Array box(Shape3{2, 3, 4});
     for (Complex& tap : box.values) tap = 0.1f;
     c.kernel = box;

@@ -25,7 +25,8 @@ class ReadingProcess {
     ReadingProcess(const ReadingProcess&) = delete;
     ReadingProcess& operator=(const ReadingProcess&) = delete;
 
-    /// Reads a file with these bytes. libFuzzer's counters become those of the process.
+    /// Reads a file with these bytes in the process, and copies the process's coverage counters to
+    /// libFuzzer's counters.
     Outcome read(const std::uint8_t* data, std::size_t size);
 
   private:
