@@ -35,7 +35,7 @@ class Neighbors {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if this program is killed
+                prctl(PR_SET_PDEATHSIG, SIGKILL);  // the child also ends if this program is killed
                 for (std::atomic<unsigned> n{0};;) ++n;
             }
             if (child > 0) children_.push_back(child);
@@ -149,7 +149,7 @@ int run(int argc, char** argv) {
     app.add_option("command", command, "What to time instead");
     CLI11_PARSE(app, argc, argv);
 
-    const Neighbors loops(neighbors);  // forks, so before this program has threads
+    const Neighbors loops(neighbors);  // forks, so it comes before this program's threads
     std::vector<Case> cases;
     if (command.empty()) {
         cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});

@@ -8,7 +8,7 @@
 
 namespace convolume::gpu {
 
-/// Samples in two tiles of shared memory: one is loaded while the other is summed.
+/// Samples in two tiles of shared memory: one tile is loaded while the other is summed.
 template <class T, class Context>
 class StagedTiles {
   public:

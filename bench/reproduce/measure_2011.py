@@ -122,7 +122,7 @@ def large_kernel(images, devices):
 def precision(images, device):
     """Measures tables 6 and 7: the largest difference from the CPU's result in float32, in counts, and in float64."""
     for size in PAPER["sizes"]["images"]:
-        if size["number"] in (8, 16):  # the paper has no figures of these sizes either
+        if size["number"] in (8, 16):  # the paper has no precision for these sizes
             continue
         for kind in ("float32", "float64"):
             base = {"experiment": "precision", "number": size["number"], "precision": kind, "bits": BITS,
@@ -157,7 +157,7 @@ def smooth_psf(numpy, shape):
 
 
 def measure_exact_sizes(context):
-    """Measures these differences by transforms of exactly that size, such as 257, and of the next 7-smooth size."""
+    """Measures the errors of transforms of exactly the result's size, such as 257, and of the next 7-smooth size."""
     try:
         import numpy as np
         import scipy.fft
@@ -223,10 +223,10 @@ def counted(planned):
     plan = planned["plan"]
     chosen = plan["chosen"]
     grid, tasks = math.prod(chosen["grid_zyx"]), plan["tasks"]
-    if chosen["method"] == "dif":  # the grid is that of all parts; split and merge add operations
+    if chosen["method"] == "dif":  # the grid is the sum of all parts'; split and merge add operations
         parts = chosen["parts"]
         operations = 3 * (parts * transform_operations(grid // parts) + 5 * grid * math.log2(parts))
-    else:  # the kernel's transform serves all tiles
+    else:  # the kernel is transformed once for all tiles
         operations = (2 * tasks + 1) * transform_operations(grid)
     moved = {name: stage["bytes"] for name, stage in chosen["stages"].items() if stage["bytes"]}
     return {"tasks": tasks, "tiles_zyx": chosen["tiles_zyx"], "grid_zyx": chosen["grid_zyx"],
@@ -298,7 +298,7 @@ def row_without_gpus(context, gpus):
 
 
 def measure(context):
-    """Measures on one GPU, or on the CPU of a machine without GPUs."""
+    """Measures the tables of one GPU, or of the CPU on a machine without GPUs."""
     device = on_gpus(1) if context.gpus else ON_CPU
 
     def rows(images):
@@ -316,7 +316,7 @@ def measure(context):
 
 
 def measure_two(context):
-    """Measures on two GPUs."""
+    """Measures the tables of two GPUs."""
     if len(context.gpus) < 2:
         yield row_without_gpus(context, 2)
         return

@@ -5,7 +5,7 @@ import numpy as np
 
 import convolume
 
-wavelengths = {"DAPI": 0.461, "TRITC": 0.576}  # wavelengths of emission, µm
+wavelengths = {"DAPI": 0.461, "TRITC": 0.576}  # wavelengths of the emitted light, µm
 spacing, shape = (0.25, 0.1, 0.1), (24, 96, 96)
 
 

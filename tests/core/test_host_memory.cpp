@@ -101,7 +101,7 @@ TEST_CASE("cgroup v2: the groups from the process to the root limit it, not coun
     CHECK(system.limit().available_bytes == 150 * mib);
     CHECK(system.limit().rule == "memory.high of /sys/fs/cgroup/batch/job");
 
-    // A limit of a group that the process is not in.
+    // The limit of a group without this process has no effect.
     system.group("sys/fs/cgroup/other", text(1), "max", 0, 0);
     CHECK(system.limit().available_bytes == 150 * mib);
 }
@@ -130,7 +130,7 @@ TEST_CASE("cgroup v1: the memory controller's hierarchy sets the limit") {
     system.write(job + "/memory.usage_in_bytes", text(150 * mib));
     system.write(job + "/memory.stat",
                  "inactive_file 1\ntotal_inactive_file " + text(50 * mib) + "\n");
-    // The number that Linux reports if a group has no limit.
+    // A group without a limit: Linux reports this number for it.
     system.write("sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9223372036854771712\n");
     system.write("sys/fs/cgroup/memory/slurm/memory.usage_in_bytes", text(150 * mib));
     CHECK(system.limit().available_bytes == 500 * mib);

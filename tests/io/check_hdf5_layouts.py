@@ -487,7 +487,7 @@ def hints():
         content = f.read()
     with h5py.File("plain.h5") as f:
         address = f["data"].id.get_offset().to_bytes(8, "little")
-    at = content.index(b"\x03\x01" + address)  # version 3, contiguous
+    at = content.index(b"\x03\x01" + address)  # layout message: version 3, contiguous
     with open("newer.h5", "wb") as f:
         f.write(content[:at] + b"\x09" + content[at + 1:])
     refused("newer", "newer.h5", "version", "newer HDF5 than ", "create_dataset")

@@ -54,7 +54,7 @@ float extrapolated(const ElementWork& work, index_t i) {
     return ahead ? work.elements.extrapolation(work.newest[i], work.before[i]) : work.newest[i];
 }
 
-// Returns a sample before a forward transform.
+// Returns the sample that a forward pass loads, as a transform would receive it.
 double loaded_sample(const ElementWork& work, index_t i) {
     if (work.ones) {
         const auto* const data = static_cast<const float*>(work.data);
@@ -65,7 +65,8 @@ double loaded_sample(const ElementWork& work, index_t i) {
     return static_cast<double>(point);
 }
 
-// Returns the value that replaces a sample after an inverse transform. `w` indexes its weight.
+// Returns the value that replaces a sample after an inverse transform. `w` is the index of the
+// sample's weight.
 double stored_sample(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
