@@ -73,11 +73,12 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
-int CoarseStart::begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
-                       Executor& fine, float usual, const ExecutionContext& context) {
+int CoarseStart::begin(const ConstImageView& image, double background,
+                       const HeldOutPhotons& held_out, Executor& fine, float usual,
+                       const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
-        sum_pixels(image, fine_saturation_, held, coarsening_, threads_, coarse.view());
+        sum_pixels(image, fine_saturation_, held_out, coarsening_, threads_, coarse.view());
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
@@ -243,7 +244,7 @@ float coarse_saturation() {
 }
 
 index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
-                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse) {
     const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     const pixels::RowGather gather(identity_indices(image.shape.x));
@@ -266,11 +267,11 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                         sum = coarse_saturation();
                         continue;
                     }
-                    if (held.halvings > 0) {
+                    if (held_out.halvings > 0) {
                         PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
-                        value -=
-                            drawn_value(value, held.halvings, static_cast<float>(held.photons.gain),
-                                        static_cast<float>(held.photons.offset), bits);
+                        value -= drawn_value(value, held_out.halvings,
+                                             static_cast<float>(held_out.photons.gain),
+                                             static_cast<float>(held_out.photons.offset), bits);
                     }
                     if (sum < coarse_saturation()) sum += value;
                 }

@@ -53,7 +53,7 @@ float coarse_saturation();
 /// Sums the image's pixels as iterations compare them: negative pixels as 0, and without the
 /// photons that are held out. Returns the number of coarse pixels that are compared.
 index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
-                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse);
 
 /// An estimate, and the index of the voxel that stands at the image's first pixel.
@@ -95,7 +95,7 @@ class CoarseStart {
     /// background of a fine pixel. `usual` is the value with which voxels start otherwise. All
     /// voxels start with it if no coarse pixel is compared, and none starts with less than a
     /// thousandth of it.
-    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
+    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held_out,
               Executor& fine, float usual, const ExecutionContext& context);
 
   private:

@@ -15,8 +15,8 @@ struct OperationWalker::RingViews {
     float* object(ArrayRole role) const { return walker.ring(role).at(z); }
     float* image(ArrayRole role) const { return walker.ring(role).at(z); }
     ImagePixels data() const { return walker.pixels(z); }
-    const float* held() const {
-        return task.settings.held_out_share > 0 ? walker.rings_.held.at(z) : nullptr;
+    const float* held_out() const {
+        return task.settings.held_out_share > 0 ? walker.rings_.held_out.at(z) : nullptr;
     }
     Weights weights() const { return walker.weights(z, count, alike); }
     PixelNumbers pixel_numbers() const { return walker.pixel_numbers(z); }
@@ -181,8 +181,8 @@ const PlaneRing& OperationWalker::ring(ArrayRole role) const {
             return rings_.agreements;
         case ArrayRole::data:
             return rings_.data;
-        case ArrayRole::held:
-            return rings_.held;
+        case ArrayRole::held_out:
+            return rings_.held_out;
         // The data of a linear system are read only once.
         case ArrayRole::model:
             return traits_.solves_system ? rings_.data : rings_.ratios;

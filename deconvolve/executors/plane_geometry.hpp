@@ -326,14 +326,15 @@ inline double iteration_seconds(const PairAxis& z, double plane_bytes, index_t d
     const auto taps = static_cast<double>(z.taps);
     // The uploads of the first step and the downloads of the last one overlap with no other work.
     const double ends = 1 + 2 * std::min(1.0, steps / planes);
-    const double bus = ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
+    const double bus_seconds =
+        ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
     // Passes along x and y read and write a plane six times. Each of two passes along z reads the
     // planes that it depends on and the kernel's taps, and writes the planes of a step.
     constexpr double share_of_peak = 0.6;
     const double seen = (steps + taps - 1) / steps, kernel = taps / steps;
-    const double passes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
-    const double gpu = (passes + traffic.arrays) / (share_of_peak * rates.memory);
-    return std::max(bus / static_cast<double>(iterations_a_walk), gpu);
+    const double pass_bytes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
+    const double gpu_seconds = (pass_bytes + traffic.arrays) / (share_of_peak * rates.memory);
+    return std::max(bus_seconds / static_cast<double>(iterations_a_walk), gpu_seconds);
 }
 
 }  // namespace convolume::deconvolve

@@ -71,10 +71,10 @@ class DevicePlanePasses {
 
     const std::shared_ptr<gpu::Workspace>& workspace() const { return workspace_; }
     /// Calls work(as_left), which enqueues passes on `stream`. Passes that share the workspace are
-    /// enqueued before or after it. `as_left` says that the slots hold what the last call left
+    /// enqueued before or after it. `is_unchanged` says that the slots hold what the last call left
     /// there.
     template <class Work>
-    void in_turn(cudaStream_t stream, const Work& work) const {
+    void with_workspace(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, spectrum_bytes_, stream, work);
     }
 

@@ -28,16 +28,16 @@ void fill_point(const PointRow& row, float* point, index_t count) {
 
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const data = row.data;
-    const float* const held = row.held;
+    const float* const held_out = row.held_out;
     const richardson_lucy::PixelModel rule = row.rule;
     const float share = row.held_out_share;
     double misfits = 0, errors = 0;
-    if (held != nullptr) {
+    if (held_out != nullptr) {
 #pragma omp simd reduction(+ : errors)
         for (index_t i = 0; i < count; ++i) {
-            const float apart = held[i] - share * rule.expected(model[i]);
+            const float apart = held_out[i] - share * rule.expected(model[i]);
             const double away =
-                static_cast<double>(richardson_lucy::is_compared(held[i]) ? apart : 0);
+                static_cast<double>(richardson_lucy::is_compared(held_out[i]) ? apart : 0);
             errors += away * away;
         }
     }

@@ -298,7 +298,7 @@ class SlabExecutor final : public Executor {
 
   private:
     template <class Work>
-    void in_turn(const Work& work);
+    void with_workspace(const Work& work);
 
     class PassSlab;
     std::vector<std::unique_ptr<PassSlab>> slabs_;

@@ -221,7 +221,7 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.settings.held_out_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_out_share > 0) copy_in(rings_.held_out, arrays_.held_out, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {

@@ -251,12 +251,12 @@ struct ExtrapolatedPoints {
 template <class AnyRatio>
 struct RatioWithHeldOut {
     AnyRatio ratio;
-    const float* held;  ///< recorded data that are held out; null: none
+    const float* held_out;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
-        if (held == nullptr) return {ratio.compared(i, m), 0};
-        const float y = held[i];
+        if (held_out == nullptr) return {ratio.compared(i, m), 0};
+        const float y = held_out[i];
         const float apart = richardson_lucy::is_compared(y) ? y - share * m : 0;
         const double away = static_cast<double>(apart);
         return {ratio.compared(i, m), away * away};

@@ -10,7 +10,7 @@
 // - iterate(operations): an iteration as a list of operations, which every executor carries out
 //
 // The operations name arrays by their role (ArrayRole). `make` makes a functor from `at`, the views
-// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held()
+// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held_out()
 // (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays that the
 // functor reads and writes. An executor offers
 //
@@ -48,7 +48,7 @@ enum class ArrayRole {
     other_object,  ///< object: second back projection, if a method has two
     weights,       ///< object: light that each voxel sends into the image, Aᵀ1
     data,          ///< image: recorded pixels
-    held,          ///< image: photons that are held out
+    held_out,      ///< image: photons that are held out
     model,         ///< image: blurred point, then the image that is projected back
     other_image,   ///< image: second image that is projected back, if a method has two
     divisors,      ///< object: weights plus the slope of a penalty

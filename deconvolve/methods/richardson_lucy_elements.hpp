@@ -157,8 +157,8 @@ struct ElementFunctor {
             });
     }
 
-    CONVOLUME_DEVICE float held_out_error(float held, float blurred) const {
-        return held - held_out_share * model.expected(blurred);
+    CONVOLUME_DEVICE float held_out_error(float held_out, float blurred) const {
+        return held_out - held_out_share * model.expected(blurred);
     }
 
     template <class Use>

@@ -12,7 +12,7 @@ namespace convolume::gpu {
 
 /// For every target index k along an axis, the positions that are summed there, in device memory:
 /// positions[starts[k]] … positions[starts[k + 1] - 1].
-struct FoldAxis {
+struct FoldSourceTable {
     const std::int64_t* starts = nullptr;
     const std::int64_t* positions = nullptr;
 };
@@ -25,7 +25,7 @@ struct FoldArguments {
     void* target = nullptr;  ///< contiguous
     PixelType target_type = PixelType::float32;
     Shape3 target_shape;
-    FoldAxis axes[3];
+    FoldSourceTable axes[3];
 };
 
 void fold(const FoldArguments& fold, cudaStream_t stream);
