@@ -84,7 +84,7 @@ int CoarseStart::begin(const ConstImageView& image, double background,
     if (compared > 0) {
         // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
-        // The timeline has this time already, as that of the fine iterations.
+        // The timeline already counts this time as part of the fine iterations.
         ExecutionContext own;
         own.progress = context.progress;
         own.stop = context.stop;
@@ -129,7 +129,7 @@ index_t floor_half(index_t value) {
 }
 
 // Returns the coarse PSF along an axis: every second sample of the PSF after a binomial filter of 5
-// taps, which interpolation and sums make together. The filter's middle tap stands for no shift.
+// taps. Interpolation followed by sums of pairs is this filter, whose middle tap has a shift of 0.
 Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     constexpr std::array<double, 5> binomial{1. / 8, 4. / 8, 6. / 8, 4. / 8, 1. / 8};
     const index_t low = -center[axis];

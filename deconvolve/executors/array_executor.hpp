@@ -24,7 +24,7 @@ namespace convolume::deconvolve {
 template <class Arrays>
 class ArrayExecutor final : public Executor {
   public:
-    /// Both are kept by reference.
+    /// Makes an executor that keeps references to both arguments.
     ArrayExecutor(Arrays& arrays, const DeconvolutionProblem& problem)
         : arrays_(arrays), problem_(problem) {
         int objects = 0, images = 0;
@@ -112,7 +112,7 @@ class ArrayExecutor final : public Executor {
     }
 
   private:
-    /// The arrays, as functors see them.
+    /// Views of the whole arrays, from which functors are made (methods/method.hpp).
     struct ArrayViews {
         const ArrayExecutor& executor;
         float* object(ArrayRole role) const { return executor.array(role); }

@@ -32,7 +32,7 @@ Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
         for (index_t j = 0; j < y.taps; ++j) {
             const auto* const row = static_cast<const double*>(
                 psf.view().at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
-            // All other values are float32, too.
+            // Taps are rounded to float32, because all arrays are float32.
             for (index_t i = 0; i < x.taps; ++i)
                 *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
         }

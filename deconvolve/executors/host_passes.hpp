@@ -35,7 +35,7 @@ struct HostPassLayout {
 
 class HostPassExecutor final : public Executor {
   public:
-    /// `psf` is the PSF as in DeconvolutionProblem.
+    /// Makes the passes and the arrays. `psf` is DeconvolutionProblem::psf.
     HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
 
     /// Sets the context that may stop later iterations.

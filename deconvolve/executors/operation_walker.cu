@@ -5,7 +5,7 @@
 
 namespace convolume::deconvolve {
 
-/// Some planes of the rings, as functors see them.
+/// Views of some planes of the rings, from which functors are made (methods/method.hpp).
 struct OperationWalker::RingViews {
     const OperationWalker& walker;
     const WalkTask& task;
@@ -144,7 +144,7 @@ struct OperationWalker::WalkOperations {
         return rings;
     }
     /// Calls work(RingViews) for runs of planes that lie one after another in the rings of `roles`.
-    /// If weights are among these, a run has only equal weights or only others.
+    /// If weights are among these, a run has only planes of equal weights, or none of them.
     template <class Work>
     void for_voxels(ArrayRoles roles, const Work& work, const PlaneRing* also = nullptr) {
         std::vector<const PlaneRing*> all = rings(roles);

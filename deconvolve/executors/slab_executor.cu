@@ -20,7 +20,8 @@ namespace convolume::deconvolve {
 namespace {
 
 // Finds the samples `first` to `first` + `count` that lie in `planes`, each of `plane` samples.
-// Calls work(index among these samples, index among those of the planes, how many).
+// Calls work(offset, index, n) if there are any: they are n samples from `first` + offset on, and
+// from sample `index` of the planes on.
 template <class Work>
 void within(const IndexRange& planes, index_t plane, index_t first, index_t count,
             const Work& work) {
@@ -123,10 +124,10 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     const SlabPasses& passes() const { return *passes_; }
     using DeviceLoops::stream;
 
-    /// The newest estimate. Callers that change it must call forget_point().
+    /// Returns the newest estimate. Callers that change it must call forget_point().
     float* newest() const { return newest_; }
     void forget_point() { has_point_ = false; }
-    /// The image as float32. Not for an image that is kept as uint16.
+    /// Returns the image as float32. Must not be called if the image is kept as uint16.
     float* data() const { return reinterpret_cast<float*>(data_); }
     float* held_out() const { return held_out_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
@@ -144,8 +145,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         }
     }
 
-    /// Makes spectra of an image, in the slab's own planes, that is 1, or 0 for pixels that are not
-    /// compared unless `all` are.
+    /// Makes spectra of an image of ones in the slab's own planes. Pixels that are not compared are
+    /// 0 instead, unless `all` says that every pixel is compared.
     void load_ones(bool all) {
         ElementWork work;
         work.ones = true;
@@ -153,7 +154,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (planes().image.count() == 0) return;
         passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
     }
-    /// Projects the images of ones back, its own and its neighbors'.
+    /// Computes the weights: projects back the images of ones of this slab and of its neighbors.
     void find_weights() {
         passes_->back(stream());
         const auto [first, last] = layout_.alike;
@@ -209,13 +210,13 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (layout_.has_previous) std::swap(newest_, previous_);
     }
 
-    /// Sums of the last comparison (misfit, squared errors of predicted held-out data), and of the
-    /// last step (products of changes). These wait for the GPU to compute the sums, but not for
-    /// later work.
+    /// Return the sums of the last comparison (misfit, squared errors of predicted held-out data),
+    /// and of the last step (products of changes). Both wait until the GPU has computed the sums,
+    /// but not for later work.
     SumPair compared() const { return total(0, compared_, has_compared_); }
     SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
-    /// The slab's own spectra are ready; the slab has fetched its neighbors' spectra.
+    /// Events: the slab's own spectra are ready, and the slab has fetched its neighbors' spectra.
     gpu::CudaEvent ready, fetched;
 
   private:
@@ -284,8 +285,9 @@ std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
     return slabs_.front()->passes().workspace();
 }
 
-// Calls work(as_left), which enqueues passes. Others may share the workspace of a single slab: they
-// may use it between this call and the next one, and leave other spectra in it.
+// Calls work(is_unchanged), which enqueues passes. Other objects may share the workspace of a
+// single slab. If they have used it since the last call, it holds other spectra, and `is_unchanged`
+// is false.
 template <class Work>
 void SlabExecutor::with_workspace(const Work& work) {
     if (slabs_.size() > 1) return work(true);

@@ -26,7 +26,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
     const auto if_any = [&](bool any) { return any ? bytes.object : 0; };
     newest = ring(2 * depth + (remembers && last > 0 ? reach : 0), bytes.object);
     before = ring(2 * depth, bytes.before);
-    // Each of these may belong to the last iteration, whose points are downloaded.
+    // Each of these iterations may be the last one of a walk, whose points are downloaded.
     for (index_t i = 0; i <= last; ++i) {
         const bool makes_second_next = remembers && i + 2 <= last;
         points[static_cast<std::size_t>(i)] = ring(

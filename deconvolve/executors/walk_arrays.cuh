@@ -137,7 +137,7 @@ struct WalkArrays {
     PlaneArray newest, before, next, change, held_out, weights;
     /// Arrays of linear systems, whose solution is `newest`.
     PlaneArray direction, residual, product;
-    PlaneArray data;    ///< the image; of linear systems in the memory of the product
+    PlaneArray data;    ///< the image; linear systems keep it in the memory of `product`
     EqualPlanes alike;  ///< planes with equal weights
 
   private:
@@ -196,18 +196,18 @@ struct WalkerRings {
     }
 
     /// Estimates that points are made from, the last changes, the image, and weights; `alike` has
-    /// the one plane of equal weights. Linear systems have directions in `newest`, and blurred ones
-    /// in `data`.
+    /// the one plane of equal weights. Linear systems have directions in `newest`, and blurred
+    /// directions in `data`.
     PlaneRing newest, before, changes, data, held_out, weights, alike;
     /// Points of each fused iteration, which wait for their update and become estimates.
     std::array<PlaneRing, most_fused_iterations> points;
-    /// For a total variation: the divisors of a step, and its points with the planes before and
-    /// after them.
+    /// Arrays for a total variation: the divisors of a step, and the step's points with the planes
+    /// before and after them.
     PlaneRing divisors, neighborhood;
-    /// For operations between passes: images to project back, one or two; corrections, which become
-    /// estimates; and the second back projection.
+    /// Arrays for operations between passes: one or two images to project back; corrections, which
+    /// become estimates; and the second back projection.
     PlaneRing ratios, other_ratios, corrections, agreements;
-    /// For linear systems.
+    /// Residual of a linear system, and the product of its matrix and the direction.
     PlaneRing residuals, products;
 
   private:

@@ -110,7 +110,7 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
-    // Runs end at the borders.
+    // Runs must not cross the borders, because source() may take border planes from `borders_`.
     for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})

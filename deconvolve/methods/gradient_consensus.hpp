@@ -75,7 +75,7 @@ struct Agreement {
 template <class AnyWeights>
 Agreement(float*, float*, AnyWeights, float) -> Agreement<AnyWeights>;
 
-/// A step of the voxels where the halves agree. The others keep their point.
+/// A step of the voxels where the halves agree. All other voxels keep their point.
 template <class AnyStep>
 struct ConsensusStep {
     AnyStep step;
@@ -89,7 +89,7 @@ struct ConsensusStep {
 template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
-/// Counts the voxels where the halves agree, as its second sum.
+/// Counts, in the second sum, the voxels where the halves agree.
 struct ConsentCount {
     const float* agreement;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {

@@ -22,8 +22,8 @@
 // - sum_pixels(which, roles, make), sum_voxels(which, roles, make): also add up results in StepSums
 // - step(roles, make): the functor stores the next estimate as the correction and returns the
 //   change that it adds to the point
-// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): as above, for functors of an
-//   index and its NeighborOffsets. An executor whose steps overwrite neighbors
+// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): sum_voxels() and step() for
+//   functors of an index and its NeighborOffsets. An executor whose steps overwrite neighbors
 //   (steps_overwrite_neighbors) offers find_divisors() instead, which makes the divisors
 // - settings(), start(): constants of the execution, and of this iteration
 

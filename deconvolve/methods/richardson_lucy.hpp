@@ -39,7 +39,7 @@ class PlainState : public MethodState {
     }
     bool needs_results() const override { return stop_.has_value(); }
 
-    /// Lets iterations up to this one raise the objective.
+    /// Lets iterations up to number `iteration` raise the objective.
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
