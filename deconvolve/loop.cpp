@@ -138,7 +138,7 @@ class StartPreparation {
         if (coarse_.start == nullptr) return prepared;
         prepared.start_scale = 1;  // coarse estimates are of the photons that are left
         prepared.load_start = [=, this, background = image.background,
-                               held = HeldOutPhotons{photons_, halvings}](float level) {
+                               held_out = HeldOutPhotons{photons_, halvings}](float level) {
             ExecutionContext own;
             own.stop = context_.stop;
             if (context_.progress)
@@ -146,7 +146,7 @@ class StartPreparation {
                     context_.progress(from + (fine_from - from) * fraction);
                 };
             iterations_ +=
-                coarse_.start->begin(coarse_.image, background, held, executor_, level, own);
+                coarse_.start->begin(coarse_.image, background, held_out, executor_, level, own);
         };
         return prepared;
     }

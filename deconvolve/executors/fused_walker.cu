@@ -57,12 +57,12 @@ void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_
     const auto ring = static_cast<index_t>(i);
     blur(walk(i), step, ring);
     for_counted(step.image, [&](const IndexRange& part, bool counted) {
-        for_runs(part, {&rings_.data, &rings_.held}, [&](index_t z, index_t count) {
+        for_runs(part, {&rings_.data, &rings_.held_out}, [&](index_t z, index_t count) {
             ElementWork work;
             work.kind = ElementKind::compare;
             work.data = rings_.data.bytes_of(z);
             work.data_is_uint16 = arrays_.data_is_uint16;
-            if (task.settings.held_out_share > 0) work.held = rings_.held.at(z);
+            if (task.settings.held_out_share > 0) work.held_out = rings_.held_out.at(z);
             work.elements.held_out_share = task.settings.held_out_share;
             work.elements.model = task.settings.model;
             work.elements.less = task.starts[i].unmatched ? 1 : 0;

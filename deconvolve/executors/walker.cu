@@ -110,7 +110,7 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
-    // Runs end at the borders.
+    // Runs must not cross the borders, because source() may take border planes from `borders_`.
     for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
@@ -221,7 +221,7 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.settings.held_out_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_out_share > 0) copy_in(rings_.held_out, arrays_.held_out, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {

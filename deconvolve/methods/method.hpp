@@ -10,7 +10,7 @@
 // - iterate(operations): an iteration as a list of operations, which every executor carries out
 //
 // The operations name arrays by their role (ArrayRole). `make` makes a functor from `at`, the views
-// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held()
+// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held_out()
 // (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays that the
 // functor reads and writes. An executor offers
 //
@@ -22,8 +22,8 @@
 // - sum_pixels(which, roles, make), sum_voxels(which, roles, make): also add up results in StepSums
 // - step(roles, make): the functor stores the next estimate as the correction and returns the
 //   change that it adds to the point
-// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): as above, for functors of an
-//   index and its NeighborOffsets. An executor whose steps overwrite neighbors
+// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): sum_voxels() and step() for
+//   functors of an index and its NeighborOffsets. An executor whose steps overwrite neighbors
 //   (steps_overwrite_neighbors) offers find_divisors() instead, which makes the divisors
 // - settings(), start(): constants of the execution, and of this iteration
 
@@ -48,7 +48,7 @@ enum class ArrayRole {
     other_object,  ///< object: second back projection, if a method has two
     weights,       ///< object: light that each voxel sends into the image, Aᵀ1
     data,          ///< image: recorded pixels
-    held,          ///< image: photons that are held out
+    held_out,      ///< image: photons that are held out
     model,         ///< image: blurred point, then the image that is projected back
     other_image,   ///< image: second image that is projected back, if a method has two
     divisors,      ///< object: weights plus the slope of a penalty

@@ -39,7 +39,7 @@ class PlainState : public MethodState {
     }
     bool needs_results() const override { return stop_.has_value(); }
 
-    /// Lets iterations up to this one raise the objective.
+    /// Lets iterations up to number `iteration` raise the objective.
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
@@ -122,10 +122,11 @@ void compare_photons(Operations& operations) {
     if (operations.settings().held_out_share == 0)
         operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
     else
-        operations.sum_pixels(
-            pixel_sums, {ArrayRole::data, ArrayRole::held, ArrayRole::model}, [&](const auto& at) {
-                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_out_share};
-            });
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::held_out, ArrayRole::model},
+                              [&](const auto& at) {
+                                  return RatioWithHeldOut{ratio(at), at.held_out(),
+                                                          operations.settings().held_out_share};
+                              });
 }
 
 struct RichardsonLucy {

@@ -73,9 +73,9 @@ double stored_sample(const ElementWork& work, index_t i, index_t w, double sampl
         const float y = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
                                             : static_cast<const float*>(work.data)[i];
         const float m = work.elements.model.expected(back);
-        if (work.held != nullptr && richardson_lucy::is_compared(work.held[i])) {
+        if (work.held_out != nullptr && richardson_lucy::is_compared(work.held_out[i])) {
             const double away =
-                static_cast<double>(work.held[i] - work.elements.held_out_share * m);
+                static_cast<double>(work.held_out[i] - work.elements.held_out_share * m);
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;

@@ -165,7 +165,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     work.elements.less = less;
     work.elements.misfit = sums_misfit;
     if (holds_out) {
-        work.held = held.data();
+        work.held_out = held.data();
         work.elements.held_out_share = 0.25F;
     }
     check.template run<ElementKind::compare>(work);
@@ -346,7 +346,7 @@ void check_any_functor(int begin, int end) {
     const auto compared = check.fill();
     auto compare = check.template work<ProductElements>(ElementKind::compare);
     compare.data = data.data();
-    compare.held = held.data();
+    compare.held_out = held.data();
     check.template run<ElementKind::compare>(compare);
     double sum = 0, squares = 0;
     for_samples(compared, [&](std::size_t i, double sample) {
