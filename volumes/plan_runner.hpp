@@ -49,9 +49,10 @@ class PlanRunner {
                                   const ExecutionContext& context) const;
     BufferPool::BorrowedBuffer take_scratch(const ExecutionContext& context) const;
     class SplitProgress;
-    /// Splits the image. Returns the number of NaN and infinities that were read as 0.
+    /// Splits the image, and reports its steps to `split_progress`. Returns the number of NaN and
+    /// infinities that were read as 0.
     index_t split_image(const ExecutionArguments& arguments, void* split_volume,
-                        SplitProgress& made, const ExecutionContext& context) const;
+                        SplitProgress& split_progress, const ExecutionContext& context) const;
     /// Returns the number of threads that hand tasks to engines, with `in_flight` tasks on each.
     int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
     int workers() const { return workers(plan_.chosen.tasks_in_flight); }
@@ -63,15 +64,15 @@ class PlanRunner {
 
     struct KeptKernels {
         std::mutex mutex;
-        std::vector<std::shared_ptr<const EngineKernel>> of_part;
+        std::vector<std::shared_ptr<const EngineKernel>> of_part;  ///< element p: kernel of part p
     };
 
     TaskPlan plan_;
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
     int threads_;
-    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< kernels of each engine
-    std::unique_ptr<BufferPool> scratch_;          ///< split volumes
+    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< element e: kernels of engine e
+    std::unique_ptr<BufferPool> scratch_;          ///< memory of split volumes
     /// Held while GPUs execute: a plan may take all memory of a GPU.
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
 };

@@ -348,7 +348,7 @@ def _axes(axes: Sequence[int] | int | None, dimensions: int, kernel_dimensions: 
     return found
 
 
-def _share(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
+def _progress_of_one_image(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
     """Returns a callback for the progress of one image that reports the progress of all images."""
     return lambda fraction: report((number + fraction) / of)
 
@@ -375,7 +375,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     low = high = 0
     with progress_bar(options.get("progress")) as report:
         for number, index in enumerate(np.ndindex(batch)):
-            step = None if report is None else _share(report, number, images)
+            step = None if report is None else _progress_of_one_image(report, number, images)
             done = convolver._core.execute(moved[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
     warn_of_clamped(low, high, result.dtype)
