@@ -59,7 +59,7 @@ class PlannerLock {
 template <class Real>
 void load_wisdom() {
     if (const auto folder = cache_folder())
-        FftwApi<Real>::import_wisdom((*folder / FftwApi<Real>::wisdom_name).c_str());
+        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).c_str());
 }
 
 template <class Real>
@@ -70,7 +70,7 @@ void save_wisdom() {
     fs::create_directories(*folder, ignored);
     const fs::path target = *folder / FftwApi<Real>::wisdom_name;
     const fs::path partial = target.string() + "." + std::to_string(getpid());
-    if (FftwApi<Real>::export_wisdom(partial.c_str()))
+    if (FftwApi<Real>::write_wisdom_file(partial.c_str()))
         fs::rename(partial, target, ignored);
     else
         fs::remove(partial, ignored);

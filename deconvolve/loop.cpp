@@ -74,7 +74,7 @@ class IterationLoop {
         iteration.of = iterations_;
         iteration.searching = held_out_share_ > 0;
         if (held_out_share_ > 0) iteration.held_out = std::sqrt(result.held_out() / pixels_);
-        const MethodState::LoopDecision decision = state_->finished(result, iteration);
+        const MethodState::LoopDecision decision = state_->decide_after(result, iteration);
         if (decision == MethodState::LoopDecision::discard) return true;
         outcome_.report.iterations = k;
         outcome_.report.last = iteration;

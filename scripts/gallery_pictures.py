@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def projections(**images):
-    """Draws images side by side, as maxima along z, each from 0 to its largest value."""
+    """Draws images side by side, as maxima along z, from 0 or a negative least value to the 99.8th percentile."""
     figure, axes = plt.subplots(1, len(images), figsize=(2.6 * len(images), 2.8))
     for axis, (title, image) in zip(np.atleast_1d(axes), images.items()):
         shown = np.asarray(image, float).max(axis=0)

@@ -204,7 +204,7 @@ class SignalPipeline {
     }
 
     void read_all() {
-        SampleRange before;  // samples of the previous chunk
+        SampleRange before;  // range of the signal's samples that the previous chunk holds
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);

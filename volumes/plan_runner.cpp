@@ -138,7 +138,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     ReportSum report;
     TaskProgress progress(context, all_tasks, 0, 1);
     const auto run_task = [&](int worker, index_t number, const ExecutionContext& task_context) {
-        const std::size_t engine = engine_of(worker);
+        const std::size_t engine = engine_index_of_worker(worker);
         const int task_number = static_cast<int>(number % tasks);
         const Task& task = plan_.tasks[static_cast<std::size_t>(task_number)];
         BlockInput input{arguments.input,
@@ -174,7 +174,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
             throw NonfiniteInStream{};
     };
-    run_on_engines(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
+    run_on_workers(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
                    all_tasks, context, [&](int worker, index_t number) {
                        progress.run(number, [&](const ExecutionContext& task_context) {
                            run_task(worker, number, task_context);
@@ -272,7 +272,7 @@ ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
 
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     TaskProgress progress(context, tasks, 0.1, 0.9);
-    run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
+    run_on_workers(workers(), tasks, context, [&](int worker, index_t number) {
         const auto connect_part = [&](BlockInput& input, BlockOutput& output) {
             store.connection(part_boxes(number))(input, output);
             input.find_nonfinite = arguments.find_nonfinite;
@@ -283,7 +283,7 @@ ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
         };
         progress.run(number, [&](const ExecutionContext& task_context) {
             report.add_nonfinite(
-                convolve_part(engine_of(worker), number, connect_part, task_context)
+                convolve_part(engine_index_of_worker(worker), number, connect_part, task_context)
                     .nonfinite_inputs);
         });
     });
@@ -332,7 +332,7 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
         };
         // Only complete bands count for the progress of the volume.
         const auto for_each_band = [&](index_t first_step, const auto& work) {
-            run_on_engines(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
+            run_on_workers(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
                 progress.run(volume * steps + first_step + i, [&](const ExecutionContext& inner) {
                     work(bands[i], without_progress(inner));
                 });
@@ -342,10 +342,10 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
             report.add_nonfinite(streamed.split(band, inner));
         });
         const int at_once = loads ? workers(LoadedParts::in_flight) : workers();
-        run_on_engines(at_once, tasks, context, [&](int worker, index_t number) {
+        run_on_workers(at_once, tasks, context, [&](int worker, index_t number) {
             const index_t step = volume * steps + bands.count() + number;
             progress.run(step, [&](const ExecutionContext& inner) {
-                const std::size_t engine = engine_of(worker);
+                const std::size_t engine = engine_index_of_worker(worker);
                 const PartBoxes boxes = part_boxes(number);
                 const auto convolve = [&](const ConnectPart& connect_part) {
                     return convolve_part(engine, number, connect_part, inner);
@@ -361,22 +361,22 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
     return report.report();
 }
 
-void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, index_t task)>& run) {
+void run_on_workers(int workers, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int worker, index_t task)>& run) {
     std::atomic<index_t> next{0};
     std::atomic<bool> failed{false};
     std::mutex error_mutex;
     std::exception_ptr first_error;
 
     const StopScope* const scope = current_stop_scope();
-    const auto work = [&](int engine) {
+    const auto work = [&](int worker) {
         const AdoptedStopScope adopted(scope);
         try {
             while (!failed) {
                 throw_if_stopped(context);
                 const index_t task = next.fetch_add(1);
                 if (task >= tasks) return;
-                run(engine, task);
+                run(worker, task);
             }
         } catch (...) {
             const std::lock_guard lock(error_mutex);
@@ -385,11 +385,11 @@ void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
         }
     };
 
-    const auto workers = static_cast<int>(std::min<index_t>(engines, tasks));
+    const auto threads_used = static_cast<int>(std::min<index_t>(workers, tasks));
     {
         std::vector<std::jthread> threads;
-        for (int engine = 1; engine < workers; ++engine) threads.emplace_back(work, engine);
-        if (workers > 0) work(0);
+        for (int worker = 1; worker < threads_used; ++worker) threads.emplace_back(work, worker);
+        if (threads_used > 0) work(0);
     }
     if (first_error) std::rethrow_exception(first_error);
 }

@@ -56,7 +56,8 @@ class PlanRunner {
     /// Returns the number of threads that hand tasks to engines, with `in_flight` tasks on each.
     int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
     int workers() const { return workers(plan_.chosen.tasks_in_flight); }
-    std::size_t engine_of(int worker) const {
+    /// Returns the index of the engine that `worker` hands its tasks to.
+    std::size_t engine_index_of_worker(int worker) const {
         return static_cast<std::size_t>(worker) % engines_.size();
     }
     std::shared_ptr<const EngineKernel> kernel(std::size_t engine, const Task& task,
@@ -77,10 +78,11 @@ class PlanRunner {
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
 };
 
-/// Calls `run(engine, task)` once for every task in [0, tasks), with one thread for each engine.
-/// After an exception no further tasks begin, and the first exception is rethrown.
-void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, index_t task)>& run);
+/// Calls `run(worker, task)` once for every task in [0, tasks), with one thread for each of
+/// `workers` workers. After an exception no further tasks begin, and the first exception is
+/// rethrown.
+void run_on_workers(int workers, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int worker, index_t task)>& run);
 
 /// Adds up the progress of tasks that run side by side.
 class TaskProgress {

@@ -60,7 +60,8 @@ class Images:
         return self.context.row(names, lambda: self.timed(self.prepare(xyz, keys)))
 
 
-def data_key(data):
+def complex_argument(data):
+    """Returns the argument for complex data of a request to the timed program; empty for real data."""
     return " complex=1" if data == "c2c" else ""
 
 
@@ -75,7 +76,7 @@ def gpu_speed(images, gpus):
         for data, way, method in ways:
             names = {"experiment": "speed", "number": size["number"], "device": "gpu", "gpus": gpus, "data": data,
                      "way": way.split()[0], "parts": parts if way.startswith("dif") else 1}
-            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + data_key(data))
+            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + complex_argument(data))
 
 
 def cpu_speed(images):
@@ -84,7 +85,8 @@ def cpu_speed(images):
         for size in PAPER["sizes"]["images"]:
             names = {"experiment": "speed", "number": size["number"], "device": "cpu", "threads": threads,
                      "data": data, "way": "in-core", "parts": 1}
-            yield images.speed(names, size["xyz"], f"device=cpu threads={threads} method=in-core" + data_key(data))
+            keys = f"device=cpu threads={threads} method=in-core{complex_argument(data)}"
+            yield images.speed(names, size["xyz"], keys)
 
 
 def phases(images, device):
@@ -93,7 +95,7 @@ def phases(images, device):
     for data in ("c2c", "r2c"):
         for parts in PARTS:
             names = {"experiment": "phases", "data": data, "parts": parts} | device["names"]
-            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
     if device["names"].get("gpus", 1) > 1:
         size = next(size for size in PAPER["sizes"]["images"] if size["number"] == 7)
         for gate in ("global", "per-link", "off"):
@@ -242,7 +244,7 @@ def counts(images, device):
                      "parts": parts} | device["names"]
 
             def dif(parts=parts, data=data):
-                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
                 return counted(planned) | {"bytes": images.ask("run")["bytes"]}
 
             yield images.context.row(names, dif)
@@ -257,7 +259,8 @@ def tiled_counts(images, device, data, xyz):
     seen = {1}
 
     def tiled():
-        planned = images.prepare(xyz, f"{device['keys']} method=tiled {device['limit']}={limit}{data_key(data)}")
+        keys = f"{device['keys']} method=tiled {device['limit']}={limit}{complex_argument(data)}"
+        planned = images.prepare(xyz, keys)
         found = counted(planned)
         found["parts"] = found["tasks"]
         if found["tasks"] not in seen:

@@ -76,7 +76,7 @@ void run_images(const Request& request, const ManyFilesRequest& many) {
                 Request of_file = of_worker;
                 of_file.image = file.image;
                 of_file.output = file.output;
-                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
+                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth_output;
                 // Each file has its own noise.
                 if constexpr (requires { of_file.camera.seed; })
                     of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);

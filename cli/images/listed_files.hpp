@@ -29,10 +29,10 @@ const char* to_string(FileStatus status);
 struct ListedFile {
     index_t number = 0;  ///< number of the file, from 1
     std::string image;
-    std::string output;       ///< path of the result; empty in a dry run without a folder
-    std::string truth;        ///< path of a second output; empty for none
-    std::string solver_keys;  ///< solver_key() of all kernels: equal if files share their plans
-    double voxels = 0;        ///< voxels of all volumes
+    std::string output;        ///< path of the result; empty in a dry run without a folder
+    std::string truth_output;  ///< path of the second output (--truth); empty for none
+    std::string solver_keys;   ///< solver_key() of all kernels: equal if files share their plans
+    double voxels = 0;         ///< voxels of all volumes
 
     FileStatus status = FileStatus::not_started;
     double seconds = 0;

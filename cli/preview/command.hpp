@@ -19,7 +19,7 @@ struct PreviewChannel {
     OrthogonalViews views;
     GrayLimits limits{0, 1};
     Color color{255, 255, 255};
-    std::string name{};  ///< name shown beside the color ramp if there are several channels
+    std::string channel_name{};  ///< shown beside the color ramp if there are several channels
 };
 
 /// A stack of the picture.

@@ -106,7 +106,7 @@ struct OperationWalker::WalkOperations {
 
   private:
     const PlaneWalk& walk() const { return walker.walk(projection); }
-    WalkStep now() const { return walk().step(k); }
+    WalkStep now() const { return walk().planes_at_step(k); }
 
     /// Returns the ring of spectra of an image and of its back projection. The first projection has
     /// a ring for each image, the second projection another one.
@@ -203,7 +203,8 @@ const PlaneRing& OperationWalker::ring(ArrayRole role) const {
 }
 
 void OperationWalker::upload(index_t k, const WalkTask& task) {
-    const WalkStep first = walk(0).step(k), last = walk(chained(task) - 1).step(k);
+    const WalkStep first = walk(0).planes_at_step(k),
+                   last = walk(chained(task) - 1).planes_at_step(k);
     const bool restarts = task.starts.front().restart;
     if (traits_.solves_system) {
         copy_in(rings_.newest, arrays_.direction, first.load);
@@ -226,7 +227,7 @@ void OperationWalker::work(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::download(index_t k, const WalkTask& task) {
-    const IndexRange planes = walk(chained(task) - 1).step(k).update;
+    const IndexRange planes = walk(chained(task) - 1).planes_at_step(k).update;
     if (traits_.solves_system) {
         copy_out(rings_.products, arrays_.product, planes);
         return;

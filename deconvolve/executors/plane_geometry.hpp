@@ -147,20 +147,20 @@ class PlaneWalk {
 
     /// Returns the samples of a transform for steps of `depth` planes.
     static index_t least_grid(const PairAxis& axis, index_t depth) { return depth + axis.taps - 1; }
-    index_t ring() const { return ring(axis_, depth_); }
+    index_t ring() const { return ring(axis_, planes_a_step_); }
     static index_t ring(const PairAxis& axis, index_t depth) { return depth + 2 * (axis.taps - 1); }
     /// Returns the number of planes from the first that waits for its update to the last that is
     /// loaded.
-    index_t waiting() const { return depth_ + reach_; }
+    index_t waiting() const { return planes_a_step_ + reach_; }
 
-    index_t depth() const { return depth_; }
     const IndexRange& own() const { return own_; }
     /// Returns the object planes to load: `own`, and those that their updates depend on.
     IndexRange loaded() const { return loaded_for(axis_, own_); }
-    index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
+    index_t steps() const { return ceil_div(own_.end + reach_ - begin_, planes_a_step_); }
 
-    WalkStep step(index_t k) const {
-        const IndexRange front{begin_ + k * depth_, begin_ + (k + 1) * depth_};
+    /// Returns the planes that step k loads, compares and updates.
+    WalkStep planes_at_step(index_t k) const {
+        const IndexRange front{begin_ + k * planes_a_step_, begin_ + (k + 1) * planes_a_step_};
         WalkStep step;
         step.load = front.within(loaded());
         step.image = IndexRange{front.begin - axis_.shift, front.end - axis_.shift}.within(
@@ -179,7 +179,7 @@ class PlaneWalk {
   private:
     /// The first step loads planes from `begin` on, of which the first ones may not exist.
     PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth, index_t begin)
-        : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
+        : axis_(axis), own_(own), planes_a_step_(depth), reach_(axis.taps - 1), begin_(begin) {}
 
     static IndexRange loaded_for(const PairAxis& axis, const IndexRange& own) {
         return IndexRange{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
@@ -190,7 +190,7 @@ class PlaneWalk {
 
     PairAxis axis_;
     IndexRange own_;
-    index_t depth_;
+    index_t planes_a_step_;
     index_t reach_;
     index_t begin_;
 };

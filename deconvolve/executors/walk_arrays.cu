@@ -38,7 +38,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
     const auto planes_alike = alike_planes(problem, z, z.whole_object());
     const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
     weights = ring(2 * depth + last * reach, differ ? bytes.weights : 0);
-    alike = ring(1, bytes.weights);
+    equal_weights = ring(1, bytes.weights);
     const bool smooth = problem.tv_weight() > 0;
     divisors = ring(depth, if_any(smooth));
     neighborhood = ring(depth + 2, if_any(smooth));

@@ -195,10 +195,10 @@ struct WalkerRings {
         return problem.traits.projections > 1 ? 3 : iterations_a_walk;
     }
 
-    /// Estimates that points are made from, the last changes, the image, and weights; `alike` has
-    /// the one plane of equal weights. Linear systems have directions in `newest`, and blurred
-    /// directions in `data`.
-    PlaneRing newest, before, changes, data, held_out, weights, alike;
+    /// Estimates that points are made from, the last changes, the image, and weights.
+    /// `equal_weights` has the one stored plane of the weights that are equal in many planes.
+    /// Linear systems have directions in `newest`, and blurred directions in `data`.
+    PlaneRing newest, before, changes, data, held_out, weights, equal_weights;
     /// Points of each fused iteration, which wait for their update and become estimates.
     std::array<PlaneRing, most_fused_iterations> points;
     /// Arrays for a total variation: the divisors of a step, and the step's points with the planes
@@ -213,10 +213,10 @@ struct WalkerRings {
   private:
     template <class Rings>
     static auto all(Rings& of) {
-        return std::array{&of.points[0],    &of.points[1], &of.points[2],    &of.points[3],
-                          &of.newest,       &of.before,    &of.changes,      &of.data,
-                          &of.held_out,     &of.weights,   &of.alike,        &of.divisors,
-                          &of.neighborhood, &of.ratios,    &of.other_ratios, &of.corrections,
+        return std::array{&of.points[0],    &of.points[1], &of.points[2],     &of.points[3],
+                          &of.newest,       &of.before,    &of.changes,       &of.data,
+                          &of.held_out,     &of.weights,   &of.equal_weights, &of.divisors,
+                          &of.neighborhood, &of.ratios,    &of.other_ratios,  &of.corrections,
                           &of.agreements,   &of.residuals, &of.products};
     }
 };

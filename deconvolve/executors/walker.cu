@@ -161,7 +161,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
     const bool iterates = task.purpose == WalkPurpose::iteration;
-    const WalkStep back = back_.step(k);
+    const WalkStep back = back_.planes_at_step(k);
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
     // Planes whose slots this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
@@ -230,7 +230,7 @@ void Walker::upload_weights(index_t k, const IndexRange& planes) {
         upload_planes(ring, ring.bytes_of(setup), arrays_.weights,
                       arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
     };
-    if (k == 0) load(rings_.alike, 0, first);
+    if (k == 0) load(rings_.equal_weights, 0, first);
     for (index_t z = planes.begin; z < planes.end; ++z)
         if (z < first || z > last) load(rings_.weights, z, z);
 }
@@ -291,7 +291,7 @@ void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
     const VoxelGrid grid{variation};
     for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
         const PenalizedDivisor functor{place_of(z),
-                                       alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                       alike ? rings_.equal_weights.at(0) : rings_.weights.at(z),
                                        alike ? plane : count * plane,
                                        rings_.divisors.at(z),
                                        z * plane,
@@ -323,7 +323,7 @@ PixelNumbers Walker::pixel_numbers(index_t z) const {
 
 Weights Walker::weights(index_t z, index_t count, bool alike) const {
     if (!alike) return {rings_.weights.at(z)};
-    return {rings_.alike.at(0), object_plane(), {0, count}};
+    return {rings_.equal_weights.at(0), object_plane(), {0, count}};
 }
 
 void Walker::add_up_sums(index_t k) {

@@ -58,7 +58,7 @@ class Walker {
 
     index_t steps(const WalkTask& task) const;
     /// Returns the object planes that step k of an iteration loads.
-    IndexRange loads(index_t k) const { return walks_.front().step(k).load; }
+    IndexRange loads(index_t k) const { return walks_.front().planes_at_step(k).load; }
 
     /// Copies planes that this walk reads and another walker's walk overwrites, before an
     /// iteration.

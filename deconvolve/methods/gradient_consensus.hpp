@@ -118,9 +118,9 @@ struct GradientConsensus {
               steps_(state_with_acceleration(problem, mean)) {}
         StepStart start(int iteration) override { return steps_->start(iteration); }
         void refused() override { steps_->refused(); }
-        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
             constexpr int long_dispute = 5;
-            const LoopDecision decision = steps_->finished(result, iteration);
+            const LoopDecision decision = steps_->decide_after(result, iteration);
             iteration.consenting = result.sums[extra_sums].second / voxels_;
             disputed_ = iteration.consenting < consensus_ ? disputed_ + 1 : 0;
             return disputed_ == long_dispute ? LoopDecision::converged : decision;

@@ -71,9 +71,9 @@ class Sentence {
         const std::function<std::string_view(std::string_view option)>& name_of) const {
         std::string renamed;
         std::size_t begin = 0;
-        for (const auto& [at, name] : options_) {
-            renamed.append(text_, begin, at - begin).append(name_of(name));
-            begin = at + name.size();
+        for (const auto& [at, option_name] : options_) {
+            renamed.append(text_, begin, at - begin).append(name_of(option_name));
+            begin = at + option_name.size();
         }
         return renamed.append(text_, begin);
     }
@@ -81,7 +81,7 @@ class Sentence {
   private:
     struct NamedOption {
         std::size_t at;  ///< position in the text
-        std::string_view name;
+        std::string_view option_name;
     };
 
     std::string text_;

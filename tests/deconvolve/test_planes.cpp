@@ -211,7 +211,7 @@ TEST_CASE("deconvolve: a walk along z computes an iteration") {
             const PlaneWalk walk(axis, part.object, depth);
             WalkSlots slots(axis, direct.taps, walk);
             for (index_t s = 0; s < walk.steps(); ++s) {
-                const WalkStep step = walk.step(s);
+                const WalkStep step = walk.planes_at_step(s);
                 slots.load(step, direct.object);
                 slots.blur(step);
                 for (index_t i = step.image.begin; i < step.image.end; ++i) {
@@ -256,7 +256,8 @@ TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it
             WalkSlots halves[] = {{axis, direct.taps, walks[0]}, {axis, direct.taps, walks[0]}};
             WalkSlots last(axis, direct.taps, walks[1]);
             for (index_t s = 0; s < walks[1].steps(); ++s) {
-                const WalkStep step = walks[0].step(s), behind = walks[1].step(s);
+                const WalkStep step = walks[0].planes_at_step(s),
+                               behind = walks[1].planes_at_step(s);
                 REQUIRE(behind.load.begin == step.update.begin);
                 REQUIRE(behind.load.end == step.update.end);
                 halves[0].load(step, direct.object);
@@ -307,7 +308,7 @@ TEST_CASE("deconvolve: a chain of walks computes several iterations") {
         estimates.front() = direct.object;
         for (index_t s = 0; s < walks.back().steps(); ++s)
             for (index_t i = 0; i < count; ++i) {
-                const WalkStep step = walks[at(i)].step(s);
+                const WalkStep step = walks[at(i)].planes_at_step(s);
                 WalkSlots& ring = slots[at(i)];
                 ring.load(step, estimates[at(i)]);
                 ring.blur(step);

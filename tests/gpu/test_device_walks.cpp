@@ -87,13 +87,13 @@ std::vector<DeconvolveOptions> various_options() {
 }
 
 // Number of sets of options that are tried with each image.
-int option_cases() {
+int option_case_count() {
     return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }
 
 // Checks that each method was compared `least` times. Tools that slow a GPU down run fewer cases.
 void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
-    if (option_cases() < 18) return;
+    if (option_case_count() < 18) return;
     CHECK(compared.size() == 7);
     for (const auto& [method, count] : compared) {
         INFO(to_string(method) << ": " << count);
@@ -120,7 +120,7 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
     std::map<DeconvolveMethod, int> compared;
     const std::vector<DeconvolveOptions> all_options = various_options();
     // If each image gets only some of the options, the next image gets others.
-    const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
+    const std::size_t every = all_options.size() / static_cast<std::size_t>(option_case_count());
     std::size_t begin = 0;
     for (const VolumeCase& volume_case : volumes) {
         const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});

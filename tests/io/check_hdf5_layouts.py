@@ -200,7 +200,7 @@ def links():
     with h5py.File("split/tables.h5", "a") as f:
         del f["s00/subdivisions"]
     refused("bdv, only one table", "split/tables.h5", "tables", "no image")
-    # Without the check, HDF5 would read samples from the wrong file.
+    # A dataset behind an external link is refused if it claims more than its own file can hold.
     with h5py.File("split/claims.h5", "w") as f:
         f.create_dataset("data", (10**5, 10**4, 10**4), "uint8", chunks=(1, 1000, 1000))
     with h5py.File("split/l.h5", "w") as f:
