@@ -144,6 +144,7 @@ class ChannelKernels {
                            const ExecutionContext& context) {
         KernelOptions options = request.kernel_options;
         options.most_bytes = most_bytes;
+        if (source.gaussian) return make_gaussian_kernel(*source.gaussian, image, most_bytes);
         if (!source.psf) return load_kernel(source.path, image, options, *context.timeline);
         PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;
