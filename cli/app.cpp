@@ -124,8 +124,7 @@ void add_commands(CLI::App& app, Action& action) {
     app.formatter_fn([](const CLI::App* command, const std::string&, CLI::AppFormatMode) {
         return help_text(describe(*command), help_width());
     });
-    set_examples(app, {"convolume help deconvolve",
-                       "convolume deconvolve image.tif psf.tif -o restored.tif"});
+    set_examples(app, {"convolume help deconvolve", "convolume info image.tif"});
 #define CONVOLUME_ADD(name) add_##name##_command(app, action);
     CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
 #undef CONVOLUME_ADD

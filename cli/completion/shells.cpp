@@ -171,21 +171,24 @@ std::string zsh_completion(const DescribedCommand& program) {
 }
 
 std::string fish_completion(const DescribedCommand& program) {
-    std::string text = "# Completion of convolume for fish.\n";
+    std::string text = R"(# Completion of convolume for fish.
+
+# Whether the words after the program's name begin with the arguments.
+function __convolume_command
+    set -l typed (commandline -opc)
+    set -e typed[1]
+    string match -q -- "$argv *" "$typed "
+end
+
+)";
     for_each_command(program, [&](const DescribedCommand& command) {
-        // Holds if all words of the command are typed, and none of its subcommands.
-        std::string condition;
-        std::string words = words_after_program(command);
-        for (std::size_t space = 0; !words.empty(); words.erase(0, space)) {
-            words.erase(0, words.find_first_not_of(' '));
-            space = std::min(words.find(' '), words.size());
-            condition += "__fish_seen_subcommand_from " + words.substr(0, space) + "; and ";
+        const std::string words = words_after_program(command);
+        std::string condition = "test (count (commandline -opc)) -eq 1";
+        if (!words.empty()) {
+            condition = "__convolume_command " + words;
+            for (const DescribedCommand& one : command.subcommands)
+                condition += message("; and not __convolume_command ", words, " ", one.name);
         }
-        if (!command.subcommands.empty())
-            condition +=
-                "not __fish_seen_subcommand_from " + joined(command_names(command.subcommands));
-        else
-            condition.erase(condition.rfind("; and "));
         const std::string line = "complete -c convolume -n " + shell_quoted(condition);
         for (const DescribedCommand& one : command.subcommands)
             text += message(line, command.arguments.empty() ? " -f" : "", " -a ", one.name, " -d ",

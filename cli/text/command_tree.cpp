@@ -85,7 +85,9 @@ DescribedOption describe(const CLI::Option& option) {
 int rank_of(const std::string& group) {
     constexpr std::array<std::string_view, 3> first{groups::input, groups::psf, groups::method};
     constexpr std::array<std::string_view, 3> last{groups::machine, groups::output, groups::help};
-    if (const auto* at = std::find(first.begin(), first.end(), group); at != first.end())
+    // "PSF, if no file is given" follows "PSF".
+    const std::string subject = group.substr(0, group.find(','));
+    if (const auto* at = std::find(first.begin(), first.end(), subject); at != first.end())
         return static_cast<int>(at - first.begin());
     const auto* const at = std::find(last.begin(), last.end(), group);
     return at == last.end() ? 3 : 4 + static_cast<int>(at - last.begin());

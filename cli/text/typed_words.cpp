@@ -97,6 +97,10 @@ std::vector<std::string> commands_with(const CLI::App& command, const std::strin
     for (const OptionHint& hint : option_hints)
         if (name == hint.typed && has_option(command, hint.option))
             throw InvalidArgument(message(subject, "; ", hint.cure));
+    if (const auto commands = commands_with(command, name); !commands.empty())
+        throw InvalidArgument(message(subject, ", but ", joined(commands, " and "),
+                                      commands.size() > 1 ? " have one; " : " has one; ",
+                                      full_name(command), " --help lists all options"));
     std::vector<std::string> candidates = long_options(command);
     for (const OptionAlias& alias : option_aliases)
         if (has_option(command, alias.option)) candidates.emplace_back(alias.typed);
@@ -111,11 +115,7 @@ std::vector<std::string> commands_with(const CLI::App& command, const std::strin
             }
     std::sort(meant.begin(), meant.end());
     meant.erase(std::unique(meant.begin(), meant.end()), meant.end());
-    std::string others;
-    if (const auto commands = commands_with(command, name); !commands.empty())
-        others = message(" (", joined(commands, " and "), commands.size() > 1 ? " have" : " has",
-                         " one)");
-    throw InvalidArgument(message(subject, others, did_you_mean(meant), meant.empty() ? "; " : " ",
+    throw InvalidArgument(message(subject, did_you_mean(meant), meant.empty() ? "; " : " ",
                                   full_name(command), " --help lists all options"));
 }
 

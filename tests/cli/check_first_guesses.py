@@ -80,7 +80,7 @@ REFUSED = [
     ([*BLUR, "--overwite"], "did you mean --overwrite? convolume convolve --help"),
     (["deconvlove", "image.tif"], "did you mean deconvolve?"),
     ([*BLUR, "--iter", "3"], "convolume convolve has no option --iter"),
-    ([*BLUR, "--iterations", "3"], "deconvolve has one"),
+    ([*BLUR, "--iterations", "3"], "but deconvolve and process have one; convolume convolve --help"),
     ([*BLUR, "--max", "3"], "--max-gpu-mem or --max-host-mem"),
     ([*BLUR, "--frst", "--second"], "--frst"),
     (["info", "image.tif", "first.tif", "second.tif"], 'no further argument "first.tif"'),

@@ -116,8 +116,12 @@ for shell, file in (("bash", "bash-completion/completions/convolume"), ("zsh", "
         done = run(shell, "-n", str(SHARE / file))
         check(done.returncode == 0 and not done.stderr, shell, done.stderr)
 if shutil.which("fish"):
-    script = f"source {SHARE}/fish/vendor_completions.d/convolume.fish; complete -C 'convolume deconvolve --meth'"
-    check(run("fish", "-c", script).stdout.startswith("--method\t"), "fish")
+    for line, offered in (("deconvolve --meth", ["--method"]), ("compare fil", ["filter"]), ("project --by s", ["sum"]),
+                          ("compare filter --siz", ["--sizes"]), ("filter --siz", [])):
+        script = f"source {SHARE}/fish/vendor_completions.d/convolume.fish; complete -C 'convolume {line}'"
+        done = run("fish", "-c", script)
+        check([one.split("\t")[0] for one in done.stdout.splitlines()] == offered, "fish", line, done.stdout,
+              done.stderr)
 check(run(COMMAND, "completion", "tcsh").returncode == 2, "tcsh")
 
 with tempfile.TemporaryDirectory() as folder:
@@ -137,7 +141,6 @@ with tempfile.TemporaryDirectory() as folder:
         if command == ["process"]:  # a test of the Python package runs these
             continue
         for example in sections(help_of(command))["Examples"]:
-            Path("restored.tif").unlink(missing_ok=True) if command == [] else None
             done = run("bash", "-c", example)
             check(done.returncode == 0, example, "exit code", done.returncode, done.stderr)
 
