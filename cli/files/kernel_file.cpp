@@ -249,10 +249,11 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         if (!kernel.optics.empty()) console.fact("optics", kernel.optics);
         report_psf(console, *kernel.made);
         warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
+    } else if (!kernel.gaussian.empty()) {
+        console.fact("kernel", message(kernel.gaussian, ", z,y,x ", to_string(kernel.shape),
+                                       " samples", more));
     } else {
-        const bool is_file = kernel.gaussian.empty();
-        console.fact("kernel", message(is_file ? kernel.path : kernel.gaussian, ": ",
-                                       one_line(kernel.metadata), more));
+        console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
     }
     for (const std::string& warning : kernel.warnings) console.warning(warning);
     if (kernel.background != 0)

@@ -57,14 +57,14 @@ inline constexpr auto option_aliases = std::to_array<OptionAlias>({
     {"--zoom", "--scale"},
 });
 
-/// What to type instead of a word that no option has a short translation for.
-struct OptionHint {
+/// An option of other programs that no option of this one stands for.
+struct ForeignOption {
     const char* typed;
-    const char* option;  ///< the hint applies to subcommands with this option
-    const char* cure;    ///< second half of a sentence
+    const char* option;  ///< the entry applies to subcommands with this option
+    const char* cure;    ///< what to type instead: the second half of a sentence
 };
 
-inline constexpr auto option_hints = std::to_array<OptionHint>({
+inline constexpr auto foreign_options = std::to_array<ForeignOption>({
     {"-p", "--psf-for",
      "name the PSF after the image, or one for each channel by --psf-for 0=a.tif,1=b.tif"},
     {"--psf", "--psf-for",

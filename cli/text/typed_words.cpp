@@ -94,9 +94,9 @@ std::vector<std::string> commands_with(const CLI::App& command, const std::strin
 
 [[noreturn]] void refuse_option(const CLI::App& command, const std::string& name) {
     const std::string subject = message(full_name(command), " has no option ", name);
-    for (const OptionHint& hint : option_hints)
-        if (name == hint.typed && has_option(command, hint.option))
-            throw InvalidArgument(message(subject, "; ", hint.cure));
+    for (const ForeignOption& one : foreign_options)
+        if (name == one.typed && has_option(command, one.option))
+            throw InvalidArgument(message(subject, "; ", one.cure));
     if (const auto commands = commands_with(command, name); !commands.empty())
         throw InvalidArgument(message(subject, ", but ", joined(commands, " and "),
                                       commands.size() > 1 ? " have one; " : " has one; ",

@@ -79,7 +79,7 @@ def main():
         for failure in check(told, (pages / f"{command}.md").read_text(encoding="utf-8"), shared):
             print(f"docs/commands/{command}.md: {failure}")
             failures += 1
-    aliases = (root / "cli" / "text" / "aliases.hpp").read_text(encoding="utf-8").split("OptionHint")
+    aliases = (root / "cli" / "text" / "aliases.hpp").read_text(encoding="utf-8").split("ForeignOption")
     common = (pages / "common.md").read_text(encoding="utf-8")
     for typed in re.findall(r'^    \{"([\w-]+)", "[\w-]+"(?:, "\w+")?\},$', aliases[0] + aliases[-1], re.MULTILINE):
         if f"`{typed}`" not in common:
