@@ -18,7 +18,6 @@
 #include "cli/run/process_end.hpp"
 #include "cli/text/command_tree.hpp"
 #include "cli/text/console.hpp"
-#include "cli/text/help.hpp"
 #include "cli/text/typed_words.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"

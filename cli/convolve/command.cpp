@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"

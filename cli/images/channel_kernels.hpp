@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/run/progress.hpp"

@@ -14,7 +14,7 @@ namespace convolume::cli {
 
 namespace {
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> pieces_of(const std::string& text, char separator) {
     std::vector<std::string> pieces;
     std::istringstream stream(text);
     for (std::string piece; std::getline(stream, piece, separator);) pieces.push_back(piece);
@@ -34,7 +34,7 @@ std::string placeholder(const CLI::Option& option) {
 /// Returns the words among the alternatives of a placeholder such as "auto|cpu|gpu:0,1".
 std::vector<std::string> words_of(const std::string& value) {
     std::vector<std::string> words;
-    for (const std::string& one : split(value, '|'))
+    for (const std::string& one : pieces_of(value, '|'))
         if (!one.empty() && std::all_of(one.begin(), one.end(), [](char c) {
                 return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
             }))
@@ -125,7 +125,7 @@ DescribedCommand describe(const CLI::App& command) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     described.summary = text.substr(0, end);
     if (end < text.size()) described.notes = text.substr(end + 1);
-    described.examples = split(command.get_footer(), '\n');
+    described.examples = pieces_of(command.get_footer(), '\n');
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_group().empty()) continue;
         if (option->get_positional()) {

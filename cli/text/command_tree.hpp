@@ -55,6 +55,13 @@ struct DescribedCommand {
 /// Returns the description of a command. Hidden options and subcommands are left out.
 DescribedCommand describe(const CLI::App& command);
 
+/// Returns the text of --help. Examples are not wrapped, so that they can be copied.
+std::string help_text(const DescribedCommand& command, int width);
+
+/// Returns the width for --help: that of the terminal or of the variable COLUMNS, from 40 to 100
+/// columns; 80 if neither is known.
+int help_width();
+
 /// Sets the examples of a command, each at most 76 characters wide.
 void set_examples(CLI::App& command, std::initializer_list<const char*> examples);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/text/help.hpp"
+// The text of --help, wrapped at the width of the terminal.
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <sstream>
+#include <string_view>
+
+#include "cli/text/command_tree.hpp"
 
 namespace convolume::cli {
 
@@ -14,6 +17,14 @@ namespace {
 
 constexpr int label_column = 2;
 constexpr int help_column = 26;
+
+/// Returns the number of columns that a UTF-8 text takes.
+int text_width(std::string_view text) {
+    // Bytes that continue a character begin with the bits 10.
+    return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    }));
+}
 
 /// Text that is written word by word into lines of a width.
 class Lines {
@@ -60,13 +71,6 @@ class Lines {
 };
 
 }  // namespace
-
-int text_width(std::string_view text) {
-    // Bytes that continue a character begin with the bits 10.
-    return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-    }));
-}
 
 int help_width() {
     constexpr int narrowest = 40, usual = 80, widest = 100;

@@ -9,7 +9,7 @@
 
 namespace convolume::cli {
 
-/// Returns the words after the program's name with aliases (cli/text/aliases.hpp) replaced, and
+/// Returns the words after the program's name with aliases replaced, and
 /// "help COMMAND" as "COMMAND --help". Throws InvalidArgument for the first unknown subcommand or
 /// option; the sentence names what was probably meant.
 std::vector<std::string> translate_words(const CLI::App& app, std::vector<std::string> words);

@@ -5,7 +5,7 @@
     check_options.py CONVOLUME ROOT
 
 - Every option that `convolume COMMAND --help` lists is named on the command's page or on one that explains it.
-- common.md names all aliases of cli/text/aliases.hpp.
+- common.md names all aliases of cli/text/typed_words.cpp.
 - The tables of options have the defaults of the help, and these pages name all values from which an option chooses.
 """
 
@@ -79,7 +79,7 @@ def main():
         for failure in check(told, (pages / f"{command}.md").read_text(encoding="utf-8"), shared):
             print(f"docs/commands/{command}.md: {failure}")
             failures += 1
-    aliases = (root / "cli" / "text" / "aliases.hpp").read_text(encoding="utf-8").split("ForeignOption")
+    aliases = (root / "cli" / "text" / "typed_words.cpp").read_text(encoding="utf-8").split("ForeignOption")
     common = (pages / "common.md").read_text(encoding="utf-8")
     for typed in re.findall(r'^    \{"([\w-]+)", "[\w-]+"(?:, "\w+")?\},$', aliases[0] + aliases[-1], re.MULTILINE):
         if f"`{typed}`" not in common:
