@@ -67,14 +67,15 @@ void hand_over_zarr(const Words& words) {
         run_python_program("convolume-zarr", words);
 }
 
-// Runs the program of the Python package for `process`, unless its help is asked for. The program
-// parses the options, which this command only describes.
-void hand_over_process(const Words& words) {
+// Runs the program of the Python package for `process`, unless its help is asked for: then `words`
+// asks for nothing else. The program parses the options, which this command only describes.
+void hand_over_process(Words& words) {
     if (words.empty() || words[0] != "process") return;
     const auto end = std::find(words.begin(), words.end(), "--");
     const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
     if (std::none_of(words.begin(), end, is_help))
         run_python_program("convolume-process", {words.begin() + 1, words.end()});
+    words = {"process", "--help"};
 }
 
 // Refuses the first argument that the command does not take.
