@@ -16,7 +16,9 @@
 
 #include "cli/run/errors.hpp"
 #include "cli/run/process_end.hpp"
+#include "cli/text/command_tree.hpp"
 #include "cli/text/console.hpp"
+#include "cli/text/typed_words.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 
@@ -27,23 +29,7 @@ namespace {
 /// Environment variable in which programs of the Python package find the path of this command.
 constexpr const char* path_variable = "CONVOLUME_COMMAND";
 
-std::string names_of_subcommands(const CLI::App& app) {
-    std::string names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
-        names += (names.empty() ? "" : ", ") + command->get_name();
-    return names;
-}
-
-// Throws InvalidArgument for an unknown subcommand. The parser would only say that it and
-// everything after it is superfluous.
-void refuse_unknown_command(const CLI::App& app, int argc, const char* const* argv) {
-    const std::string_view first = argc > 1 ? argv[1] : "-";
-    if (first.starts_with('-')) return;
-    const auto has_name = [&](const CLI::App* command) { return command->get_name() == first; };
-    if (app.get_subcommands(has_name).empty())
-        throw InvalidArgument(message("there is no command \"", first, "\"; give one of ",
-                                      names_of_subcommands(app)));
-}
+using Words = std::vector<std::string>;
 
 bool names_zarr(std::string_view argument) {
     while (argument.ends_with('/')) argument.remove_suffix(1);
@@ -55,11 +41,10 @@ bool names_zarr(std::string_view argument) {
 
 // Throws InvalidArgument for OME-Zarr, which only `process` takes. The library reads files;
 // OME-Zarr is a folder with many, which the Python package reads.
-void refuse_zarr(int argc, const char* const* argv) {
-    if (argc < 2 || std::string_view(argv[1]) == "process") return;
-    for (int i = 2; i < argc; ++i)
-        if (names_zarr(argv[i]))
-            throw InvalidArgument(message(argv[i], " is OME-Zarr, which ", argv[1],
+void refuse_zarr(const Words& words) {
+    for (std::size_t i = 1; i < words.size(); ++i)
+        if (names_zarr(words[i]))
+            throw InvalidArgument(message(words[i], " is OME-Zarr, which ", words[0],
                                           " does not take; convolume process convolves and "
                                           "deconvolves it, and convolume.open of the Python "
                                           "package reads it"));
@@ -72,14 +57,40 @@ bool started_by_python_program() {
 
 // Runs a program of the Python package instead if an argument names OME-Zarr. The program calls
 // this command with copies of the images as files.
-void hand_over_zarr(int argc, const char* const* argv) {
+void hand_over_zarr(const Words& words) {
     constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
                                              "preview"};
-    if (argc < 2 || started_by_python_program() ||
-        std::find(std::begin(commands), std::end(commands), argv[1]) == std::end(commands))
+    if (words.empty() || started_by_python_program() ||
+        std::find(std::begin(commands), std::end(commands), words[0]) == std::end(commands))
         return;
-    if (std::any_of(argv + 2, argv + argc, names_zarr))
-        run_python_program("convolume-zarr", {argv + 1, argv + argc});
+    if (std::any_of(words.begin() + 1, words.end(), names_zarr))
+        run_python_program("convolume-zarr", words);
+}
+
+// Runs the program of the Python package for `process`, unless its help is asked for: then `words`
+// asks for nothing else. The program parses the options, which this command only describes.
+void hand_over_process(Words& words) {
+    if (words.empty() || words[0] != "process") return;
+    const auto end = std::find(words.begin(), words.end(), "--");
+    const auto is_help = [](const std::string& word) { return word == "--help" || word == "-h"; };
+    if (std::none_of(words.begin(), end, is_help))
+        run_python_program("convolume-process", {words.begin() + 1, words.end()});
+    words = {"process", "--help"};
+}
+
+// Refuses the first argument that the command does not take.
+void parse_words(CLI::App& app, Words words) {
+    std::reverse(words.begin(), words.end());
+    try {
+        app.parse(words);
+    } catch (const CLI::ExtrasError&) {
+        const CLI::App* command = &app;
+        while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+        const Words extra = app.remaining(true);
+        throw InvalidArgument(message(full_name(*command), " takes no further argument",
+                                      extra.empty() ? "" : message(" \"", extra.front(), "\""),
+                                      "; ", full_name(*command), " --help lists its arguments"));
+    }
 }
 
 }  // namespace
@@ -110,15 +121,19 @@ std::string software_name() {
 void add_commands(CLI::App& app, Action& action) {
     app.set_version_flag("--version", software_name());
     app.require_subcommand(0, 1);
+    app.formatter_fn([](const CLI::App* command, const std::string&, CLI::AppFormatMode) {
+        return help_text(describe(*command), help_width());
+    });
+    set_examples(app, {"convolume help deconvolve", "convolume info image.tif"});
 #define CONVOLUME_ADD(name) add_##name##_command(app, action);
     CONVOLUME_SUBCOMMANDS(CONVOLUME_ADD)
 #undef CONVOLUME_ADD
 }
 
 void parse_command_line(CLI::App& app, int argc, const char* const* argv) {
-    refuse_unknown_command(app, argc, argv);
-    refuse_zarr(argc, argv);
-    app.parse(argc, argv);
+    const Words words = translate_words(app, {argv + 1, argv + argc});
+    refuse_zarr(words);
+    parse_words(app, words);
 }
 
 namespace {
@@ -127,7 +142,7 @@ int run_command(int argc, const char* const* argv) {
     const Console console(std::cerr, Verbosity::normal, stderr_wants_colors());
     CLI::App app(
         "Convolves and deconvolves 3D images and filters 1D signals, also ones larger than a "
-        "device's memory.",
+        "device's memory",
         "convolume");
     Action action;
     add_commands(app, action);
@@ -136,9 +151,13 @@ int run_command(int argc, const char* const* argv) {
             if (command->get_option_no_throw(std::string(name)) != nullptr) return true;
         return false;
     };
+    Words words;
     try {
-        hand_over_zarr(argc, argv);
-        parse_command_line(app, argc, argv);
+        words = translate_words(app, {argv + 1, argv + argc});
+        hand_over_process(words);
+        hand_over_zarr(words);
+        refuse_zarr(words);
+        parse_words(app, words);
         if (!action)
             throw InvalidArgument(message("no command was named; give one of ",
                                           names_of_subcommands(app), ", or --help"));
@@ -147,8 +166,8 @@ int run_command(int argc, const char* const* argv) {
     } catch (const CLI::Success& help_or_version) {
         return app.exit(help_or_version);
     } catch (const CLI::ParseError& error) {
-        console.error(in_one_line(error.what()) +
-                      "; see convolume --help or convolume COMMAND --help");
+        console.error(message(in_one_line(error.what()), "; see ",
+                              full_name(named_command(app, words)), " --help"));
         return static_cast<int>(ExitCode::usage);
     } catch (const std::bad_alloc&) {
         throw;

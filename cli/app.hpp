@@ -24,7 +24,8 @@ class App;
     SUBCOMMAND(project)                   \
     SUBCOMMAND(compare)                   \
     SUBCOMMAND(process)                   \
-    SUBCOMMAND(doctor)
+    SUBCOMMAND(doctor)                    \
+    SUBCOMMAND(completion)
 
 namespace convolume::cli {
 

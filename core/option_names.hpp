@@ -157,10 +157,21 @@ constexpr const char* name_of(Value value) {
     throw InternalError("an option outside its enumeration");
 }
 
+/// Whether a typed name is `name`. Upper and lower case count as equal, and so do '_' and '-'.
+constexpr bool is_name(std::string_view typed, std::string_view name) {
+    const auto plain = [](char c) {
+        return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c == '_' ? '-' : c;
+    };
+    if (typed.size() != name.size()) return false;
+    for (std::size_t i = 0; i < name.size(); ++i)
+        if (plain(typed[i]) != plain(name[i])) return false;
+    return true;
+}
+
 template <Named Value>
 constexpr std::optional<Value> value_named(std::string_view name) {
     for (const NamedValue<Value>& one : names_of<Value>)
-        if (one.name == name) return one.value;
+        if (is_name(name, one.name)) return one.value;
     return {};
 }
 

@@ -28,7 +28,7 @@ BoundaryKind parse_boundary_kind(std::string_view name) {
     if (const auto kind = value_named<BoundaryKind>(name)) return *kind;
     std::string names = list_of_names<BoundaryKind>();
     for (const NamedValue<BoundaryKind>& alias : boundary_aliases) {
-        if (name == alias.name) return alias.value;
+        if (is_name(name, alias.name)) return alias.value;
         names += message(", ", alias.name);
     }
     throw InvalidArgument(message("'", name, "' is no boundary: use one of ", names));

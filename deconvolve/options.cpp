@@ -9,6 +9,21 @@
 
 namespace convolume {
 
+namespace {
+
+// Long names, and names that other programs use.
+constexpr NamedValue<DeconvolveMethod> method_aliases[] = {
+    {"richardson-lucy", DeconvolveMethod::richardson_lucy},
+    {"lucy-richardson", DeconvolveMethod::richardson_lucy},
+    {"richardson-lucy-tv", DeconvolveMethod::richardson_lucy_tv},
+    {"rltv", DeconvolveMethod::richardson_lucy_tv},
+    {"scaled-heavy-ball", DeconvolveMethod::scaled_heavy_ball},
+    {"wiener-butterworth", DeconvolveMethod::wiener_butterworth},
+    {"gradient-consensus", DeconvolveMethod::gradient_consensus},
+    {"non-negative-least-squares", DeconvolveMethod::non_negative_least_squares}};
+
+}  // namespace
+
 const char* to_string(DeconvolveMethod method) {
     return name_of(method);
 }
@@ -29,6 +44,8 @@ bool has_likelihood(DeconvolveMethod method) {
 }
 
 DeconvolveMethod parse_deconvolve_method(std::string_view text) {
+    for (const NamedValue<DeconvolveMethod>& alias : method_aliases)
+        if (is_name(text, alias.name)) return alias.value;
     return parse_name<DeconvolveMethod>(text, "the method of deconvolution is ");
 }
 

@@ -24,7 +24,7 @@ void add_list(CLI::App& app, const std::string& name, std::vector<T>& target, Pa
             values.push_back(parse(option, value));
         return values;
     };
-    add_parsed(app, name, target, parse_all, choices, help)->group("Ways");
+    add_parsed(app, name, target, parse_all, choices, help)->group(groups::method);
 }
 
 /// Returns a function that returns the text of a value if `parse` accepts it.
@@ -55,7 +55,7 @@ void add_ways(CLI::App& app, CompareRequest& request) {
 }
 
 void add_measurement(CLI::App& app, CompareRequest& request) {
-    const char* group = "How it is measured";
+    const char* group = "Measurement";
     add_parsed(app, "--repeats", request.repeats, parse_positive<int>, "N",
                "Turns of every way; times are their medians (default 3)")
         ->group(group);
@@ -97,7 +97,7 @@ void add_sweep(CLI::App& app, CompareRequest& request, const std::string& help) 
 }
 
 void add_output(CLI::App& app, CompareRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     app.add_option("-o,--output", request.output,
                    "Folder of the report: report.html, report.md, report.json and pictures")
         ->type_name("REPORT_DIR")
@@ -143,12 +143,12 @@ void add_images(CLI::App& app, ImageCompareRequest& request) {
         app, "--parts", request.lists.parts,
         [](std::string_view, const std::string& text) { return parse_parts(text); },
         "auto,1,2,4,8,16", "Numbers of parts of method dif (default auto)");
-    const char* group = "What is computed";
+    const char* group = groups::method;
     Options& options = request.options;
     add_options(app, group, options, {"mode", "boundary", "normalization"});
-    add_kernel_options(app, group, request.kernel_options);
+    add_kernel_options(app, groups::psf, request.kernel_options);
     add_options(app, group, options, {"nan"});
-    add_selection_options(app, group, request.selection);
+    add_selection_options(app, groups::input, request.selection);
     add_sweep(app, request,
               "Edges of random images, doubled from the first to the last, or a list");
     add_parsed(app, "--kernel-size", request.kernel_size, parse_positive<index_t>, "K",
@@ -168,10 +168,10 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
              list_of_names<FilterMethod>(",", ","), "Methods (default all)");
     add_list(app, "--segments", request.lists.segments, parse_positive<index_t>, "1024,4096,…",
              "Lengths of the transforms (default: chosen automatically)");
-    const char* group = "What is computed";
+    const char* group = groups::method;
     FilterOptions& options = request.options;
     add_options(app, group, options, {"mode", "origin", "nan"});
-    add_raw_options(app, "What is read", request.signal_options);
+    add_raw_options(app, groups::input, request.signal_options);
     add_parsed(app, "--taps", request.taps, parse_positive<index_t>, "M",
                "Taps of each filter: of random ones (default 257), or in raw BANK")
         ->group("Sweeps without files");
@@ -187,13 +187,17 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
 }  // namespace
 
 void add_compare_command(CLI::App& app, Action& action) {
-    CLI::App* command = app.add_subcommand(
-        "compare", "Measure time, memory and precision of devices and methods beside each other");
+    CLI::App* command =
+        app.add_subcommand("compare", "Measure time, memory and precision of devices and methods");
     auto images = std::make_shared<ImageCompareRequest>();
+    set_examples(*command, {"convolume compare image.tif psf.tif -o report",
+                            "convolume compare --sizes 32,48 --devices cpu -o sweep"});
     add_images(*command, *images);
     CLI::App* filter = command->add_subcommand(
-        "filter", "The same for filters of 1D signals (compare filter SIGNAL BANK -o REPORT_DIR)");
+        "filter", "Measure time, memory and precision of filters of 1D signals");
     auto signals = std::make_shared<SignalCompareRequest>();
+    set_examples(*filter, {"convolume compare filter signal.npy filters.npy -o filters",
+                           "convolume compare filter --sizes 4096,8192 --filters 4 -o signals"});
     add_signals(*filter, *signals);
     filter->callback([signals, &action] {
         check_request(*signals, signals->signal.empty(),

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/result_output.hpp"
@@ -26,16 +27,17 @@ const char* normalization_words(KernelNormalization normalization) {
 
 void add_problem_options(CLI::App& app, ConvolveRequest& request) {
     Options& options = request.options;
-    const char* group = "What is computed";
-    add_options(app, group, options, {"mode", "boundary", "operation"});
-    add_kernel_options(app, group, request.kernel_options);
-    add_channel_kernel_option(app, group, request);
-    add_options(app, group, options, {"normalization", "nan"});
-    add_selection_options(app, group, request.selection);
+    add_selection_options(app, groups::input, request.selection);
+    add_options(app, groups::input, options, {"nan"});
+    add_gaussian_options(app, groups::psf, request.gaussian);
+    add_channel_kernel_option(app, groups::psf, request);
+    add_kernel_options(app, groups::psf, request.kernel_options);
+    add_options(app, groups::psf, options, {"normalization"});
+    add_options(app, groups::method, options, {"mode", "boundary", "operation"});
 }
 
 void add_output_options(CLI::App& app, ConvolveRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     add_image_output_options(app, group, request.output, request.output_type, request.create,
                              "the precision's type");
     add_scale_output_option(app, group, request.scale_output);
@@ -192,8 +194,10 @@ void add_convolve_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"KERNEL", "The kernel (PSF): one 3D stack of any format"});
+    set_examples(*command, {"convolume convolve image.tif psf.tif -o blurred.tif",
+                            "convolume convolve image.tif --sigma 200nm -o smooth.tif"});
     add_problem_options(*command, *request);
-    add_convolution_options(*command, "How it is computed", request->options, request->engines);
+    add_convolution_options(*command, request->options, request->engines);
     add_output_options(*command, *request);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {

@@ -28,7 +28,7 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
 
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
     DeconvolveOptions& options = request.options;
-    const char* group = "What is computed";
+    const char* group = groups::method;
     add_options(
         app, group, options,
         {"method", "iterations", "stop", "gain", "offset", "acceleration", "background",
@@ -41,13 +41,13 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
     app.add_flag("--warm-start", request.warm_start,
                  "Each time point begins with the result of the one before")
         ->group(group);
-    add_kernel_options(app, group, request.kernel_options);
-    add_channel_kernel_option(app, group, request);
-    add_selection_options(app, group, request.selection);
+    add_channel_kernel_option(app, groups::psf, request);
+    add_kernel_options(app, groups::psf, request.kernel_options);
+    add_selection_options(app, groups::input, request.selection);
 }
 
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
-    const char* group = "How it is computed";
+    const char* group = groups::machine;
     add_device_option(app, group, request.engines);
     add_options(app, group, request.engines, {"max_gpu_bytes"});
     add_options(app, group, request.options, {"max_host_bytes"});
@@ -85,10 +85,13 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"IMAGE", "TIFF, NPY, file.h5 or file.h5:/dataset; one or many"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
+    set_examples(*command,
+                 {"convolume deconvolve image.tif psf.tif -o restored.tif",
+                  "convolume deconvolve image.tif --na 1.4 --wavelength 520nm -o sharp.tif"});
     add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_execution(*command, *request);
-    const char* group = "What is written";
+    const char* group = groups::output;
     add_image_output_options(*command, group, request->output, request->output_type,
                              request->create, "float32");
     add_scale_output_option(*command, group, request->scale_output);

@@ -126,7 +126,9 @@ void add_doctor_command(CLI::App& app, Action& action) {
         std::string folder;
     };
     auto request = std::make_shared<DoctorRequest>();
-    command->add_flag("--json", request->json, "Print a JSON object");
+    set_examples(*command, {"convolume doctor", "convolume doctor --json"});
+    command->option_defaults()->group(groups::machine);
+    command->add_flag("--json", request->json, "Print a JSON object")->group(groups::output);
     CLI::Option* const calibrate = command->add_flag(
         "--calibrate", request->calibrate,
         "Measure this machine for predictions, and keep the result in the cache folder");

@@ -27,7 +27,7 @@ PsfResample parse_psf_resample(const std::string& text) {
 
 KernelBackground parse_kernel_background(std::string_view option, const std::string& text) {
     if (text == "auto") return {true, 0};
-    return {false, parse_number(option, text)};
+    return {false, parse_number_or("auto", option, text)};
 }
 
 /// Voxel sizes of kernel and image along the axes on which they differ; 1 along the others.
@@ -249,6 +249,9 @@ void report_kernel(const Console& console, const KernelFile& kernel, const std::
         if (!kernel.optics.empty()) console.fact("optics", kernel.optics);
         report_psf(console, *kernel.made);
         warn_of_psf(console, *kernel.made, psf_facts(*kernel.made));
+    } else if (!kernel.gaussian.empty()) {
+        console.fact("kernel", message(kernel.gaussian, ", z,y,x ", to_string(kernel.shape),
+                                       " samples", more));
     } else {
         console.fact("kernel", message(kernel.path, ": ", one_line(kernel.metadata), more));
     }
@@ -283,8 +286,9 @@ nlohmann::ordered_json to_json(const KernelFile& kernel) {
     json["peak"] = shape_json(kernel.file_peak);
     json["fft_order"] = is_corner(kernel.options);
     json["background"] = kernel.background;
+    if (kernel.path.empty()) json["file"] = nullptr;
+    if (!kernel.gaussian.empty()) json["gaussian"] = kernel.gaussian;
     if (kernel.made) {
-        json["file"] = nullptr;
         json["psf"] = psf_parameters(*kernel.made);
     }
     json["resampled"] = nullptr;

@@ -41,8 +41,9 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
 
 /// A kernel that is ready to use. "The file" also means the samples of a computed PSF.
 struct KernelFile {
-    std::string path;                ///< path of the file; empty for a computed PSF
+    std::string path;                ///< path of the file; empty for a computed kernel
     std::optional<PsfOptions> made;  ///< options of a computed PSF; nothing for files
+    std::string gaussian;            ///< description of a Gaussian; empty for other kernels
     std::string optics;              ///< sentence on the parameters of a computed PSF
     io::ImageMetadata metadata;      ///< metadata of the file
     KernelOptions options;

@@ -23,7 +23,7 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
     app.add_option("FILTERS", request.filters,
                    "One or more files, each with one filter (1D) or several (filters × taps)")
         ->required();
-    const char* group = "What is read";
+    const char* group = groups::input;
     add_raw_options(app, group, request.signal_file);
     add_parsed(app, "--taps", request.filter_files.raw_samples, parse_positive<index_t>, "M",
                "Taps per filter in raw FILTERS")
@@ -31,13 +31,13 @@ void add_inputs(CLI::App& app, FilterRequest& request) {
 }
 
 void add_computation(CLI::App& app, FilterOptions& options) {
-    const char* group = "What is computed";
+    const char* group = groups::method;
     add_options(app, group, options, {"mode", "range", "origin", "post", "window", "nan"});
     app.get_option("--range")->excludes(app.get_option("--mode"));
 }
 
 void add_execution(CLI::App& app, FilterRequest& request) {
-    const char* group = "How it is computed";
+    const char* group = groups::machine;
     FilterOptions& options = request.options;
     add_options(app, group, options, {"method", "segment", "precision", "chunk"});
     add_device_option(app, group, request.engines);
@@ -47,7 +47,7 @@ void add_execution(CLI::App& app, FilterRequest& request) {
 }
 
 void add_output(CLI::App& app, FilterRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     app.add_option(
            "-o,--output", request.output,
            "The result: .npy, .h5, .h5:/dataset, .wav, .f32, .c64, .i16, .ci16, …, .raw, or "
@@ -100,6 +100,9 @@ void add_filter_command(CLI::App& app, Action& action) {
     CLI::App* command =
         app.add_subcommand("filter", "Filter long 1D signals with a bank of filters");
     auto request = std::make_shared<FilterRequest>();
+    set_examples(*command,
+                 {"convolume filter signal.npy filters.npy -o filtered.npy",
+                  "convolume filter signal.npy filters.npy --window peak:256 -o peaks.npy"});
     add_inputs(*command, *request);
     add_computation(*command, request->options);
     add_execution(*command, *request);

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/run/progress.hpp"
@@ -144,6 +145,7 @@ class ChannelKernels {
                            const ExecutionContext& context) {
         KernelOptions options = request.kernel_options;
         options.most_bytes = most_bytes;
+        if (source.gaussian) return make_gaussian_kernel(*source.gaussian, image, most_bytes);
         if (!source.psf) return load_kernel(source.path, image, options, *context.timeline);
         PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;

@@ -68,12 +68,13 @@ void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
         throw InvalidArgument(
             message(many.image_name, " is missing; give one or several, then ", many.kernel_name));
     MadePsfRequest& made = request.made_psf;
-    if (made.is_offered && made.any_typed()) {
+    const bool is_typed = made.is_offered && made.any_typed();
+    if (is_typed || request.gaussian) {
         if (words.size() == 2 && many.list.empty() && !request.output.empty())
             throw InvalidArgument(message("a ", many.kernel_name, " was named, \"", words.back(),
                                           "\", and options of one that is to be made were given; "
                                           "leave out the one or the other"));
-        made.is_needed = true;
+        made.is_needed = is_typed;
     } else if (words.size() > images) {
         request.kernel = words.back();
         words.pop_back();
@@ -161,6 +162,10 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
 }
 
 std::string KernelSource::name() const {
+    if (gaussian)
+        return message("gaussian ", gaussian->in_voxels, " ", format_number(gaussian->sigma[0], 17),
+                       " ", format_number(gaussian->sigma[1], 17), " ",
+                       format_number(gaussian->sigma[2], 17));
     return psf ? "psf " + psf_parameters(psf->options).dump() : path;
 }
 
@@ -183,7 +188,8 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
     for (std::size_t c = 0; c < numbers.size(); ++c) {
         if (!kernels[c].path.empty()) continue;
         kernels[c].path = request.kernel;
-        if (!request.kernel.empty()) continue;
+        kernels[c].gaussian = request.gaussian;
+        if (!request.kernel.empty() || request.gaussian) continue;
         if (!request.made_psf.is_needed)
             throw InvalidArgument(
                 message("there is no kernel for channel ", numbers[c], " of \"", request.image,
@@ -215,7 +221,7 @@ void add_expected_volumes(ExpectedVolumes& expected, const std::vector<KernelSou
 }
 
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
-    const char* group = "The PSF, if no file is given";
+    const char* group = "PSF, if no file is given";
     request.is_offered = true;
     add_microscope_options(app, group, request.typed);
     add_parsed(app, "--wavelength", request.wavelengths_um, parse_wavelengths_um, "LENGTH,…",

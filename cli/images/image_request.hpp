@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cli/app.hpp"
+#include "cli/files/gaussian_kernel.hpp"
 #include "cli/files/kernel_file.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/run/common_options.hpp"
@@ -63,10 +64,11 @@ struct ChannelKernel {
     std::string path;
 };
 
-/// The source of a channel's kernel: a file, or a PSF that is computed.
+/// The source of a channel's kernel: a file, a Gaussian, or a PSF that is computed.
 struct KernelSource {
-    std::string path;                    ///< path of the file; empty for a PSF
-    std::shared_ptr<const MadePsf> psf;  ///< computed PSF; null for a file
+    std::string path;                       ///< path of the file; empty for a computed kernel
+    std::optional<GaussianWidth> gaussian;  ///< widths of a Gaussian kernel
+    std::shared_ptr<const MadePsf> psf;     ///< computed PSF; null for other kernels
 
     /// Returns a name that equal kernels have in common.
     std::string name() const;
@@ -77,9 +79,10 @@ struct ImageRequest {
     std::string image;
     std::string kernel;  ///< kernel of channels that `channel_kernels` does not name; may be empty
     std::vector<ChannelKernel> channel_kernels;
-    MadePsfRequest made_psf;   ///< PSF of channels without a kernel, if it is needed
-    std::string output;        ///< path of the result; may be empty in a dry run
-    ImageSelection selection;  ///< selected part of the image
+    std::optional<GaussianWidth> gaussian;  ///< Gaussian of channels without a kernel file
+    MadePsfRequest made_psf;                ///< PSF of channels without a kernel, if it is needed
+    std::string output;                     ///< path of the result; may be empty in a dry run
+    ImageSelection selection;               ///< selected part of the image
     KernelOptions kernel_options;
     EngineChoice engines;
     io::CreateOptions create{.software = software_name()};

@@ -183,6 +183,8 @@ void PixelStatistics::add(const ConstImageView& image) {
 void add_info_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand("info", "Print a file's shape, type and metadata");
     auto request = std::make_shared<InfoRequest>();
+    set_examples(*command, {"convolume info image.tif", "convolume info image.tif --stats --json"});
+    command->option_defaults()->group(groups::input);
     command
         ->add_option(
             "FILE", request->file,
@@ -196,10 +198,12 @@ void add_info_command(CLI::App& app, Action& action) {
         ->type_name("N|NAME");
     command->add_flag("--signal", request->as_signals,
                       "Read an array of several axes as signals, as filter does");
-    add_raw_options(*command, nullptr, request->signals);
-    command->add_flag("--stats", request->statistics,
-                      "Also read the pixels or samples: minimum, maximum, mean, sum and NaN");
-    command->add_flag("--json", request->json, "Print a JSON object");
+    add_raw_options(*command, groups::input, request->signals);
+    command
+        ->add_flag("--stats", request->statistics,
+                   "Also read the pixels or samples: minimum, maximum, mean, sum and NaN")
+        ->group(groups::output);
+    command->add_flag("--json", request->json, "Print a JSON object")->group(groups::output);
     command->callback([request, &action] { action = [request] { run_info(*request); }; });
 }
 

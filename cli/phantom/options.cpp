@@ -34,7 +34,7 @@ std::optional<index_t> parse_count(std::string_view option, const std::string& t
 }
 
 void add_specimen(CLI::App& app, PhantomOptions& options) {
-    const char* group = "What is drawn";
+    const char* group = groups::input;
     add_options(app, group, options, {"kind", "shape", "voxel", "seed"});
     add_option_parsed_by(app, group, options, "count", parse_count);
     add_options(app, group, options,
@@ -42,7 +42,7 @@ void add_specimen(CLI::App& app, PhantomOptions& options) {
 }
 
 void add_output(CLI::App& app, PhantomRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     app.add_option("-o,--output", request.output,
                    "The phantom: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
         ->type_name("OUT")
@@ -57,7 +57,7 @@ void add_output(CLI::App& app, PhantomRequest& request) {
     add_compression_option(app, group, request.create, "Compression of the output (default none)");
     app.add_flag("--overwrite", request.create.overwrite, "Replace outputs that exist")
         ->group(group);
-    add_threads_option(app, group, request.threads);
+    add_threads_option(app, groups::machine, request.threads);
     add_json_option(app, group, request.run);
     add_quiet_option(app, group, request.run);
 }
@@ -68,6 +68,9 @@ void add_phantom_command(CLI::App& app, Action& action) {
     CLI::App* command = app.add_subcommand(
         "phantom", "Draw a specimen with known content: beads, filaments, shells, cells");
     auto request = std::make_shared<PhantomRequest>();
+    set_examples(*command,
+                 {"convolume phantom --kind cells --size 32,128,128 -o cells.tif",
+                  "convolume phantom --kind beads --count 20 -o beads.tif --objects beads.json"});
     add_specimen(*command, request->options);
     add_output(*command, *request);
     command->callback(

@@ -43,6 +43,9 @@ void add_preview_command(CLI::App& app, Action& action) {
     CLI::App* command =
         app.add_subcommand("preview", "Draw views of stacks along z, y and x as a PNG picture");
     auto request = std::make_shared<PreviewRequest>();
+    set_examples(*command, {"convolume preview image.tif -o image.png",
+                            "convolume preview image.tif --after restored.tif -o both.png"});
+    command->option_defaults()->group(groups::output);
     command->add_option("STACK", request->stacks, "The images to draw, side by side")
         ->required()
         ->expected(1, 8);

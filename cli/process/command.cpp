@@ -1,24 +1,91 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs `convolume process`, which is the program convolume-process of the Python package.
+// Describes `convolume process`, whose options the program convolume-process of the Python package
+// parses: --help, completions and the manual work without it. A test compares both.
 
 #include <CLI/CLI.hpp>
+#include <array>
 
 #include "cli/app.hpp"
+#include "cli/text/command_tree.hpp"
 
 namespace convolume::cli {
 
-void add_process_command(CLI::App& app, Action& action) {
+namespace {
+
+struct ProcessOption {
+    const char* group;
+    const char* flags;
+    const char* value;  ///< placeholder; empty for a flag
+    const char* help;
+};
+
+constexpr auto process_options = std::to_array<ProcessOption>({
+    {groups::input, "--axes", "AXES", "Meaning of the source's axes, such as TYX"},
+    {groups::input, "--image", "N|NAME",
+     "Which image of a source with several: its number from 0 or its name (default: the first)"},
+    {groups::input, "--level", "N", "Level of the source's pyramid, from 0"},
+    {groups::input, "--missing", "fill|error",
+     "Chunks that the source has not stored: the fill value (default), or an error"},
+    {groups::input, "--nan", "error|zero|propagate",
+     "NaN and infinities of the image: error (default), zero; convolve: also propagate"},
+    {groups::input, "--threshold", "X", "Skip blocks without a larger sample"},
+    {groups::input, "--mask", "IMAGE", "Skip blocks where it is 0"},
+    {groups::psf, "--kernel,--psf", "FILE", "The kernel or PSF"},
+    {groups::psf, "--origin", "middle|scipy|peak|Z,Y,X", "The kernel's center (default middle)"},
+    {groups::psf, "--normalize", "sum|peak", "convolve: divide the kernel by it"},
+    {groups::method, "--op", "convolve|deconvolve", "Required, except with --status"},
+    {groups::method, "--boundary", "zero|constant|nearest|reflect|mirror|wrap",
+     "convolve: how the image continues beyond its edges (default zero)"},
+    {groups::method, "--cval", "X", "convolve: the value outside, for constant"},
+    {groups::method, "--method", "METHOD", "deconvolve: as of convolume deconvolve (default rl)"},
+    {groups::method, "--iterations", "N", "deconvolve: number of iterations"},
+    {groups::method, "--acceleration", "none|biggs-andrews", "deconvolve: default none"},
+    {groups::method, "--background", "N|auto", "deconvolve: a number, or auto: found once"},
+    {groups::method, "--stop", "X|auto", "deconvolve: finds the number of iterations, once"},
+    {groups::method, "--edges", "extend|zero|nearest|reflect|mirror|wrap",
+     "deconvolve: the object beyond the image's edges (default extend)"},
+    {groups::method, "--halo", "Z,Y,X",
+     "deconvolve: samples around a block (default: the PSF's extents)"},
+    {groups::machine, "--block", "Z,Y,X|auto", "Samples computed at once: whole shards"},
+    {groups::machine, "--block-range", "I/N", "Only the I-th of N shares, from 0"},
+    {groups::machine, "--dask", "ADDRESS|local:N", "Compute on a cluster of Dask"},
+    {groups::machine, "--device", "auto|cpu|gpu|gpu:0,1", "Where to compute (default auto)"},
+    {groups::machine, "--threads", "N", "CPU threads of each process"},
+    {groups::machine, "--max-host-mem", "SIZE", "Memory limit of each process, such as 8GiB"},
+    {groups::machine, "--max-gpu-mem", "SIZE", "Memory limit of each GPU"},
+    {groups::output, "--output-type", "TYPE", "Pixel type of the result (default float32)"},
+    {groups::output, "--zarr-format", "2|3", "Version of the Zarr format (default 3)"},
+    {groups::output, "--chunks", "Z,Y,X", "Samples that are compressed at once"},
+    {groups::output, "--shards", "Z,Y,X", "Samples in one file: whole chunks"},
+    {groups::output, "--compression", "zstd|none|gzip|blosc", "Compression (default zstd)"},
+    {groups::output, "--levels", "N", "Levels of the target's pyramid"},
+    {groups::output, "--resume", "", "Go on with a target that was begun"},
+    {groups::output, "--overwrite", "", "Replace an image that exists"},
+    {groups::output, "--status", "", "Only tell how far TARGET is"},
+    {groups::output, "--dry-run", "", "Only tell blocks, bytes and predicted time"},
+    {groups::output, "--json", "", "Print a JSON object on stdout"},
+    {groups::output, "-q,--quiet", "", "No line for each block"},
+});
+
+}  // namespace
+
+void add_process_command(CLI::App& app, Action& /*action*/) {
     CLI::App* command = app.add_subcommand(
         "process",
-        "Convolves or deconvolves images larger than a machine, block by block, into OME-Zarr");
-    // All arguments, --help too, are passed to the other program.
-    command->set_help_flag();
-    command->prefix_command();
-    command->callback([command, &action] {
-        action = [arguments = command->remaining()] {
-            run_python_program("convolume-process", arguments);
-        };
-    });
+        "Convolve or deconvolve an image of any size block by block into OME-Zarr\n"
+        "It can be stopped, resumed, and shared among processes and machines. The Python package "
+        "contains the program: pip install 'convolume[zarr]'.");
+    set_examples(*command, {"convolume process image.tif sharp.zarr --op deconvolve --psf psf.tif",
+                            "convolume process --status sharp.zarr"});
+    command->add_option("SOURCE", "An image: OME-Zarr (path, https://, s3://), TIFF, HDF5, NPY");
+    command->add_option("TARGET", "OME-Zarr: a path or s3://bucket/name.zarr")->required();
+    for (const ProcessOption& option : process_options) {
+        CLI::Option* const added = *option.value == '\0'
+                                       ? command->add_flag(option.flags, option.help)
+                                       : command->add_option(option.flags, option.help);
+        added->group(option.group);
+        if (*option.value != '\0') added->type_name(option.value);
+    }
 }
 
 }  // namespace convolume::cli

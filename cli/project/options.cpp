@@ -26,19 +26,21 @@ void add_project_command(CLI::App& app, Action& action) {
     CLI::App* command =
         app.add_subcommand("project", "Project stacks along an axis: maximum, mean or sum");
     auto request = std::make_shared<ProjectRequest>();
+    set_examples(*command, {"convolume project image.tif --max -o brightest.tif",
+                            "convolume project image.tif --axis y --by mean -o mean.tif"});
     command->add_option("IMAGE", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")
         ->required();
-    const char* group = "What is projected";
+    const char* group = groups::method;
     add_parsed(*command, "--axis", request->axis, parse_axis, "z|y|x",
                "The axis to project along (default z)")
         ->group(group);
     add_parsed(
         *command, "--by", request->by, parse_project_by, "max|mean|sum",
         "The largest value along the axis, which keeps the pixel type, or the mean or sum, which "
-        "are float32 (default max)")
+        "are float32 (default max; --max, --mean and --sum are short for it)")
         ->group(group);
-    add_selection_options(*command, group, request->selection);
-    group = "What is written";
+    add_selection_options(*command, groups::input, request->selection);
+    group = groups::output;
     command
         ->add_option("-o,--output", request->output,
                      "The projection: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one "

@@ -17,23 +17,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr const char* footer =
-    R"(Examples:
-  convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --voxel 200,65,65nm
-  convolume psf -o psf.tif --na 1.2 --ni 1.33 --wavelength 520nm --like recorded.tif
-  convolume psf -o psf.tif --na 0.8 --ni 1.33 --model born-wolf --wavelength 520nm
-      --voxel 300,100,100nm --size 65,129,129
-  convolume psf -o psf.h5 --modality confocal --excitation 488nm --pinhole 1 --na 1.2 --ni 1.33
-      --wavelength 520nm --voxel 150,50,50nm --explain
-
-Refractive indices: light of the source passes through the sample (ns), the cover glass (ng) and
-the immersion medium (ni) into the objective, which is designed for ni0 and ng0. Born and Wolf's
-PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as designed. The stage
-moves by the voxel's z from plane to plane; the source is in the middle plane, and planes of
-higher index are focused deeper in the sample.)";
+constexpr const char* summary = "Compute the point spread function of a microscope";
+constexpr const char* notes =
+    "\nRefractive indices: light of the source passes through the sample (ns), the cover glass "
+    "(ng) "
+    "and the immersion medium (ni) into the objective, which is designed for ni0 and ng0. Born and "
+    "Wolf's PSF is --model born-wolf, or gibson-lanni with --depth 0 and all layers as designed. "
+    "The stage moves by the voxel's z from plane to plane; the source is in the middle plane, and "
+    "planes of higher index are focused deeper in the sample.";
 
 void add_volume(CLI::App& app, PsfRequest& request) {
-    const char* group = "The volume";
+    const char* group = "Volume";
     Json& typed = request.typed;
     add_parameters(app, group, typed, {"voxel_um"});
     app.get_option("--voxel")->each([&request](const std::string& text) {
@@ -77,7 +71,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
            "objective is (default brightest)")
         ->type_name("brightest|LENGTH")
         ->group(group);
-    add_threads_option(app, group, request.threads);
+    add_threads_option(app, groups::machine, request.threads);
 }
 
 /// Parses --write; returns true if the model is to be written.
@@ -89,7 +83,7 @@ bool parse_write(std::string_view option, const std::string& text) {
 }
 
 void add_output(CLI::App& app, PsfRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     app.add_option("-o,--output", request.output,
                    "The PSF, float32, sum 1: .tif, .ome.tif, .h5, .h5:/dataset or .npy; its "
                    "parameters are written beside it as .json")
@@ -142,14 +136,15 @@ void check_bead_request(const PsfRequest& request) {
 }  // namespace
 
 void add_psf_command(CLI::App& app, Action& action) {
-    CLI::App* command =
-        app.add_subcommand("psf", "Compute the point spread function of a microscope");
+    CLI::App* command = app.add_subcommand("psf", std::string(summary) + notes);
     auto request = std::make_shared<PsfRequest>();
-    command->footer(footer);
-    const char* microscope = "The microscope";
+    set_examples(*command,
+                 {"convolume psf --na 1.4 --wavelength 520nm --like image.tif -o psf_like.tif",
+                  "convolume psf --na 0.8 --wavelength 520nm --voxel 200,65,65nm -o psf2.tif"});
+    const char* microscope = "Microscope";
     add_microscope_options(*command, microscope, request->typed);
     add_parameters(*command, microscope, request->typed, {"wavelength_um"});
-    add_layer_options(*command, "The light path", request->typed);
+    add_layer_options(*command, "Light path", request->typed);
     add_volume(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {

@@ -31,11 +31,11 @@ void add_threads_option(CLI::App& app, const char* group, int& threads, const ch
     add_parsed(app, "--threads", threads, parse_positive<int>, "N", help)->group(group);
 }
 
-void add_convolution_options(CLI::App& app, const char* group, Options& options,
-                             EngineChoice& engines) {
-    add_options(app, group, options, {"method"});
-    add_option_parsed_by(app, group, options, "parts", parse_parts);
-    add_options(app, group, options, {"precision"});
+void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engines) {
+    add_options(app, groups::method, options, {"method"});
+    add_option_parsed_by(app, groups::method, options, "parts", parse_parts);
+    add_options(app, groups::method, options, {"precision"});
+    const char* group = groups::machine;
     add_device_option(app, group, engines);
     add_options(app, group, engines,
                 {"cpu_engines", "max_cpu_engine_bytes", "max_gpu_bytes", "transfer_gate"});
@@ -77,9 +77,7 @@ void require_output(const std::string& output, const RunOptions& options) {
 }
 
 void add_raw_options(CLI::App& app, const char* group, io::OpenSignalOptions& options) {
-    const auto add = [&](CLI::Option* option) {
-        if (group != nullptr) option->group(group);
-    };
+    const auto add = [&](CLI::Option* option) { option->group(group); };
     add(add_parsed(app, "--raw", options.raw_type, io::parse_stored_type,
                    "float32|complex64|int16|ci16|…",
                    "Type of raw samples that no file name gives"));

@@ -33,13 +33,12 @@ void add_device_option(CLI::App& app, const char* group, EngineChoice& engines);
 void add_threads_option(CLI::App& app, const char* group, int& threads,
                         const char* help = "CPU threads (default: all)");
 /// Adds the options of a Convolver: method, parts, precision, devices, memory, threads.
-void add_convolution_options(CLI::App& app, const char* group, Options& options,
-                             EngineChoice& engines);
+void add_convolution_options(CLI::App& app, Options& options, EngineChoice& engines);
 
 /// Parses a number of parts: 1, 2, 4, 8 or 16, or "auto", which is 0.
 int parse_parts(std::string_view text);
 
-/// Adds --raw, --header, --byte-order and --signals for raw files; `group` may be null.
+/// Adds --raw, --header, --byte-order and --signals for raw files.
 void add_raw_options(CLI::App& app, const char* group, io::OpenSignalOptions& options);
 
 }  // namespace convolume::cli

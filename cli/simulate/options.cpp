@@ -18,7 +18,7 @@ namespace convolume::cli {
 namespace {
 
 void add_light(CLI::App& app, SimulateRequest& request) {
-    const char* group = "What the camera sees";
+    const char* group = "Light";
     add_parsed(app, "--pixel", request.pixel_um, parse_length_um, "LENGTH",
                "Edge of a camera pixel in the sample, e.g. 130nm (default: the phantom's voxel)")
         ->group(group);
@@ -38,16 +38,16 @@ void add_light(CLI::App& app, SimulateRequest& request) {
         ->group(group);
     add_options(app, group, request.camera, {"background_photons"});
     add_options(app, group, request.options, {"boundary"});
-    add_kernel_options(app, group, request.kernel_options);
-    add_channel_kernel_option(app, group, request);
+    add_kernel_options(app, groups::psf, request.kernel_options);
+    add_channel_kernel_option(app, groups::psf, request);
     add_parsed(app, "--nan", request.options.nan, parse_nan_policy, "error|zero",
                "What to do with NaN and infinities in the phantom (default error)")
         ->group(group);
-    add_selection_options(app, group, request.selection);
+    add_selection_options(app, groups::input, request.selection);
 }
 
 void add_camera(CLI::App& app, Camera& camera) {
-    const char* group = "The camera";
+    const char* group = "Camera";
     add_options(app, group, camera,
                 {"quantum_efficiency", "exposure_s", "dark_e_per_s", "read_noise_e", "full_well_e",
                  "gain_e_per_adu", "offset_adu", "bits", "seed"});
@@ -58,7 +58,7 @@ void add_camera(CLI::App& app, Camera& camera) {
 }
 
 void add_output(CLI::App& app, SimulateRequest& request) {
-    const char* group = "What is written";
+    const char* group = groups::output;
     app.add_option("-o,--output", request.output,
                    "The recording: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
         ->type_name("OUT")
@@ -85,10 +85,13 @@ void add_simulate_command(CLI::App& app, Action& action) {
     add_image_arguments(*command, *many,
                         {"PHANTOM", "The specimen: TIFF, NPY or HDF5; one or many"},
                         {"PSF", "The point spread function: one 3D stack; without it one is made"});
+    set_examples(*command,
+                 {"convolume simulate cells.tif psf.tif --photons 500 -o recorded.tif",
+                  "convolume simulate cells.tif --na 1.2 --wavelength 520nm -o recorded2.tif"});
     add_light(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_camera(*command, request->camera);
-    add_convolution_options(*command, "How it is computed", request->options, request->engines);
+    add_convolution_options(*command, request->options, request->engines);
     add_output(*command, *request);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {

@@ -4,11 +4,16 @@
 namespace convolume::cli {
 
 double parse_number(std::string_view option, const std::string& text) {
+    return parse_number_or("", option, text);
+}
+
+double parse_number_or(std::string_view word, std::string_view option, const std::string& text) {
     double value = 0;
     const char* const end = text.data() + text.size();
     const auto parsed = std::from_chars(text.data(), end, value);
     if (parsed.ec != std::errc() || parsed.ptr != end)
-        throw InvalidArgument(message(option, " is a number, not \"", text, "\"; correct it"));
+        throw InvalidArgument(message(option, " is a number", word.empty() ? "" : " or ", word,
+                                      ", not \"", text, "\"; correct it"));
     return value;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <type_traits>
 
+#include "cli/text/command_tree.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "core/option_tables.hpp"
@@ -50,6 +51,8 @@ Integer parse_positive(std::string_view option, const std::string& text) {
 
 /// Parses `text` as a number for `option`.
 double parse_number(std::string_view option, const std::string& text);
+/// The same for an option that also takes a word, which the caller has compared; messages name it.
+double parse_number_or(std::string_view word, std::string_view option, const std::string& text);
 
 /// Parses `text` as a seed of random numbers for `option`.
 std::uint64_t parse_seed(std::string_view option, const std::string& text);
@@ -59,7 +62,7 @@ template <class Value>
 Value parse_plain(const OptionText& option, const std::string& text) {
     if constexpr (std::is_same_v<Value, StopRule>) {
         if (text == "auto") return {true, {}};
-        return {false, parse_number(option.flags, text)};
+        return {false, parse_number_or("auto", option.flags, text)};
     } else if constexpr (std::is_same_v<Value, VoxelSize>) {
         const auto lengths = parse_lengths_um(option.flags, text);
         return {lengths[0], lengths[1], lengths[2]};
@@ -78,7 +81,7 @@ Value parse_plain(const OptionText& option, const std::string& text) {
             case Quantity::wavelength_um:
                 return parse_wavelength_um(option.flags, text);
             default:
-                return parse_number(option.flags, text);
+                return parse_number_or(option.notes.unset_name, option.flags, text);
         }
     } else {
         throw InternalError(message("the option ", option.name, " is not read from text"));

@@ -142,3 +142,18 @@ def test_pages(page, shell, monkeypatch):
             shell(f"set -e\n{block}")
         else:
             exec(compile(block, str(page), "exec"), names)
+
+
+def test_the_help_of_the_command_has_the_same_options():
+    command = os.environ.get("CONVOLUME_TEST_COMMAND")
+    if not command:
+        pytest.skip("CONVOLUME_TEST_COMMAND is not set")
+    text = subprocess.run([command, "process", "--help"], capture_output=True, text=True, check=True).stdout
+    described = re.findall(r"^  (-[\w-]+(?:, -[\w-]+)*)( \S)?", text, re.MULTILINE)
+    flags = {name: bool(value) for names, value in described for name in names.split(", ")}
+    actions = process_command._parser()._actions
+    parsed = {name: action.nargs != 0 for action in actions for name in action.option_strings}
+    assert flags == parsed
+    for action in actions:
+        if action.choices:
+            assert "|".join(map(str, action.choices)) in text

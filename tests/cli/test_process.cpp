@@ -37,10 +37,10 @@ TEST_CASE("process passes everything on to convolume-process") {
     const TemporaryFolder folder;
     write_program(folder, "convolume-process");
     const CommandResult run =
-        process(folder, "a.zarr 'b c.zarr' --op convolve --block-range 0/4 --help -- --x");
+        process(folder, "a.zarr 'b c.zarr' --op convolve --block-range 0/4 -- --help --x");
     CHECK(run.status == 7);
     CHECK(run.out ==
-          "[a.zarr]\n[b c.zarr]\n[--op]\n[convolve]\n[--block-range]\n[0/4]\n[--help]\n[--]\n"
+          "[a.zarr]\n[b c.zarr]\n[--op]\n[convolve]\n[--block-range]\n[0/4]\n[--]\n[--help]\n"
           "[--x]\n");
     CHECK(run.err.empty());
     CHECK(process(folder, "").status == 7);
@@ -54,6 +54,10 @@ TEST_CASE("process says what to install if convolume-process is missing") {
     CHECK(run.status == 4);
     CHECK(contains(run.err, "pip install 'convolume[zarr]'"));
     CHECK(run.out.empty());
+    const CommandResult help = process(folder, "a.zarr --unknown --help");
+    CHECK(help.status == 0);
+    CHECK(contains(help.out, "--block-range"));
+    CHECK(help.err.empty());
 }
 
 TEST_CASE("commands of images pass OME-Zarr on to convolume-zarr") {

@@ -5,6 +5,7 @@
     check_options.py CONVOLUME ROOT
 
 - Every option that `convolume COMMAND --help` lists is named on the command's page or on one that explains it.
+- common.md names all aliases of cli/text/typed_words.cpp.
 - The tables of options have the defaults of the help, and these pages name all values from which an option chooses.
 """
 
@@ -77,6 +78,12 @@ def main():
         told = subprocess.run([convolume, command, "--help"], capture_output=True, text=True, check=True).stdout
         for failure in check(told, (pages / f"{command}.md").read_text(encoding="utf-8"), shared):
             print(f"docs/commands/{command}.md: {failure}")
+            failures += 1
+    aliases = (root / "cli" / "text" / "typed_words.cpp").read_text(encoding="utf-8").split("ForeignOption")
+    common = (pages / "common.md").read_text(encoding="utf-8")
+    for typed in re.findall(r'^    \{"([\w-]+)", "[\w-]+"(?:, "\w+")?\},$', aliases[0] + aliases[-1], re.MULTILINE):
+        if f"`{typed}`" not in common:
+            print(f"docs/commands/common.md: no line names {typed}")
             failures += 1
     print(f"{len(COMMANDS)} commands, {failures} failures")
     return failures > 0

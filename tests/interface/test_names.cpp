@@ -102,6 +102,9 @@ TEST_CASE("options of a deconvolution are named and parsed") {
                                    {DeconvolveMethod::non_negative_least_squares, "nnls"},
                                    {DeconvolveMethod::wiener, "wiener"}},
                                   parse_deconvolve_method);
+    for (const std::string name : {"RL", "richardson-lucy", "Richardson_Lucy"})
+        CHECK(parse_deconvolve_method(name) == DeconvolveMethod::richardson_lucy);
+    CHECK(parse_deconvolve_method("RL_TV") == DeconvolveMethod::richardson_lucy_tv);
     CHECK(std::string(to_string(Acceleration::none)) == "none");
     CHECK(std::string(to_string(Acceleration::biggs_andrews)) == "biggs-andrews");
     CHECK(parse_acceleration("none") == Acceleration::none);
