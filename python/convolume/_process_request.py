@@ -136,7 +136,8 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
     if settings["block"] != "auto":
         given = triple(settings["block"], "a block")
-        block = given if settings["shards"] or before else _fitting(given, target, layout, facts, settings["chunks"] is None)
+        is_fixed = settings["shards"] or before
+        block = given if is_fixed else _fitting(given, target, layout, facts, settings["chunks"] is None)
         target = ZarrTarget(location, facts, layout)
         check_block(block, target.shards)
     elif before is not None:

@@ -68,8 +68,8 @@ def _parser() -> argparse.ArgumentParser:
     work = parser.add_argument_group("operation")
     work.add_argument("--op", choices=["convolve", "deconvolve"], help="required, but for --status")
     work.add_argument("-p", "--kernel", "--psf", "--psf-for", metavar="[CHANNEL=]FILE", action="append",
-                      help="the kernel or PSF; given several times: one for each channel, in their order or by number or "
-                           "name, as --psf DAPI=a.tif")
+                      help="the kernel or PSF; given several times: one for each channel, in their order or by "
+                           "number or name, as --psf DAPI=a.tif")
     work.add_argument("--boundary", help="convolve: zero (default), constant, nearest, reflect, mirror, wrap")
     work.add_argument("--cval", type=float, help="convolve: the value outside, for constant")
     work.add_argument("--origin", help="middle (default), scipy, peak, or z,y,x")

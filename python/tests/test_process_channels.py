@@ -70,7 +70,7 @@ def test_chunks_divide_a_block(tmp_path, monkeypatch, capsys, channels, block):
 
 def test_resume_begins_a_target(tmp_path, monkeypatch, channels):
     monkeypatch.chdir(tmp_path)
-    command = ["image.ome.tif", "out.zarr", "--op", "convolve", "--kernel", "k0.npy", "--device", "cpu", "-q", "--resume"]
+    command = ["image.ome.tif", "out.zarr", "--op", "convolve", "--kernel", "k0.npy", "--device", "cpu", "--resume"]
     (tmp_path / "out.zarr" / ".convolume" / "writers").mkdir(parents=True)  # a run ended before its manifest
     assert process_command.main(command) == 0
     assert process_command.main(command) == 0
