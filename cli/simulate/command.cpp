@@ -119,7 +119,7 @@ index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context
 void SimulateSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_ = reader_->metadata();
-    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
+    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
     check_light(request_, input_.type, kernels_.type());
     grid_ = grid_of(request_, input_);
     output_ = recorded_metadata(request_, input_, grid_->shape());
