@@ -115,7 +115,7 @@ TEST_CASE("mistakes in kernels of channels get one sentence") {
         CHECK(result.err.find('\n') == result.err.size() - 1);
     };
     refuse({"--psf-for", "0=a.npy,2=b.npy"}, 2, "channel 1");
-    refuse({"rest.npy", "--psf-for", "3=a.npy"}, 2, "0, 1, 2");
+    refuse({"rest.npy", "--psf-for", "3=a.npy"}, 2, "0 (DAPI), 1 (GFP), 2 (488)");
     refuse({"rest.npy", "--psf-for", "0=a.npy,0=b.npy"}, 2, "twice");
     refuse({"rest.npy", "--psf-for", "a.npy"}, 2, "rest.npy");
     refuse({"--psf", "a.npy", "--psf", "b.npy"}, 2, "has 3 channels, but 2 kernels");

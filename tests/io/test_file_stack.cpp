@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tests several files that are read as one image. The files are parts of one array in memory.
 
+#include <algorithm>
+
 #include "tests/io/io_support.hpp"
 
 namespace convolume::testing {
@@ -11,7 +13,7 @@ namespace fs = std::filesystem;
 /// Writes one plane of NPY that holds `value` in all pixels.
 void write_plane(const std::string& path, double value, const Shape3& shape = {1, 3, 4}) {
     Volume plane(shape, PixelType::float32);
-    for (float& pixel : plane.elements<float>()) pixel = static_cast<float>(value);
+    std::fill_n(plane.elements<float>(), element_count(shape), static_cast<float>(value));
     io::ImageMetadata metadata;
     metadata.shape = shape;
     const auto writer = io::create_image(path, metadata);
