@@ -104,13 +104,15 @@ void run_python_program(std::string name, std::vector<std::string> arguments) {
     std::vector<char*> argv{name.data()};
     for (std::string& argument : arguments) argv.push_back(argument.data());
     argv.push_back(nullptr);
-    execvp(name.c_str(), argv.data());
+    // Programs of the environment in which this command is installed come before those on PATH.
+    if (!unknown) execv((self.parent_path() / name).c_str(), argv.data());
+    if (unknown || errno == ENOENT) execvp(name.c_str(), argv.data());
     const int error = errno;
     unsetenv(path_variable);
     if (error == ENOENT)
         throw Unavailable(message(name,
-                                  " is not on the PATH; it comes with the Python package: pip "
-                                  "install 'convolume[zarr]'"));
+                                  " is neither beside convolume nor on the PATH; it comes with the "
+                                  "Python package: pip install 'convolume[zarr]'"));
     throw Unavailable(message(name, " cannot be started: ", std::strerror(error)));
 }
 

@@ -44,8 +44,9 @@ using Action = std::function<void()>;
 CONVOLUME_SUBCOMMANDS(CONVOLUME_DECLARE)
 #undef CONVOLUME_DECLARE
 
-/// Replaces this process by the program `name` on the PATH, which gets the path of this command in
-/// CONVOLUME_COMMAND. If that fails, throws Unavailable, which says what to install.
+/// Replaces this process by the program `name` beside this command or on the PATH. It gets the path
+/// of this command in CONVOLUME_COMMAND. If that fails, throws Unavailable, which says what to
+/// install.
 [[noreturn]] void run_python_program(std::string name, std::vector<std::string> arguments);
 
 /// Adds the subcommands to `app`. Parsing sets `action` to the function of the chosen one.

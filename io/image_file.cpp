@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <filesystem>
 #include <iterator>
 
 #include "convolume/error.hpp"
 #include "io/file_array.hpp"
+#include "io/file_stack.hpp"
 #include "io/image_file.hpp"
 #include "io/raw_file.hpp"
 #include "io/units.hpp"
@@ -48,6 +50,19 @@ bool is_hdf5(const RawFile& file) {
         if (found == mark) return true;
     }
     return false;
+}
+
+/// Throws InputNotFound for a folder or a pattern, which can only be read as a stack.
+void refuse_several_files(const std::string& path) {
+    std::error_code unreadable;
+    const bool is_folder = std::filesystem::is_directory(path, unreadable);
+    const bool is_pattern = path.find_first_of("*?[") != std::string::npos &&
+                            !std::filesystem::exists(path, unreadable);
+    if (is_folder || is_pattern)
+        throw InputNotFound(sentence(path, is_folder ? " is a folder" : " is a pattern of names",
+                                     "; name one file, or read its files as the planes of one "
+                                     "image (",
+                                     OptionName{"stack"}, " z)"));
 }
 
 }  // namespace
@@ -110,7 +125,10 @@ PathSpec parse_path(const std::string& path) {
 }
 
 std::unique_ptr<ImageReader> open_image(const std::string& path, const OpenOptions& options) {
+    if (is_file_stack(path, options))
+        return open_file_stack(find_file_stack(path, options), options);
     const PathSpec spec = parse_path(path);
+    refuse_several_files(spec.file);
     const FileKind kind = kind_of(RawFile(spec.file));
     if (kind == FileKind::hdf5) return open_hdf5(spec, options);
     if (kind == FileKind::xml && is_ome_xml(spec.file))

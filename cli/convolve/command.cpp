@@ -49,8 +49,7 @@ void add_output_options(CLI::App& app, ConvolveRequest& request) {
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    kernels_.load(request_, input_metadata_, host_limit_bytes(request_.options.max_host_bytes),
-                  context);
+    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {

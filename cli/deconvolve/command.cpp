@@ -27,8 +27,7 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
     input_metadata_ = reader_->metadata();
-    kernels_.load(request_, input_metadata_, host_limit_bytes(request_.options.max_host_bytes),
-                  context);
+    kernels_.load(request_, *reader_, host_limit_bytes(request_.options.max_host_bytes), context);
     if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");
     if (!request_.start.empty()) open_initial_image();

@@ -41,14 +41,6 @@ index_t parse_index(const char* option, std::string_view all, std::string_view t
     return value;
 }
 
-std::vector<index_t> parse_channels(const std::string& text) {
-    std::vector<index_t> channels;
-    for (const std::string_view number : split(text, ','))
-        channels.push_back(parse_index("--channel", text, number,
-                                       "give numbers of channels from 0, for example 0,2"));
-    return channels;
-}
-
 /// Parses "3:10", "3:", ":10" or ":" within [0, extent).
 SelectedRange parse_range(const char* option, std::string_view all, std::string_view text,
                           index_t extent, const std::string& what, const char* cure) {
@@ -110,12 +102,10 @@ NonfiniteSample::Location SelectedImage::place_in_file(
 }
 
 void SelectedImage::choose_channels(const std::string& text) {
-    channels_ = parse_channels(text);
-    for (const index_t c : channels_)
-        if (c >= whole_->metadata().channels)
-            throw InvalidArgument(message("--channel asks for channel ", c,
-                                          " of an image that has ", metadata_.channels,
-                                          "; the first is 0"));
+    const ChannelNames known = channels_of(metadata_);
+    channels_.clear();
+    for (const std::string& one : split_channels(text, known))
+        channels_.push_back(find_channel("--channel", one, known, metadata_.notes));
     const auto keep = [this](auto& list) {
         const auto all = std::exchange(list, {});
         if (all.empty()) return;
@@ -176,25 +166,30 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
     add("--image", selection.image, "N|NAME",
         "Which image of a file with several, by its number from 0 or its name (default: the "
         "first)");
-    add("--channel", selection.channels, "N,…", "Only these channels, from 0 (default all)");
+    add("--channel", selection.channels, "N|NAME,…",
+        "Only these channels, by their numbers from 0 or their names (default all)");
     add("--frame", selection.frames, "N|BEGIN:END", "Only these times, from 0 (default all)");
     add("--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
         "Only this box, ends not included; \":\" is a whole axis");
     add("--voxel", selection.voxel, "Z,Y,X",
         "Edges of a voxel with their unit, if the file does not say or is wrong");
+    add_stack_option(app, group, selection.stack);
+}
+
+void add_stack_option(CLI::App& app, const char* group, std::string& stack) {
+    app.add_option(
+           "--stack", stack,
+           "Read the files of a folder, pattern or list as one image: its planes (z), times "
+           "(t) or channels (c), in the order of the numbers in their names; templates such "
+           "as 'img_t{t}_c{c}_z{z}.tif' need no option")
+        ->type_name("z|t|c")
+        ->group(group);
 }
 
 std::unique_ptr<SelectedImage> open_selected(const std::string& path,
                                              const ImageSelection& selection) {
-    return std::make_unique<SelectedImage>(
-        io::open_image(path, {.axes = selection.axes, .image = selection.image}), selection);
-}
-
-std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels) {
-    if (!selection.channels.empty()) return parse_channels(selection.channels);
-    std::vector<index_t> numbers(static_cast<std::size_t>(channels));
-    std::iota(numbers.begin(), numbers.end(), index_t{0});
-    return numbers;
+    return std::make_unique<SelectedImage>(io::open_image(path, selection.open_options()),
+                                           selection);
 }
 
 }  // namespace convolume::cli

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/files/channel_names.hpp"
 #include "convolume/image_file.hpp"
 #include "convolume/image_view.hpp"
 
@@ -15,16 +16,25 @@ namespace convolume::cli {
 
 /// The options for a part of an image, as typed. Empty ones mean all, or what the file says.
 struct ImageSelection {
-    std::string axes;      ///< "TYX"
-    std::string image;     ///< "1" or "Position 2"
-    std::string channels;  ///< "0,2"
-    std::string frames;    ///< "3" or "0:10"
-    std::string crop;      ///< "z0:z1,y0:y1,x0:x1", "0:32,:,:"
-    std::string voxel;     ///< "200,65,65nm"
+    std::string axes;                      ///< "TYX"
+    std::string image;                     ///< "1" or "Position 2"
+    std::string channels;                  ///< "0,2"
+    std::string frames;                    ///< "3" or "0:10"
+    std::string crop;                      ///< "z0:z1,y0:y1,x0:x1", "0:32,:,:"
+    std::string voxel;                     ///< "200,65,65nm"
+    std::string stack;                     ///< "z"
+    std::vector<std::string> stack_files;  ///< files of the stack, if several are named
+
+    io::OpenOptions open_options() const {
+        return {.axes = axes, .image = image, .stack = stack, .stack_files = stack_files};
+    }
 };
 
-/// Adds --axes, --image, --channel, --frame, --crop and --voxel.
+/// Adds --axes, --image, --channel, --frame, --crop, --voxel and --stack.
 void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection);
+
+/// Adds --stack, for subcommands without the other options.
+void add_stack_option(CLI::App& app, const char* group, std::string& stack);
 
 /// A part of an image file, with the metadata of the part. A note warns of an unlikely voxel size.
 class SelectedImage : public io::ImageReader {
@@ -36,6 +46,9 @@ class SelectedImage : public io::ImageReader {
     StackFormat format() const override;
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override;
     void check_unchanged() const override { whole_->check_unchanged(); }
+
+    /// Returns the channels of the part: their numbers in the file, and their names.
+    ChannelNames channel_names() const { return {channels_, metadata_.channel_names}; }
 
     /// Returns the place in the file of a place in the part.
     NonfiniteSample::Location place_in_file(const NonfiniteSample::Location& place) const;
@@ -69,8 +82,5 @@ auto with_places_in_file(const SelectedImage& image, const Run& run) {
         throw error.at(image.place_in_file(error.place()));
     }
 }
-
-/// Returns the numbers in the file, from 0, of the selected channels. `channels` is their number.
-std::vector<index_t> selected_channels(const ImageSelection& selection, index_t channels);
 
 }  // namespace convolume::cli

@@ -50,16 +50,17 @@ class ChannelKernels {
 
     explicit ChannelKernels(std::shared_ptr<Cache> cache) : cache_(std::move(cache)) {}
 
-    /// Loads the kernels for `image` that are not in the cache, and removes the others from it. All
-    /// kernels together take at most `most_bytes`.
-    void load(const ImageRequest& request, const io::ImageMetadata& image, index_t most_bytes,
+    /// Loads the kernels for `selected` that are not in the cache, and removes the others from it.
+    /// All kernels together take at most `most_bytes`.
+    void load(const ImageRequest& request, const SelectedImage& selected, index_t most_bytes,
               const ExecutionContext& context) {
-        const std::vector<KernelSource> sources = kernel_of_each_channel(request, image);
+        const io::ImageMetadata& image = selected.metadata();
+        const std::vector<KernelSource> sources = kernel_of_each_channel(request, selected);
         ExpectedVolumes here;
         add_expected_volumes(here, sources, image);
         std::erase_if(cache_->ready,
                       [&](const auto& entry) { return !here.contains(entry.first); });
-        numbers_ = selected_channels(request.selection, image.channels);
+        numbers_ = selected.channel_names().numbers;
         named_ =
             !request.channel_kernels.empty() || (request.made_psf.is_needed && image.channels > 1);
         for (const KernelSource& source : sources) {
@@ -120,7 +121,7 @@ class ChannelKernels {
         }
     }
 
-    /// Returns json(ready) of the only kernel, or with --psf-for an array of those of all kernels.
+    /// Returns json(ready) of the only kernel, or with several an array of those of all kernels.
     template <class Json>
     nlohmann::ordered_json json_of_each(const Json& json) const {
         if (!named_) return json(*all_.front());
@@ -129,7 +130,7 @@ class ChannelKernels {
         return each;
     }
 
-    /// Adds the channels of the file that use a kernel, if they were chosen by --psf-for.
+    /// Adds the channels of the file that use a kernel, if kernels were named for channels.
     void add_channels(nlohmann::ordered_json& json, const Ready& ready) const {
         if (!named_) return;
         for (std::size_t c = 0; c < numbers_.size(); ++c)

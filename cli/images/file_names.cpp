@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/images/file_names.hpp"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -10,7 +8,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
-#include <memory>
 #include <string_view>
 
 #include "convolume/error.hpp"
@@ -89,6 +86,10 @@ OutputNameFields fields_of(const std::string& image) {
     const io::PathSpec spec = io::parse_path(image);
     OutputNameFields fields;
     fields.name = std::filesystem::path(spec.file).filename().string();
+    if (io::is_name_template(spec.file))
+        for (const char* field : {"{t}", "{c}", "{z}"})
+            if (const auto at = fields.name.find(field); at != std::string::npos)
+                fields.name.erase(at, 3);
     fields.dataset = spec.dataset;
     fields.dataset.erase(0, fields.dataset.find_first_not_of('/'));
     std::replace(fields.dataset.begin(), fields.dataset.end(), '/', '_');
@@ -126,23 +127,8 @@ std::string fill_pattern(std::string_view pattern, const Value& value) {
 bool is_pattern(const std::string& path) {
     const std::string file = io::parse_path(path).file;
     std::error_code unreadable;
-    return file.find_first_of("*?[") != std::string::npos && !fs::exists(file, unreadable);
-}
-
-std::vector<std::string> matching_files(const std::string& path) {
-    if (!is_pattern(path)) return {path};
-    const io::PathSpec spec = io::parse_path(path);
-    glob_t found{};
-    const int error = glob(spec.file.c_str(), GLOB_NOSORT, nullptr, &found);
-    const std::unique_ptr<glob_t, void (*)(glob_t*)> freed(&found, globfree);
-    if (error == GLOB_NOSPACE) throw OutOfMemory(message("no memory to expand \"", path, "\""));
-    std::vector<std::string> files;
-    for (std::size_t i = 0; error == 0 && i < found.gl_pathc; ++i)
-        files.push_back(found.gl_pathv[i] + (spec.dataset.empty() ? "" : ":" + spec.dataset));
-    if (files.empty())
-        throw InputNotFound(message("no file matches \"", path, "\"; correct the pattern"));
-    std::sort(files.begin(), files.end());
-    return files;
+    return file.find_first_of("*?[") != std::string::npos && !fs::exists(file, unreadable) &&
+           !io::is_name_template(path);
 }
 
 std::vector<std::string> read_file_list(const std::string& path) {

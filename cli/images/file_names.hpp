@@ -10,12 +10,9 @@
 
 namespace convolume::cli {
 
-/// Returns true if `path` has one of * ? [ and is not the name of an existing file.
+/// Returns true if `path` has one of * ? [, and is neither the name of an existing file nor a
+/// template.
 bool is_pattern(const std::string& path);
-
-/// Returns the files that match a pattern, sorted by name, and any other path as it is. The pattern
-/// may end in ":/dataset". Throws InputNotFound if no file matches.
-std::vector<std::string> matching_files(const std::string& path);
 
 /// Reads a file with one path a line, "-" for standard input. Skips blank lines and lines that
 /// begin with #. Throws InputNotFound, IoError, and BadData if the file is no text in UTF-8.

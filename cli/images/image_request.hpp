@@ -58,9 +58,9 @@ struct MadePsf {
 /// parameter is missing or does not fit.
 MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
-/// A kernel for one channel of the file, counted from 0.
+/// A kernel for one channel.
 struct ChannelKernel {
-    index_t channel = 0;
+    std::string channel;  ///< number in the file, from 0, or name; empty for the next channel
     std::string path;
 };
 
@@ -78,6 +78,7 @@ struct KernelSource {
 struct ImageRequest {
     std::string image;
     std::string kernel;  ///< kernel of channels that `channel_kernels` does not name; may be empty
+    /// Kernels of some channels by number or name, or of all channels in their order.
     std::vector<ChannelKernel> channel_kernels;
     std::optional<GaussianWidth> gaussian;  ///< Gaussian of channels without a kernel file
     MadePsfRequest made_psf;                ///< PSF of channels without a kernel, if it is needed
@@ -90,18 +91,21 @@ struct ImageRequest {
 
     /// Returns the paths of all kernels that are files, each once.
     std::vector<std::string> kernels() const;
-    /// Returns the paths of the image and of all kernels.
+    /// Returns the number of kernels that are for all channels in their order.
+    index_t ordered_kernels() const;
+    /// Returns the paths of the image's files and of all kernels.
     std::vector<std::string> inputs() const;
     RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
 };
 
-/// Parses "0=a.tif,1=b.tif". Names may have commas. Throws InvalidArgument.
+/// Parses "a.tif", "DAPI=a.tif" or "0=a.tif,1=b.tif". Names of files may have commas. Throws
+/// InvalidArgument.
 std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const std::string& text);
 
 /// Returns the kernel for each selected channel of an image. Throws InvalidArgument if a channel
-/// has no kernel, and if a named channel is not selected. Throws as made_psf() does.
+/// has no kernel or two, and if a named channel is not selected. Throws as made_psf() does.
 std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
-                                                 const io::ImageMetadata& selected);
+                                                 const SelectedImage& image);
 
 /// Returns a text of all that a solver depends on within a run: the kernel, and shape, type and
 /// voxels of the image. Images with equal texts share a solver.
@@ -122,6 +126,7 @@ struct ManyFilesRequest {
     std::string output_name = "{stem}";
     bool resume = false;
     std::string image_name, kernel_name;  ///< names of the arguments in --help
+    bool has_kernel_option = false;       ///< whether --psf was given
     HasOption has_option;                 ///< whether the subcommand has an option
     bool is_many = false;  ///< whether there may be several images, each with an output
 };
@@ -136,7 +141,7 @@ struct ArgumentHelp {
 void add_image_arguments(CLI::App& app, ManyFilesRequest& many, const ArgumentHelp& image,
                          const ArgumentHelp& kernel);
 
-/// Adds --psf-for, which names a kernel for each channel.
+/// Adds --psf, which names a kernel for all channels or for each.
 void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& request);
 
 /// Adds --list, --output-dir, --output-name and --resume.

@@ -226,7 +226,7 @@ std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
     run.plan();
     if (queue_.resume() && !file.output.empty()) {
         std::vector<std::string> inputs = queue_.request().kernels();
-        inputs.push_back(file.image);
+        for (std::string& one : io::image_files(file.image)) inputs.push_back(std::move(one));
         if (is_complete(file, inputs, file_run->steps->output_metadata())) {
             file.status = FileStatus::skipped;
             queue_.leave_out(file);

@@ -46,7 +46,8 @@ std::string identity_of(const std::string& path) {
 std::vector<std::string> images_of(const ManyFilesRequest& many) {
     std::vector<std::string> images;
     for (const std::string& path : many.images)
-        for (std::string& file : matching_files(path)) images.push_back(std::move(file));
+        for (std::string& file : is_pattern(path) ? io::matching_files(path) : std::vector{path})
+            images.push_back(std::move(file));
     if (!many.list.empty())
         for (std::string& file : read_file_list(many.list)) images.push_back(std::move(file));
     if (images.empty())
@@ -111,17 +112,37 @@ void make_folder(const std::string& folder) {
 void read_header(ListedFile& file, const ImageRequest& request, FileList& list) {
     ImageRequest one = request;
     one.image = file.image;
-    const io::ImageMetadata image = open_selected(file.image, request.selection)->metadata();
-    const std::vector<KernelSource> kernels = kernel_of_each_channel(one, image);
+    const auto selected = open_selected(file.image, request.selection);
+    const io::ImageMetadata& image = selected->metadata();
+    const std::vector<KernelSource> kernels = kernel_of_each_channel(one, *selected);
     ExpectedVolumes here;
     add_expected_volumes(here, kernels, image);
     for (const auto& [key, volumes] : here) {
         list.expected[key] += volumes;
         file.solver_keys += key + '\n';
     }
+    file.channels = image.channels;
     file.voxels = static_cast<double>(image.frames * image.channels) *
                   static_cast<double>(element_count(image.shape));
     list.voxels += file.voxels;
+}
+
+/// Refuses files of one channel after one image, if they are as many as its channels: they may be
+/// its kernels, and must not be processed as images.
+void refuse_kernels_as_images(const ImageRequest& request, const ManyFilesRequest& many,
+                              const std::vector<ListedFile>& files) {
+    const index_t channels = files.front().channels;
+    const auto followers =
+        static_cast<index_t>(files.size()) - 1 + (request.kernel.empty() ? 0 : 1);
+    if (many.has_kernel_option || !many.list.empty() || channels < 2 || followers != channels ||
+        std::any_of(files.begin() + 1, files.end(),
+                    [](const ListedFile& file) { return file.channels != 1; }))
+        return;
+    throw InvalidArgument(message("\"", files.front().image, "\" has ", channels, " channels, and ",
+                                  channels,
+                                  " files follow it; if they are its kernels, give -o in "
+                                  "place of --output-dir; if \"",
+                                  files[1].image, "\" is an image, name the kernel by --psf"));
 }
 
 }  // namespace
@@ -236,6 +257,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
             file.fail(error, many.has_option);
         }
     }
+    refuse_kernels_as_images(request, many, list.files);
     std::stable_sort(list.order.begin(), list.order.end(), [&](std::size_t a, std::size_t b) {
         return first.at(list.files[a].solver_keys) < first.at(list.files[b].solver_keys);
     });

@@ -33,6 +33,7 @@ struct ListedFile {
     std::string truth_output;  ///< path of the second output (--truth); empty for none
     std::string solver_keys;   ///< solver_key() of all kernels: equal if files share their plans
     double voxels = 0;         ///< voxels of all volumes
+    index_t channels = 0;      ///< number of channels; 0 if the header is unreadable
 
     FileStatus status = FileStatus::not_started;
     double seconds = 0;

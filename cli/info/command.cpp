@@ -11,6 +11,7 @@
 
 #include "cli/app.hpp"
 #include "cli/files/metadata_json.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/picture/projection.hpp"
 #include "cli/run/common_options.hpp"
@@ -29,6 +30,8 @@ struct InfoRequest {
     std::string file;
     std::string axes;
     std::string image;
+    std::string stack;
+    std::vector<std::string> files;  ///< files as typed; `file` is the first
     io::OpenSignalOptions signals;
     bool as_signals = false;
     bool json = false;
@@ -133,15 +136,18 @@ std::string signals_json(const std::string& path, io::SignalReader& reader, bool
 }
 
 void run_info(const InfoRequest& request) {
-    if (request.as_signals || (request.axes.empty() && request.image.empty() &&
-                               holds_signals(request.file, request.signals))) {
+    if (request.as_signals ||
+        (request.axes.empty() && request.image.empty() && request.stack.empty() &&
+         holds_signals(request.file, request.signals))) {
         const auto reader = io::open_signal(request.file, request.signals);
         write_stdout(request.json ? signals_json(request.file, *reader, request.statistics)
                                   : signals_text(*reader, request.statistics));
         return;
     }
-    const auto reader =
-        io::open_image(request.file, {.axes = request.axes, .image = request.image});
+    const auto reader = io::open_image(request.file, {.axes = request.axes,
+                                                      .image = request.image,
+                                                      .stack = request.stack,
+                                                      .stack_files = request.files});
     const io::ImageMetadata& metadata = reader->metadata();
     if (request.json) {
         nlohmann::ordered_json json = to_json(request.file, metadata);
@@ -187,9 +193,10 @@ void add_info_command(CLI::App& app, Action& action) {
     command->option_defaults()->group(groups::input);
     command
         ->add_option(
-            "FILE", request->file,
+            "FILE", request->files,
             "TIFF, NPY, file.h5, file.h5:/dataset, WAV or raw samples (.f32, .c64, .ci16, …)")
         ->required();
+    add_stack_option(*command, groups::input, request->stack);
     command->add_option("--axes", request->axes, "Meaning of the axes, slowest first, e.g. TYX")
         ->type_name("AXES");
     command
@@ -204,7 +211,15 @@ void add_info_command(CLI::App& app, Action& action) {
                    "Also read the pixels or samples: minimum, maximum, mean, sum and NaN")
         ->group(groups::output);
     command->add_flag("--json", request->json, "Print a JSON object")->group(groups::output);
-    command->callback([request, &action] { action = [request] { run_info(*request); }; });
+    command->callback([request, &action] {
+        request->file = request->files.front();
+        if (request->files.size() == 1) request->files.clear();
+        if (!request->files.empty() && request->stack.empty())
+            throw InvalidArgument(
+                "info reads one file; add --stack z to read several as the planes of one image, or "
+                "call it for each");
+        action = [request] { run_info(*request); };
+    });
 }
 
 }  // namespace convolume::cli

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cli/files/channel_names.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/files/volumes.hpp"
 #include "cli/run/output_path.hpp"
@@ -70,9 +71,10 @@ std::vector<ChosenChannel> chosen_channels(const io::ImageMetadata& image, const
         throw InvalidArgument(
             message("--color names ", given, " colors, but \"", path, "\" has ", image.channels,
                     image.channels == 1 ? " channel" : " channels", "; leave the others out"));
-    if (request.channel) {
-        check_number("--channel", *request.channel, image.channels, path);
-        return {{*request.channel, gray_scale}};
+    if (!request.channel.empty()) {
+        std::vector<std::string> notes;
+        return {
+            {find_channel("--channel", request.channel, channels_of(image), notes), gray_scale}};
     }
     if (given == 0 && (image.channels == 1 || image.channels > max_merged_channels))
         return {{0, gray_scale}};
@@ -95,7 +97,7 @@ std::string name_of(const io::ImageMetadata& image, index_t channel) {
 
 PreviewStack load(const Console& console, const std::string& role, const std::string& path,
                   const PreviewRequest& request) {
-    const auto reader = io::open_image(path);
+    const auto reader = io::open_image(path, {.stack = request.stack});
     const io::ImageMetadata& metadata = reader->metadata();
     warn_of_notes(console, path, metadata);
     const std::vector<ChosenChannel> chosen = chosen_channels(metadata, path, request);
@@ -125,7 +127,8 @@ PreviewStack load(const Console& console, const std::string& role, const std::st
 // Loads the PSF for a logarithmic scale, on which its rings and flanks are visible.
 PreviewStack load_psf(const Console& console, const PreviewRequest& request) {
     PreviewRequest of_psf = request;
-    of_psf.channel = of_psf.frame = 0;
+    of_psf.channel = "0";
+    of_psf.frame = 0;
     of_psf.colors.clear();
     of_psf.slices = true;
     of_psf.decades = request.decades.value_or(4);

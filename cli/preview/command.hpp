@@ -50,7 +50,8 @@ struct PreviewRequest {
     std::string after;
     std::string psf;
     std::string output;
-    std::optional<index_t> channel;    ///< the only channel to draw, in gray
+    std::string channel;               ///< the only channel to draw, in gray; empty for all
+    std::string stack;                 ///< axis of the files of each stack, such as "z"
     std::vector<ChannelColor> colors;  ///< colors of the first channels; others are automatic
     index_t frame = 0;
     PreviewStyle style;

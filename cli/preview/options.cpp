@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/picture/gray_png.hpp"
 #include "cli/preview/channel_colors.hpp"
 #include "cli/preview/command.hpp"
@@ -67,10 +68,12 @@ void add_preview_command(CLI::App& app, Action& action) {
         ->type_name("PIXELS");
     CLI::Option* channel =
         command
-            ->add_option("--channel", request->channel,
-                         "This channel alone, from 0, in gray (default: two to seven channels are "
-                         "merged in color; of more than seven, channel 0)")
-            ->type_name("N");
+            ->add_option(
+                "--channel", request->channel,
+                "This channel alone, by its number from 0 or its name, in gray (default: two to "
+                "seven channels are merged in color; of more than seven, channel 0)")
+            ->type_name("N|NAME");
+    add_stack_option(*command, groups::input, request->stack);
     add_parsed(*command, "--color", request->colors, parse_channel_colors, "COLOR,…",
                "Colors of the channels: red, green, blue, cyan, magenta, yellow, orange, white, "
                "gray, none, or ff8000 (default: those of the file, else by the channels' names, "

@@ -134,10 +134,10 @@ nlohmann::ordered_json refined_json(const RefinedPsf& refined) {
 }  // namespace
 
 void BeadPsfSteps::open(const ExecutionContext&) {
-    reader_ = io::open_image(request_.beads);
+    reader_ = io::open_image(request_.beads, {.stack = request_.stack});
     input_metadata_ = reader_->metadata();
-    check_channel(request_, input_metadata_, request_.beads);
-    optics_ = optics_of(input_metadata_, request_.channel, request_.typed);
+    channel_ = channel_of(request_, input_metadata_);
+    optics_ = optics_of(input_metadata_, channel_, request_.typed);
     Json parameters = optics_.parameters;
     parameters.update(request_.typed);
     if (!parameters.contains("voxel_um"))
@@ -188,7 +188,7 @@ void BeadPsfSteps::report_plan(const Console& console) const {
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     writer_ = create_psf_file(request_, size_, input_metadata_.voxel_size_um);
     Volume read(input_metadata_.shape, input_metadata_.type);
-    reader_->read(0, request_.channel, read.view());
+    reader_->read(0, channel_, read.view());
     reader_->check_unchanged();
     const Volume stack = as_float32(read.view());
     read = Volume();

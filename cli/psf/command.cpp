@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "cli/app.hpp"
+#include "cli/files/channel_names.hpp"
 #include "cli/psf/parameters.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
@@ -30,12 +31,11 @@ PsfOptions options_of(const PsfRequest& request, const ExecutionContext& context
     Json parameters = from_file ? read_psf_parameters(request.from) : Json::object();
     erase_other_modality(parameters, request.typed);
     if (!request.like.empty()) {
-        image = io::open_image(request.like)->metadata();
+        image = io::open_image(request.like, {.stack = request.stack})->metadata();
         if (!request.typed.contains("voxel_um"))
             parameters["voxel_um"] = psf_voxel_for(*image, request.like, "add --voxel");
         parameters.erase("size");
-        check_channel(request, *image, request.like);
-        optics = optics_of(*image, request.channel, request.typed, parameters);
+        optics = optics_of(*image, channel_of(request, *image), request.typed, parameters);
         erase_other_modality(parameters, optics.parameters);
         parameters.update(optics.parameters);
     }
@@ -84,11 +84,9 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
         {.overwrite = request.overwrite, .compression = {}, .software = software_name()});
 }
 
-void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
-                   const std::string& path) {
-    if (request.channel >= image.channels)
-        throw InvalidArgument(message("--channel is ", request.channel, ", but \"", path, "\" has ",
-                                      image.channels, " channels, from 0; choose one of them"));
+index_t channel_of(const PsfRequest& request, const io::ImageMetadata& image) {
+    std::vector<std::string> notes;
+    return find_channel("--channel", request.channel, channels_of(image), notes);
 }
 
 void PsfSteps::open(const ExecutionContext& context) {

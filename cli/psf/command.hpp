@@ -28,7 +28,8 @@ struct PsfRequest {
     bool brightest = false;                ///< whether --focus brightest was typed
     std::optional<double> capture;         ///< share of light for an automatic size
     std::string like;                      ///< image to make the PSF for; empty for none
-    index_t channel = 0;                   ///< channel of `like` or `beads`
+    std::string channel = "0";             ///< channel of `like` or `beads`, number or name
+    std::string stack;                     ///< axis of the files of `like` or `beads`, such as "z"
     std::string beads;                     ///< stack to measure the PSF from; empty for none
     std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
     bool write_model = false;   ///< whether to write the refined model, not the measured PSF
@@ -43,8 +44,10 @@ struct PsfRequest {
     std::string side_file() const;
     RunFiles files() const {
         std::vector<std::string> inputs;
-        if (!like.empty()) inputs.push_back(like);
-        if (!beads.empty()) inputs.push_back(beads);
+        for (const std::string& image : {like, beads})
+            if (!image.empty())
+                for (std::string& file : io::image_files(image, {.stack = stack}))
+                    inputs.push_back(std::move(file));
         return {{output, side_file()}, inputs, overwrite};
     }
 };
@@ -57,9 +60,9 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
     const PsfRequest& request, const Shape3& size,
     const std::array<std::optional<double>, 3>& voxel_size_um);
 
-/// Throws InvalidArgument if the image of --like or --from-beads does not have --channel.
-void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
-                   const std::string& path);
+/// Returns the number of --channel in the image of --like or --from-beads. Throws InvalidArgument
+/// if it does not have that channel.
+index_t channel_of(const PsfRequest& request, const io::ImageMetadata& image);
 
 /// Steps that compute a PSF from the typed options, and write it with its parameters.
 class PsfSteps : public RunSteps {
@@ -107,6 +110,7 @@ class BeadPsfSteps : public RunSteps {
     const PsfRequest& request_;
     io::ImageMetadata input_metadata_;
     std::unique_ptr<io::ImageReader> reader_;
+    index_t channel_ = 0;
     std::unique_ptr<io::ImageWriter> writer_;
     std::optional<PsfOptions> model_;  ///< model of the PSF; nothing if NA or wavelength is unknown
     Shape3 size_;

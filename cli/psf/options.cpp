@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "cli/app.hpp"
+#include "cli/files/selected_image.hpp"
 #include "cli/psf/command.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
@@ -39,10 +40,11 @@ void add_volume(CLI::App& app, PsfRequest& request) {
         ->type_name("IMAGE")
         ->group(group);
     app.add_option("--channel", request.channel,
-                   "The channel of --like or --from-beads, from 0 (default 0)")
-        ->check(CLI::NonNegativeNumber)
-        ->type_name("N")
+                   "The channel of --like or --from-beads, by its number from 0 or its name "
+                   "(default 0)")
+        ->type_name("N|NAME")
         ->group(group);
+    add_stack_option(app, group, request.stack);
     const auto size = [&request](const std::string& text) {
         request.auto_size = text == "auto";
         if (request.auto_size) return;

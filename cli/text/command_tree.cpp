@@ -43,8 +43,9 @@ std::vector<std::string> words_of(const std::string& value) {
 }
 
 bool is_file(std::string_view value) {
-    constexpr std::array<std::string_view, 10> files{"FILE", "OUT",    "DIR", "IMAGE",      "PNG",
-                                                     "PSF",  "STACK2", "A",   "REPORT_DIR", "B"};
+    constexpr std::array<std::string_view, 11> files{"FILE",       "OUT", "DIR",           "IMAGE",
+                                                     "PNG",        "PSF", "STACK2",        "A",
+                                                     "REPORT_DIR", "B",   "[CHANNEL=]FILE"};
     return std::find(files.begin(), files.end(), value) != files.end();
 }
 

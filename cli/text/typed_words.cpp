@@ -73,12 +73,6 @@ struct ForeignOption {
 };
 
 constexpr auto foreign_options = std::to_array<ForeignOption>({
-    {"-p", "--psf-for",
-     "name the PSF after the image, or one for each channel by --psf-for 0=a.tif,1=b.tif"},
-    {"--psf", "--psf-for",
-     "name the PSF after the image, or one for each channel by --psf-for 0=a.tif,1=b.tif"},
-    {"--kernel", "--psf-for",
-     "name the kernel after the image, or one for each channel by --psf-for 0=a.tif,1=b.tif"},
     {"-i", "--output", "name the input without an option"},
     {"--input", "--output", "name the input without an option"},
     {"--immersion", "--ni",

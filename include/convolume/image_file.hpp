@@ -115,6 +115,11 @@ struct OpenOptions {
     /// Image to read of a file that has several: its number, from 0, or its name. If empty, the
     /// first one whose planes are in the file.
     std::string image{};
+    /// Axis along which several files are joined to one image: T, C or Z. `path` is then a folder,
+    /// or a pattern such as "series/z*.tif". Files are taken in the natural order of their names.
+    std::string stack{};
+    /// Files, folders and patterns of the stack, in this order, in place of `path`.
+    std::vector<std::string> stack_files{};
 };
 
 /// An image of a file as a source of boxes. Several threads may call read_box(), read_planes() and
@@ -150,6 +155,9 @@ class CONVOLUME_API ImageReader : public ImageSource {
 /// Fiji's plug-in. Other HDF5 files give /data, /t0/channel0, /Data, /exported_data, or their only
 /// array of pixels.
 ///
+/// Several files are read as one image if `path` is a template of their names, such as
+/// "img_t{t}_c{c}_z{z}.tif", or if OpenOptions::stack is set. All have one shape and type.
+///
 /// Throws InputNotFound, BadData (damaged or not supported), or Unavailable (this build lacks the
 /// format). Sizes are compared with the file's size before memory is allocated.
 /// @code{.cpp}
@@ -169,6 +177,19 @@ class CONVOLUME_API ImageReader : public ImageSource {
 /// @endcode
 CONVOLUME_API std::unique_ptr<ImageReader> open_image(const std::string& path,
                                                       const OpenOptions& options = {});
+
+/// Returns true if `path` is a template of names: it has a field {t}, {c} or {z}, and there is no
+/// file of that name. {t} and {z} stand for numbers, {c} for numbers or names of channels.
+CONVOLUME_API bool is_name_template(const std::string& path);
+
+/// Returns the files that match a pattern of the shell with *, ? or […], in their natural order: z2
+/// comes before z10. Returns the path itself if it is no pattern, or if a file has that name.
+/// Throws InputNotFound if no file matches.
+CONVOLUME_API std::vector<std::string> matching_files(const std::string& pattern);
+
+/// Returns the files that open_image() reads: {path}, or those of a stack.
+CONVOLUME_API std::vector<std::string> image_files(const std::string& path,
+                                                   const OpenOptions& options = {});
 
 /// Compression of the pixels in a file.
 enum class Compression { none, deflate, lzw, zstd, packbits };

@@ -31,7 +31,7 @@ class Hdf5Lock {
 };
 
 /// Runs `work`, calls of HDF5 that read `path`, in a helper process if damage is to be contained.
-/// Returns whether it did (helper_process.hpp). Throws what run_in_helper() throws, and BadData if
+/// Returns true if it did (helper_process.hpp). Throws what run_in_helper() throws, and BadData if
 /// HDF5 was refused memory, even if it continued. The caller holds Hdf5Lock.
 bool try_hdf5(const std::string& path, const HelperLimits& limits,
               const std::function<void()>& work);

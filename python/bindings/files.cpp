@@ -89,14 +89,15 @@ void bind_files(nb::module_& module) {
         .def(
             "__init__",
             [](Reader* self, const std::string& path, const std::string& axes,
-               const std::string& image) {
+               const std::string& image, const std::string& stack) {
                 io::OpenOptions options;
                 options.axes = axes;
                 options.image = image;
+                options.stack = stack;
                 const nb::gil_scoped_release released;
                 new (self) Reader{io::open_image(path, options)};
             },
-            nb::arg("path"), nb::arg("axes") = "", nb::arg("image") = "")
+            nb::arg("path"), nb::arg("axes") = "", nb::arg("image") = "", nb::arg("stack") = "")
         .def_prop_ro("metadata",
                      [](const Reader& self) { return ImageMetadata(self.file->metadata()); })
         .def(

@@ -29,13 +29,14 @@ def _axes_of(metadata: Any) -> str:
 
 
 def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa: A001 (the usual name)
-         level: int | None = None, missing: Literal["fill", "error"] = "fill") -> Image:
+         level: int | None = None, missing: Literal["fill", "error"] = "fill", stack: str = "") -> Image:
     """Opens an image in a file: TIFF (plain, ImageJ, OME), HDF5 (``"file.h5:/dataset"``), NPY, or OME-Zarr.
 
     Parameters
     ----------
     path : str or path
-        Name of the file. OME-Zarr may also be a URL (https://, s3://, gs://), and ``"image.zarr/1"`` is its level 1.
+        Name of the file. OME-Zarr may also be a URL (https://, s3://, gs://), and ``"image.zarr/1"`` is its level 1. A
+        template such as ``"img_t{t}_c{c}_z{z}.tif"`` reads several files as one image.
     axes : str, optional
         Meaning of the file's dimensions, such as "TYX", in place of the file's own description.
     image : int or str, optional
@@ -44,6 +45,9 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
         For OME-Zarr: level of the pyramid. 0 is the finest.
     missing : {"fill", "error"}
         For OME-Zarr: chunks that are not stored are read as the fill value, as the format defines, or are an error.
+    stack : {"", "z", "t", "c"}
+        Read all images of a folder, or of a pattern such as ``"series/z*.tif"``, as the planes, times or channels of
+        one image, in the order of the numbers in their names.
 
     Returns
     -------
@@ -73,7 +77,7 @@ def open(path: Path, *, axes: str = "", image: int | str | None = None,  # noqa:
     >>> image[1, :, ::2].shape
     (4, 3)
     """
-    opened = open_quietly(path, axes=axes, image=image, level=level, missing=missing)
+    opened = open_quietly(path, axes=axes, image=image, level=level, missing=missing, stack=stack)
     warn_of_notes(opened, os.fspath(path))
     return opened
 
@@ -85,7 +89,7 @@ def warn_of_notes(image: Image, name: str) -> None:
 
 
 def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, level: int | None = None,
-                 missing: Literal["fill", "error"] = "fill") -> Image:
+                 missing: Literal["fill", "error"] = "fill", stack: str = "") -> Image:
     """Opens an image as :func:`open` does, but without warnings."""
     name = os.fspath(path)
     with errors_name(name):
@@ -94,7 +98,7 @@ def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, 
             return Image(zarr, zarr.metadata, None, zarr.axes, name)
         if level is not None:
             raise InvalidArgument(f"{name} is no OME-Zarr image: it has no levels")
-        reader = _core.Reader(name, axes, "" if image is None else str(image))
+        reader = _core.Reader(name, axes, "" if image is None else str(image), stack)
     metadata = reader.metadata
     return Image(reader, metadata, None, _axes_of(metadata), name)
 

@@ -16,6 +16,7 @@ import numpy as np
 from . import _core
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
+from ._channel_operations import are_several
 from ._deconvolve import DeconvolverKeywords
 from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name, warn, warn_of_clamped
 from ._files import Path, open_quietly
@@ -109,8 +110,10 @@ def process(source: Path | Image, target: Path, op: Literal["convolve", "deconvo
         OME-Zarr: a path, or ``s3://bucket/name.zarr``.
     op : {"convolve", "deconvolve"} or callable
         Operation. A function takes an array (z, y, x) with the `halo`, and returns the result with or without it.
-    kernel : array or path
-        Kernel or PSF of "convolve" and "deconvolve". One of two dimensions is applied to every plane.
+    kernel : array, path, sequence or mapping
+        Kernel or PSF of "convolve" and "deconvolve". One of two dimensions is applied to every plane. A sequence has
+        one for each channel, in their order; a mapping such as ``{"DAPI": "a.tif", "GFP": "b.tif"}`` has them by
+        channel, by number or name.
     halo : (z, y, x), optional
         Numbers of samples around a block that are read and computed with it. "convolve" takes the exact halo of its
         kernel. "deconvolve" takes the PSF's extents by default.
@@ -242,6 +245,10 @@ def _remove(image: Node, documents: Documents) -> None:
 
 
 def _warn_of_spacing(kernel: Any, image: Image) -> None:
+    if are_several(kernel):
+        for one in kernel.values() if isinstance(kernel, Mapping) else kernel:
+            _warn_of_spacing(one, image)
+        return
     if not isinstance(kernel, (str, os.PathLike)):
         return
     for own, other in zip(reversed(open_quietly(kernel).spacing), reversed(image.spacing)):

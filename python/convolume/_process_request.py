@@ -11,6 +11,7 @@ import numpy as np
 from ._block_samples import BlockSamples, read_box
 from ._block_worker import Job, Source
 from ._blocks import Triple, check_block, default_block, product, triple
+from ._channel_operations import ChannelOperations, are_several, kernels_of_channels
 from ._errors import InvalidArgument
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
@@ -50,8 +51,15 @@ def _source_of(source: Path | Image, settings: Mapping[str, Any]) -> Source:
 
 
 def _operation_of(settings: Mapping[str, Any], image: Image) -> Operation:
+    """Returns the operation, or those of the channels if there are kernels for each."""
+    if settings["op"] not in ("convolve", "deconvolve") or not are_several(settings["kernel"]):
+        return _operation_with(settings["kernel"], settings, image)
+    kernels = kernels_of_channels(settings["kernel"], image)
+    return ChannelOperations([_operation_with(kernel, settings, image) for kernel in kernels])
+
+
+def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> Operation:
     op, options = settings["op"], dict(settings["options"])
-    kernel = settings["kernel"]
     if op in ("convolve", "deconvolve"):
         if kernel is None:
             raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
@@ -128,7 +136,8 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
     if settings["block"] != "auto":
         given = triple(settings["block"], "a block")
-        block = given if settings["shards"] or before else _adjusted_block(given, target, layout, facts)
+        is_fixed = settings["shards"] or before
+        block = given if is_fixed else _adjusted_block(given, target, layout, facts, settings["chunks"] is None)
         target = ZarrTarget(location, facts, layout)
         check_block(block, target.shards)
     elif before is not None:
@@ -153,8 +162,11 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
         "empty": {"threshold": settings["threshold"], "mask": None if mask is None else mask.path}}
     job.hash = hash_of_request(request)
     checked = CheckedRequest(job, request, {}, lanes)
-    if isinstance(operation, Deconvolution) and operation.needs_estimates():
-        set_estimates(checked, operation.find_estimates(_brightest_box(image)) if found is None else found)
+    if isinstance(operation, (Deconvolution, ChannelOperations)) and operation.needs_estimates():
+        if found is None:
+            found = (operation.find_estimates(_brightest_box(image)) if isinstance(operation, Deconvolution)
+                     else operation.find_estimates(lambda channel: _brightest_box(image, channel)))
+        set_estimates(checked, found)
     return checked
 
 
@@ -180,26 +192,36 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
     return plan_bytes / product(block), most
 
 
-def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:
-    """Returns the caller's block, rounded up to whole shards, and sets shards in `layout` that divide it.
+def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: Any, may_set_chunks: bool) -> Triple:
+    """Returns the caller's block, rounded up to whole shards, and sets shards in `layout` that divide it, also chunks
+    if the caller gives none.
 
     Along an axis that the given extents cover, the block has whole shards too.
     """
-    shards = []
+    chunks, shards = [], []
     for b, c, s, n in zip(given, target.chunks, target.shards, facts.shape):
         if b % c and b < n:
-            raise InvalidArgument(f"a block of {given} is not made of whole chunks of {target.chunks}: give multiples "
-                                  "of them, or chunks and shards of your own")
-        shards.append(s if b % s == 0 or b >= n else c)
-    layout.shards = shards
+            if not may_set_chunks:
+                raise InvalidArgument(f"a block of {given} is not made of whole chunks of {target.chunks}: give "
+                                      "multiples of them, or leave out the chunks (--chunks)")
+            c = _divisor_near(b, c)
+        chunks.append(c)
+        shards.append(s if (b % s == 0 and s % c == 0) or b >= n else c)
+    layout.chunks, layout.shards = chunks, shards
     block = [b if b % s == 0 else -(-b // s) * s for b, s in zip(given, shards)]
     return triple(block, "a block")
+
+
+def _divisor_near(extent: int, wanted: int) -> int:
+    """Returns the divisor of `extent` whose ratio to `wanted` is nearest to 1."""
+    divisors = [d for d in range(1, extent + 1) if extent % d == 0]
+    return min(divisors, key=lambda d: max(d, wanted) / min(d, wanted))
 
 
 def set_estimates(request: CheckedRequest, found: Mapping[str, Any]) -> None:
     """Sets values that were estimated from the image for all blocks."""
     request.found = dict(found)
-    if found and isinstance(request.job.operation, Deconvolution):
+    if found and isinstance(request.job.operation, (Deconvolution, ChannelOperations)):
         request.job.operation.set_estimates(found)
 
 
@@ -220,7 +242,7 @@ def _fingerprint_of(source: Source) -> str | None:
     return None if node is None else hash_of_request(node)
 
 
-def _brightest_box(image: Image) -> BlockSamples:
+def _brightest_box(image: Image, channel: int = 0) -> BlockSamples:
     """Returns the brightest of eight boxes of the image, from which values for all blocks are estimated."""
     shape = image._metadata.shape
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]
@@ -228,7 +250,7 @@ def _brightest_box(image: Image) -> BlockSamples:
     for place in np.ndindex(2, 2, 2):
         begin = [(n - s) * (2 * p + 1) // 4 for n, s, p in zip(shape, size, place)]
         box = [slice(b, b + s) for b, s in zip(begin, size)]
-        values = read_box(image, 0, 0, box)
+        values = read_box(image, 0, channel, box)
         finite = np.isfinite(values)
         mean = float(np.sum(values, dtype=np.float64, where=finite)) / max(1, int(np.count_nonzero(finite)))
         if mean > light:

@@ -10,7 +10,7 @@ import numpy as np
 from ._blocks import Block
 from ._errors import InputNotFound, InvalidArgument, OutputExists
 from ._ome_metadata import AXES, ome_of
-from ._zarr_nodes import Node, levels_of, node_at
+from ._zarr_nodes import MANIFEST, Node, levels_of, node_at
 from ._zarr_store import Documents, Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
 
@@ -22,7 +22,8 @@ def refuse_existing(location: Location, zarr_format: int, overwrite: bool) -> No
     node = node_at(location)
     path = location.local_path
     if node is None:
-        if path is not None and os.path.lexists(path) and (not os.path.isdir(path) or os.listdir(path)):
+        if path is not None and os.path.lexists(path) and (not os.path.isdir(path) or
+                                                             set(os.listdir(path)) - {os.path.dirname(MANIFEST)}):
             raise OutputExists(f"{location} exists and is no Zarr group: choose another name")
         return None
     if not overwrite:

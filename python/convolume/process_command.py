@@ -4,6 +4,7 @@
 import argparse
 import dataclasses
 import json
+import os
 import sys
 import time
 import warnings
@@ -66,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
     add("target", metavar="TARGET", help="OME-Zarr: a path or s3://bucket/name.zarr")
     work = parser.add_argument_group("operation")
     work.add_argument("--op", choices=["convolve", "deconvolve"], help="required, but for --status")
-    work.add_argument("--kernel", "--psf", metavar="FILE", help="the kernel or PSF")
+    work.add_argument("-p", "--kernel", "--psf", "--psf-for", metavar="[CHANNEL=]FILE", action="append",
+                      help="the kernel or PSF; given several times: one for each channel, in their order or by "
+                           "number or name, as --psf DAPI=a.tif")
     work.add_argument("--boundary", help="convolve: zero (default), constant, nearest, reflect, mirror, wrap")
     work.add_argument("--cval", type=float, help="convolve: the value outside, for constant")
     work.add_argument("--origin", help="middle (default), scipy, peak, or z,y,x")
@@ -101,7 +104,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--block", type=_block, default="auto", metavar="Z,Y,X|auto", help="whole shards")
     run.add_argument("--block-range", metavar="i/n", help="only the i-th of n shares, from 0")
     run.add_argument("--dask", metavar="ADDRESS|local:N", help="compute on a cluster of Dask")
-    run.add_argument("--resume", action="store_true", help="go on with a target that was begun")
+    run.add_argument("--resume", action="store_true", help="go on with a target that was begun, or begin it")
     run.add_argument("--overwrite", action="store_true", help="replace an image that exists")
     run.add_argument("--status", action="store_true", help="only tell how far TARGET is")
     run.add_argument("--dry-run", action="store_true", help="only tell blocks, bytes and predicted time")
@@ -127,7 +130,28 @@ def _settings(arguments: argparse.Namespace) -> dict[str, Any]:
     origin = options.get("origin")
     if origin is not None and origin[:1].isdigit():
         options["origin"] = _extents(origin)
-    return {**{name: getattr(arguments, name) for name in DEFAULTS}, "op": arguments.op, "options": options}
+    given = {name: getattr(arguments, name) for name in DEFAULTS}
+    return {**given, "kernel": _kernel_of(arguments.kernel), "op": arguments.op, "options": options}
+
+
+def _kernel_of(named: list[str] | None) -> str | list[str] | dict[str, str] | None:
+    """Returns the argument `kernel` of :func:`process` for the values of --kernel."""
+    if not named:
+        return None
+    by_channel: dict[str, str] = {}
+    for text in named:
+        channel, equal, path = text.partition("=")
+        if not equal or "/" in channel or os.path.exists(text):
+            continue
+        if channel in by_channel:
+            raise InvalidArgument(f"--kernel names channel {channel} twice: name one kernel for each channel")
+        by_channel[channel] = path
+    if not by_channel:
+        return named[0] if len(named) == 1 else named
+    if len(by_channel) < len(named):
+        raise InvalidArgument("--kernel names some kernels with their channel and others without: name the channel of "
+                              "each, as in --kernel DAPI=a.tif")
+    return by_channel
 
 
 def _status(arguments: argparse.Namespace) -> None:

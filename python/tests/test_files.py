@@ -85,3 +85,14 @@ def test_files_that_are_not_there(tmp_path):
     with pytest.raises(ValueError, match="extension|format"):
         convolume.save(tmp_path / "a.xyz", np.zeros((3, 3)))
     assert not list(tmp_path.glob("*.partial")) and not list(tmp_path.glob(".*"))
+
+
+def test_files_as_one_image(tmp_path, random):
+    planes = random.random((12, 4, 5)).astype(np.float32)
+    for z, plane in enumerate(planes):
+        convolume.save(tmp_path / f"z{z}.tif", plane)
+    for name, stack in (("", "z"), ("z*.tif", "z"), ("z{z}.tif", "")):
+        assert np.array_equal(np.asarray(convolume.open(tmp_path / name, stack=stack)), planes)
+    assert convolume.open(tmp_path, stack="t").axes == "TYX"
+    with pytest.raises(FileNotFoundError, match="stack z"):
+        convolume.open(tmp_path)

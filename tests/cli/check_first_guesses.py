@@ -30,6 +30,9 @@ SAME_RESULT = [
     ([*BLUR, "--16bit"], [*BLUR, "--output-type", "uint16"]),
     ([*RESTORE, "-n", "2", "--bg", "1"], [*RESTORE, "--iterations", "2", "--background", "1"]),
     ([*BLUR, "--channels", "0"], [*BLUR, "--channel", "0"]),
+    (["convolve", "image.tif", "-p", "psf.tif"], BLUR),
+    (["convolve", "image.tif", "--psf", "psf.tif"], BLUR),
+    (["convolve", "image.tif", "--kernel", "psf.tif"], BLUR),
     ([*BLUR, "--cpu"], [*BLUR, "--device", "cpu"]),
     ([*BLUR, "--boundary", "Reflect"], [*BLUR, "--boundary", "reflect"]),
     ([*BLUR, "-j", "2"], [*BLUR, "--threads", "2"]),
@@ -51,8 +54,7 @@ SAME_RESULT = [
 
 # What is typed, and a word of the sentence that answers it, unless it works.
 ANSWERED = [
-    ([*RESTORE, "--psf", "psf.tif", "--psf", "psf.tif", "-o", "a.tif"], "--psf-for"),
-    (["deconvolve", "image.tif", "-p", "psf.tif", "-o", "b.tif"], "--psf-for"),
+    ([*RESTORE, "--psf", "psf.tif", "--psf", "psf.tif", "-o", "a.tif"], "leave out"),
     ([*RESTORE, "--background", "minimum", "-o", "c.tif"], "auto"),
     ([*BLUR, "--channel", "GFP", "-o", "d.tif"], "--channel"),
     ([*BLUR, "--gpu", "-o", "e.tif"], "--device"),
@@ -67,7 +69,7 @@ ANSWERED = [
     (["preview", "image.tif", "--composite", "-o", "n.png"], "--color"),
     (["view", "image.tif", "-o", "o.png"], "preview"),
     (["convert", "image.tif", "p.npy"], "give one of convolve"),
-    (["convolve", "image.tif", "--stack", "z", "-o", "q.tif"], "--help"),
+    (["convolve", "image.tif", "--stack", "z", "-o", "q.tif"], "KERNEL is missing"),
     (["help"], ""),
     (["help", "deconvolve"], ""),
     (["version"], ""),
@@ -83,7 +85,8 @@ REFUSED = [
     ([*BLUR, "--iterations", "3"], "but deconvolve and process have one; convolume convolve --help"),
     ([*BLUR, "--max", "3"], "--max-gpu-mem or --max-host-mem"),
     ([*BLUR, "--frst", "--second"], "--frst"),
-    (["info", "image.tif", "first.tif", "second.tif"], 'no further argument "first.tif"'),
+    (["info", "image.tif", "first.tif", "second.tif"], "--stack z"),
+    (["doctor", "first", "second.tif"], 'no further argument "first"'),
     (["compare", "filter", "--sizs", "64"], "did you mean --sizes? convolume compare filter --help"),
     (["--hlep"], "did you mean --help? convolume --help"),
     (["convolve", "image.tif", "--sigma", "2um", "--fwhm", "2", "-o", "x.tif"], "convolume convolve --help"),

@@ -23,6 +23,7 @@ struct Channels : TemporaryFolder {
         io::ImageMetadata metadata;
         metadata.frames = frames;
         metadata.channels = channels;
+        metadata.channel_names = {"DAPI", "GFP", "488"};
         std::vector<Array> volumes;
         for (index_t i = 0; i < frames * channels; ++i)
             volumes.push_back(random.array({6, 8, 7}, false, 1));
@@ -114,13 +115,70 @@ TEST_CASE("mistakes in kernels of channels get one sentence") {
         CHECK(result.err.find('\n') == result.err.size() - 1);
     };
     refuse({"--psf-for", "0=a.npy,2=b.npy"}, 2, "channel 1");
-    refuse({"rest.npy", "--psf-for", "3=a.npy"}, 2, "0, 1, 2");
+    refuse({"rest.npy", "--psf-for", "3=a.npy"}, 2, "0 (DAPI), 1 (GFP), 2 (488)");
     refuse({"rest.npy", "--psf-for", "0=a.npy,0=b.npy"}, 2, "twice");
-    refuse({"rest.npy", "--psf-for", "a.npy"}, 2, "0=a.tif");
+    refuse({"rest.npy", "--psf-for", "a.npy"}, 2, "rest.npy");
+    refuse({"--psf", "a.npy", "--psf", "b.npy"}, 2, "has 3 channels, but 2 kernels");
+    refuse({"a.npy", "b.npy"}, 2, "--output-dir");
+    refuse({"rest.npy", "--psf", "Cy5=a.npy"}, 2, "0 (DAPI), 1 (GFP), 2 (488)");
+    refuse({"rest.npy", "--channel", "Cy5"}, 2, "0 (DAPI), 1 (GFP), 2 (488)");
+    refuse({"--psf", "a.npy", "--psf", "b.npy", "--psf", "GFP=b.npy"}, 2, "DAPI=a.tif");
     refuse({"rest.npy", "--psf-for", "0="}, 2, "0=a.tif");
     refuse({"rest.npy", "--psf-for", "0=no.npy"}, 66, "no.npy");
     refuse({"rest.npy", "--psf-for", "0=*.npy"}, 2, "pattern");
     refuse({"rest.npy", "--psf-for", "1=b.npy", "--mode", "full"}, 2, "--mode same");
+}
+
+TEST_CASE("kernels of channels may be named in several ways") {
+    const Channels folder;
+    const Arguments ways[] = {{"a.npy", "rest.npy", "b.npy"},
+                              {"--psf", "a.npy", "--psf", "rest.npy", "--psf", "b.npy"},
+                              {"-p", "GFP=rest.npy", "-p", "488=b.npy", "-p", "dapi=a.npy"},
+                              {"--psf", "DAPI=a.npy,2=b.npy", "--psf", "rest.npy"},
+                              {"--kernel", "0=a.npy", "--kernel", "2=b.npy", "rest.npy"}};
+    const ImageFile wanted = folder.run(
+        {"convolve", "image.ome.tif", "--psf-for", "0=a.npy,2=b.npy", "rest.npy"}, "a.ome.tif");
+    for (const Arguments& way : ways) {
+        Arguments all{"convolve", "image.ome.tif"};
+        all.insert(all.end(), way.begin(), way.end());
+        const ImageFile found = folder.run(all, "b.ome.tif");
+        for (std::size_t i = 0; i < found.volumes.size(); ++i)
+            CHECK(found.volumes[i].values == wanted.volumes[i].values);
+    }
+}
+
+TEST_CASE("channels are chosen by name") {
+    const Channels folder;
+    const ImageFile by_number =
+        folder.run({"convolve", "image.ome.tif", "a.npy", "--channel", "2,1"}, "a.ome.tif");
+    for (const char* names : {"488,GFP", "2,gfp"}) {
+        const ImageFile by_name =
+            folder.run({"convolve", "image.ome.tif", "a.npy", "--channel", names}, "b.ome.tif");
+        CHECK(by_name.metadata.channel_names == std::vector<std::string>{"488", "GFP"});
+        for (std::size_t i = 0; i < by_number.volumes.size(); ++i)
+            CHECK(by_name.volumes[i].values == by_number.volumes[i].values);
+    }
+    succeed({"preview", "image.ome.tif", "--channel", "GFP", "-o", "a.png"}, folder);
+    succeed({"preview", "image.ome.tif", "--channel", "1", "-o", "b.png"}, folder);
+    CHECK(read_text(folder / "a.png") == read_text(folder / "b.png"));
+}
+
+TEST_CASE("kernels are never processed as images by surprise") {
+    const Channels folder;
+    const auto refuse = [&](const Arguments& arguments, int status, const char* names) {
+        const CommandResult result = testing::convolume(arguments, folder);
+        INFO(result.err);
+        CHECK(result.status == status);
+        CHECK(contains(result.err, names));
+        CHECK(!std::filesystem::exists(folder / "out/a.npy"));
+    };
+    for (const char* command : {"convolve", "deconvolve"}) {
+        refuse({command, "image.ome.tif", "a.npy", "b.npy", "rest.npy", "--output-dir", "out"}, 2,
+               "give -o");
+        refuse({command, "image.ome.tif", "a.npy", "b.npy", "rest.npy"}, 2, "-o OUT");
+        refuse({command, "image.ome.tif", "a.npy", "new.tif"}, 66, "-o \"new.tif\"");
+        refuse({command, "image.ome.tif", "b.npy", "--psf", "a.npy", "-o", "c.tif"}, 2, "b.npy");
+    }
 }
 
 TEST_CASE("many files may have a kernel for each channel") {

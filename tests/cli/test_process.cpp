@@ -47,6 +47,20 @@ TEST_CASE("process passes everything on to convolume-process") {
     CHECK(process(folder, "--status a.zarr").out == "[--status]\n[a.zarr]\n");
 }
 
+TEST_CASE("process finds convolume-process beside the command before the PATH") {
+    const TemporaryFolder folder;
+    write_program(folder, "convolume-process");
+    fs::create_directory(folder / "env");
+    fs::copy_file(convolume_path(), folder / "env/convolume");
+    write_text(folder / "env/convolume-process", "#!/bin/sh\necho beside $1\n");
+    fs::permissions(folder / "env/convolume-process", fs::perms::owner_all);
+    const CommandResult run = run_program(
+        {"/bin/sh", "-c", "PATH='" + (folder / "bin") + "' exec env/convolume process a.zarr"},
+        folder);
+    CHECK(run.status == 0);
+    CHECK(run.out == "beside a.zarr\n");
+}
+
 TEST_CASE("process says what to install if convolume-process is missing") {
     const TemporaryFolder folder;
     fs::create_directory(folder / "bin");

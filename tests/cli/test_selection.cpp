@@ -102,7 +102,7 @@ TEST_CASE("selection: channels may be in another order, and one time alone") {
 TEST_CASE("selection: parts that the image lacks are refused") {
     const Inputs inputs;
     for (const Arguments& options :
-         {Arguments{"--channel", "2"}, Arguments{"--channel", "red"}, Arguments{"--channel", "-1"},
+         {Arguments{"--channel", "2"}, Arguments{"--channel", "blue"}, Arguments{"--channel", "-1"},
           Arguments{"--frame", "3"}, Arguments{"--frame", "2:2"}, Arguments{"--frame", "0:4"},
           Arguments{"--crop", "0:7,:,:"}, Arguments{"--crop", "0:1,:"},
           Arguments{"--crop", "3:2,:,:"}, Arguments{"--crop", "1,2,3"},

@@ -57,7 +57,7 @@ TEST_CASE("damaged NPY files are refused in one sentence", "[io]") {
 TEST_CASE("files that are not images are refused", "[io]") {
     const MemoryFolder folder;
     CHECK(contains(refusal<InputNotFound>(folder / "missing.tif"), "missing.tif"));
-    CHECK(contains(refusal<InputNotFound>(folder / ""), "not a regular file"));
+    CHECK(contains(refusal<InputNotFound>(folder / ""), "is a folder"));
     write_bytes(folder / "empty.tif", "");
     CHECK(contains(refusal<BadData>(folder / "empty.tif"), "empty"));
     write_bytes(folder / "text.tif", "hello");

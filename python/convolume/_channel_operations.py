@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operations with a kernel for each channel: which kernel a channel has, and the operation of all channels."""
+
+import copy
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._block_samples import BlockSamples
+from ._blocks import Halo, Triple
+from ._errors import InvalidArgument
+from ._image import Image
+from ._operations import BlockResult, Operation
+
+
+def are_several(kernel: Any) -> bool:
+    """Tells whether an argument names kernels of channels: a mapping, or a sequence of paths or arrays."""
+    return isinstance(kernel, Mapping) or isinstance(kernel, (list, tuple)) and len(kernel) > 0 and all(
+        isinstance(one, (str, os.PathLike, Image)) or isinstance(one, np.ndarray) and one.ndim > 1 for one in kernel)
+
+
+def kernels_of_channels(kernel: Any, image: Image) -> list[Any]:
+    """Returns the kernel of each channel, from a sequence in their order or a mapping of numbers or names."""
+    channels, names = image._metadata.channels, list(image.channel_names or ())
+    if not isinstance(kernel, Mapping):
+        if len(kernel) not in (1, channels):
+            raise InvalidArgument(f"the image has {channels} channels, but {len(kernel)} kernels are named: name one "
+                                  "for all channels, or one for each")
+        return list(kernel) * (channels if len(kernel) == 1 else 1)
+    found: list[Any] = [None] * channels
+    for channel, one in kernel.items():
+        number = _number_of(channel, channels, names)
+        if found[number] is not None:
+            raise InvalidArgument(f"channel {number} has two kernels: name one")
+        found[number] = one
+    for number, one in enumerate(found):
+        if one is None:
+            raise InvalidArgument(f"there is no kernel for channel {number}: name it too")
+    return found
+
+
+def _number_of(channel: int | str, channels: int, names: list[str]) -> int:
+    text = str(channel)
+    if text.isdigit() and int(text) < channels:
+        return int(text)
+    for change in (str, str.lower):
+        if [change(name) for name in names].count(change(text)) == 1:
+            return [change(name) for name in names].index(change(text))
+    known = ", ".join(f"{number} ({name})" for number, name in enumerate(names)) or f"0 to {channels - 1}"
+    raise InvalidArgument(f"a kernel is named for channel '{text}', but the channels are {known}: give a number, from "
+                          "0, or a name")
+
+
+class ChannelOperations:
+    """An operation of each channel, which differ in their kernels."""
+
+    def __init__(self, channels: Sequence[Any]) -> None:
+        self.channels: list[Any] = list(channels)
+        first = self.channels[0]
+        self.name: str = first.name
+        self.boundary: str | None = first.boundary
+        self.cval: float = first.cval
+        self.nan: str = first.nan
+        self.dtype: np.dtype[Any] = first.dtype
+        if any(one.dtype != self.dtype for one in self.channels):
+            raise InvalidArgument("the results of the channels would differ in type, as their kernels do: convert the "
+                                  "kernels to one type")
+        self.voxel_bytes = max(float(one.voxel_bytes) for one in self.channels)
+        low, high = ([max(one.halo[axis][side] for one in self.channels) for axis in range(3)] for side in range(2))
+        self.halo: Halo = ((low[0], high[0]), (low[1], high[1]), (low[2], high[2]))
+
+    def __copy__(self) -> "ChannelOperations":
+        return ChannelOperations([copy.copy(one) for one in self.channels])
+
+    def facts(self) -> dict[str, Any]:
+        return {"name": self.name, "channels": [one.facts() for one in self.channels]}
+
+    def run_on(self, run: Mapping[str, Any]) -> None:
+        for one in self.channels:
+            one.run_on(run)
+
+    def device_bytes(self, shape: Triple) -> int:
+        return max(int(one.device_bytes(shape)) for one in self.channels)
+
+    def __call__(self, samples: BlockSamples) -> BlockResult:
+        result: BlockResult = self.channels[0](samples)
+        return result
+
+    def needs_estimates(self) -> bool:
+        return any(hasattr(one, "find_estimates") and one.needs_estimates() for one in self.channels)
+
+    def find_estimates(self, sample: Callable[[int], BlockSamples]) -> dict[str, Any]:
+        """Estimates values for all blocks of each channel from `sample(channel)`."""
+        return {"channels": [one.find_estimates(sample(number)) for number, one in enumerate(self.channels)]}
+
+    def set_estimates(self, found: Mapping[str, Any]) -> None:
+        for one, values in zip(self.channels, found["channels"]):
+            one.set_estimates(values)
+
+
+def of_channel(operation: Operation, channel: int) -> Operation:
+    """Returns the operation for blocks of a channel."""
+    if not isinstance(operation, ChannelOperations):
+        return operation
+    chosen: Operation = operation.channels[channel]
+    return chosen
