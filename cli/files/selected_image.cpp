@@ -177,7 +177,8 @@ void add_selection_options(CLI::App& app, const char* group, ImageSelection& sel
         "Which image of a file with several, by its number from 0 or its name (default: the "
         "first)");
     add("--channel", selection.channels, "N,…", "Only these channels, from 0 (default all)");
-    add("--frame", selection.frames, "N|BEGIN:END", "Only these times, from 0 (default all)");
+    add("--frame,--time", selection.frames, "N|BEGIN:END",
+        "Only these times, from 0 (default all)");
     add("--crop", selection.crop, "Z0:Z1,Y0:Y1,X0:X1",
         "Only this box, ends not included; \":\" is a whole axis");
     add("--voxel", selection.voxel, "Z,Y,X",

@@ -23,7 +23,7 @@ struct ImageSelection {
     std::string voxel;     ///< "200,65,65nm"
 };
 
-/// Adds --axes, --image, --channel, --frame, --crop and --voxel.
+/// Adds --axes, --image, --channel, --frame (also --time), --crop and --voxel.
 void add_selection_options(CLI::App& app, const char* group, ImageSelection& selection);
 
 /// A part of an image file, with the metadata of the part. A note warns of an unlikely voxel size.
