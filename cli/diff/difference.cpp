@@ -30,8 +30,8 @@ Weights gaussian_weights() {
     return weights;
 }
 
-/// Weighted means in windows: of both images, of their squares, and of their product.
-enum Moment { mean_a, mean_b, square_a, square_b, product, moment_count };
+/// Weighted means in windows: of both images, of the sum of their squares, and of their product.
+enum Moment { mean_a, mean_b, squares, product, moment_count };
 
 /// SSIM of the windows of a plane. The rows of the plane are added one by one.
 class WindowedSimilarity {
@@ -67,10 +67,8 @@ class WindowedSimilarity {
                 return a;
             case mean_b:
                 return b;
-            case square_a:
-                return a * a;
-            case square_b:
-                return b * b;
+            case squares:
+                return a * a + b * b;
             default:
                 return a * b;
         }
@@ -103,7 +101,7 @@ class WindowedSimilarity {
         double sum = 0;
         for (index_t x = 0; x < outputs_; ++x) {
             const double a = mean(mean_a, x), b = mean(mean_b, x);
-            const double variances = mean(square_a, x) - a * a + mean(square_b, x) - b * b;
+            const double variances = mean(squares, x) - (a * a + b * b);
             const double covariance = mean(product, x) - a * b;
             sum += (2 * a * b + c1_) * (2 * covariance + c2_) /
                    ((a * a + b * b + c1_) * (variances + c2_));

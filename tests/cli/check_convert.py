@@ -170,7 +170,8 @@ def scaled_values():
     check(np.array_equal(pixels("o.tif"), stored), "samples are as they were stored")
     check(np.isclose(info("o.tif")["value_scaling"]["scale"], scale), "the scaling is kept")
     run("scaled.h5", "o.npy", "-q", "--overwrite", "--output-type", "float32")
-    check(np.allclose(np.load("o.npy").squeeze(), stored * scale + offset, rtol=1e-6, atol=1e-6), "the scaling is applied")
+    found = np.load("o.npy").squeeze()
+    check(np.allclose(found, stored * scale + offset, rtol=1e-6, atol=1e-6), "the scaling is applied")
     run("scaled.h5", "o.tif", "-q", "--overwrite", "--scale-output", "--output-type", "uint8")
     again = info("o.tif")["value_scaling"]
     found = pixels("o.tif") * again["scale"] + again["offset"]

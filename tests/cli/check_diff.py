@@ -168,11 +168,10 @@ def picture():
     np.save("a.npy", a)
     np.save("b.npy", b)
     run("a.npy", "b.npy", "--picture", "d.png", "-q")
-    before = open("d.png", "rb").read()
-    check(len(np.unique(read_png("d.png"))) > 1, "the picture is empty")
+    drawn = read_png("d.png")
+    check(drawn.max() == 255 and len(np.unique(drawn)) > 2, "the picture has no bright spot")
     run("a.npy", "b.npy", "--picture", "d.png", "-q", status=5, names=["--overwrite"])
     run("b.npy", "a.npy", "--picture", "d.png", "-q", "--overwrite")
-    check(open("d.png", "rb").read()[:8] == before[:8], "the picture")
     run("a.npy", "b.npy", "--picture", "d.jpg", status=2, names=[".png"])
 
 
