@@ -7,6 +7,7 @@
 
 #include "cli/files/metadata_json.hpp"
 #include "cli/files/volumes.hpp"
+#include "cli/picture/gray_png.hpp"
 #include "cli/text/option_help.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
@@ -75,6 +76,7 @@ void ConvertSteps::plan(const ExecutionContext&) {
     storage_.box_bytes = box_bytes;
     if (applies_scaling()) output_.scaling.reset();
     if (!request_.channel_names.empty()) set_channel_names(output_, request_.channel_names);
+    if (is_png(request_.output)) check_fits_png(request_.output, output_);
     storage_.place = place_of_intermediate(
         StackFormat{output_.shape, storage_.computed, input_.frames, input_.channels}.bytes(),
         host_limit_bytes({}), true);
@@ -110,14 +112,18 @@ void ConvertSteps::convert(const ConstImageView& input, const ImageView& output)
 }
 
 void ConvertSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    auto [writer, nonfinite] = write_result(
-        request_.output, storage_, request_.create, output_, context, [&](ImageSink& sink) {
-            for_each_box(*reader_, sink, box_bytes, context,
-                         [&](const ConstImageView& input, const ImageView& output) {
-                             convert(input, output);
-                         });
-            reader_->check_unchanged();
-        });
+    const auto copy_to = [&](ImageSink& sink) {
+        for_each_box(
+            *reader_, sink, box_bytes, context,
+            [&](const ConstImageView& input, const ImageView& output) { convert(input, output); });
+        reader_->check_unchanged();
+    };
+    if (is_png(request_.output)) {
+        writer_ = std::make_unique<GrayPng>(request_.output, output_);
+        return copy_to(*writer_);
+    }
+    auto [writer, nonfinite] =
+        write_result(request_.output, storage_, request_.create, output_, context, copy_to);
     writer_ = std::move(writer);
     nonfinite_ = nonfinite;
 }
@@ -131,6 +137,8 @@ void ConvertSteps::report_result(const Console& console, const RunTimes& times) 
                                 " have become infinite; choose --output-type same to keep them"));
     report_times(console, times);
     report_output(console, request_.output, output_, request_.create.compression);
+    if (const GrayPng* png = dynamic_cast<const GrayPng*>(writer_.get()))
+        console.fact("gray", png->gray_text());
 }
 
 void ConvertSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
@@ -155,7 +163,7 @@ void add_convert_command(CLI::App& app, Action& action) {
     group = "What is written";
     command
         ->add_option("-o,--output,OUT", request->output,
-                     "The output: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
+                     "The output: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one plane")
         ->group(group);
     add_image_storage_options(*command, group, request->output_type, request->create, "same");
     add_scale_output_option(*command, group, request->scale_output);
@@ -164,6 +172,11 @@ void add_convert_command(CLI::App& app, Action& action) {
         if (request->output.empty() && !request->run.dry_run)
             throw InvalidArgument(
                 "no output was named; give it after the image, as in convolume convert IN OUT");
+        if (is_png(request->output) &&
+            (request->scale_output || request->create.compression != io::Compression::none))
+            throw InvalidArgument(
+                "PNG files are always compressed, and float values are scaled to 16 bits; leave "
+                "--compression and --scale-output out");
         action = [request] { run_steps<ConvertSteps>(*request); };
     });
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "cli/diff/command.hpp"
+#include "cli/diff/difference.hpp"
 #include "cli/files/metadata_json.hpp"
 #include "cli/text/quantity.hpp"
 

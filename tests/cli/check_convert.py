@@ -20,6 +20,8 @@ except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
 
+from png_oracle import read_png
+
 if sys.argv[2] != "ON":
     print("SKIPPED: convolume is built without HDF5")
     sys.exit(77)
@@ -178,6 +180,15 @@ def scaled_values():
     check(np.abs(found - values).max() <= again["scale"] * 0.51 + scale, "scaled again")
 
 
+def pictures():
+    image = rng.integers(0, 60000, (4, 9, 11), dtype=np.uint16)
+    np.save("s.npy", image)
+    run("s.npy", "o.png", "-q", "--crop", "2:3,:,:")
+    check(np.array_equal(read_png("o.png"), image[2]), "a plane as PNG")
+    run("s.npy", "x.png", status=2, names=["x.png", "planes"])
+    run("s.npy", "x.png", "--crop", "2:3,:,:", "--scale-output", status=2, names=["--scale-output"])
+
+
 def large():
     """An image larger than what is held at a time."""
     image = rng.integers(0, 255, (300, 512, 1024), dtype=np.uint8)
@@ -190,7 +201,7 @@ def large():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (formats, selections, types, scaled_values, large):
+    for part in (formats, selections, types, scaled_values, pictures, large):
         part()
     os.chdir("/")
 finish(SEED)
