@@ -58,8 +58,8 @@ bool started_by_python_program() {
 // Runs a program of the Python package instead if an argument names OME-Zarr. The program calls
 // this command with copies of the images as files.
 void hand_over_zarr(const Words& words) {
-    constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "info",
-                                             "preview"};
+    constexpr std::string_view commands[] = {"convolve", "deconvolve", "simulate", "convert",
+                                             "diff",     "info",       "preview"};
     if (words.empty() || started_by_python_program() ||
         std::find(std::begin(commands), std::end(commands), words[0]) == std::end(commands))
         return;

@@ -22,6 +22,8 @@ class App;
     SUBCOMMAND(info)                      \
     SUBCOMMAND(preview)                   \
     SUBCOMMAND(project)                   \
+    SUBCOMMAND(convert)                   \
+    SUBCOMMAND(diff)                      \
     SUBCOMMAND(compare)                   \
     SUBCOMMAND(process)                   \
     SUBCOMMAND(doctor)                    \

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Numbers of threads, and loops that threads share. The whole library computes in parallel by
-// parallel_ranges() and parallel_for() only.
+// parallel_ranges() and parallel_for() only, and so does the command.
 
 #include <atomic>
 #include <functional>
 #include <initializer_list>
 
 #include "convolume/execution.hpp"
+#include "convolume/export.hpp"
 #include "convolume/shape.hpp"
 
 namespace convolume {
@@ -21,12 +22,12 @@ void check_threads(int threads);
 /// Returns the number of threads for a requested number. For 0, returns the first number in the
 /// environment variable OMP_NUM_THREADS, or else the number of processors that this process may
 /// use. Throws like check_threads.
-int thread_count(int threads);
+CONVOLUME_API int thread_count(int threads);
 
 namespace detail {
 
 using RangeFunction = void (*)(const void* work, index_t begin, index_t end, int thread);
-void run_shared(index_t count, int threads, RangeFunction function, const void* work);
+CONVOLUME_API void run_shared(index_t count, int threads, RangeFunction function, const void* work);
 
 }  // namespace detail
 

@@ -188,7 +188,9 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
 
 void add_compare_command(CLI::App& app, Action& action) {
     CLI::App* command =
-        app.add_subcommand("compare", "Measure time, memory and precision of devices and methods");
+        app.add_subcommand("compare",
+                           "Measure time, memory and precision of devices and methods\n"
+                           "convolume diff A B measures the difference of two images.");
     auto images = std::make_shared<ImageCompareRequest>();
     set_examples(*command, {"convolume compare image.tif psf.tif -o report",
                             "convolume compare --sizes 32,48 --devices cpu -o sweep"});
@@ -207,6 +209,10 @@ void add_compare_command(CLI::App& app, Action& action) {
     });
     command->callback([command, filter, images, &action] {
         if (command->got_subcommand(filter)) return;
+        if (images->output.empty() && !images->image.empty() && !images->kernel.empty())
+            throw InvalidArgument(
+                "no folder was named for the report on devices and methods; give -o REPORT_DIR, or "
+                "measure the difference of two images with convolume diff A B");
         check_request(*images, images->image.empty(),
                       !images->image.empty() && !images->kernel.empty(), "IMAGE and KERNEL");
         action = [images] { compare(*images); };

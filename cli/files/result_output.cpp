@@ -128,74 +128,6 @@ class NonfiniteCountingSink : public ImageSink {
     std::atomic<index_t> nonfinite_{0};
 };
 
-/// Boxes of about `bytes` bytes that divide the volumes of a file: rows of a plane, or whole
-/// planes. They consist of whole pieces of the file, unless a piece is larger.
-struct ScalingBoxes {
-    ScalingBoxes(const StackFormat& file, index_t sample_bytes, index_t bytes) : format(file) {
-        const index_t row = checked_multiply(file.shape.x, sample_bytes);
-        const auto fitting = [](index_t most, index_t piece, index_t extent) {
-            return std::min(std::max<index_t>(most / piece, 1) * piece, extent);
-        };
-        const bool whole = checked_multiply(row, file.piece.z * file.piece.y) <= bytes;
-        const Shape3 piece = whole ? file.piece : Shape3{1, 1, 1};
-        shape.x = file.shape.x;
-        shape.z = piece.z;
-        shape.y = fitting(bytes / checked_multiply(row, shape.z), piece.y, file.shape.y);
-        if (shape.y == file.shape.y)
-            shape.z = fitting(bytes / checked_multiply(row, shape.y), piece.z, file.shape.z);
-        along_y = ceil_div(file.shape.y, shape.y);
-        per_volume = along_y * ceil_div(file.shape.z, shape.z);
-    }
-
-    index_t count() const { return per_volume * format.volumes(); }
-    index_t t(index_t box) const { return box / per_volume / format.channels; }
-    index_t c(index_t box) const { return box / per_volume % format.channels; }
-    Box3 at(index_t box) const {
-        const index_t z = box % per_volume / along_y * shape.z, y = box % along_y * shape.y;
-        return {{z, y, 0},
-                {std::min(z + shape.z, format.shape.z), std::min(y + shape.y, format.shape.y),
-                 shape.x}};
-    }
-
-    StackFormat format;
-    Shape3 shape;
-    index_t along_y, per_volume;
-};
-
-void write_scaled(ScratchImage& result, const io::ValueScaling& scaling, index_t box_bytes,
-                  const ExecutionContext& context, io::ImageWriter& writer) {
-    const PixelType computed = result.format().type;
-    const StackFormat file = writer.format();
-    const ScalingBoxes boxes(file, static_cast<index_t>(size_of(computed)), box_bytes);
-    std::vector<Volume> values, stored;
-    for (int slot = 0; slot < 2; ++slot) {
-        values.emplace_back(boxes.shape, computed);
-        stored.emplace_back(boxes.shape, file.type);
-    }
-    const auto packed = [&](std::vector<Volume>& volumes, index_t item) {
-        Volume& volume = volumes[static_cast<std::size_t>(item % 2)];
-        const Shape3 shape = boxes.at(item).shape();
-        return ImageView{volume.view().data, volume.type(), shape, contiguous_strides(shape)};
-    };
-    ItemSteps steps;
-    steps.read = [&](index_t item) {
-        throw_if_stopped(context);
-        result.read_box(boxes.t(item), boxes.c(item), boxes.at(item), packed(values, item));
-    };
-    steps.compute = [&](index_t item) {
-        throw_if_stopped(context);
-        scale(packed(values, item), scaling, packed(stored, item));
-    };
-    steps.write = [&](index_t item) {
-        const ImageView view = packed(stored, item);
-        const PhaseTimer timer(
-            context.timeline, Phase::write, -1, -1,
-            element_count(view.shape) * static_cast<index_t>(size_of(view.type)));
-        writer.write_box(boxes.t(item), boxes.c(item), boxes.at(item), view);
-    };
-    run_item_steps(boxes.count(), true, steps);
-}
-
 }  // namespace
 
 PixelType resolve_output_type(std::string_view name, PixelType image, PixelType kernel,
@@ -231,6 +163,11 @@ void add_image_output_options(CLI::App& app, const char* group, std::string& out
     app.add_option("-o,--output", output, "The result: .tif, .ome.tif, .h5, .h5:/dataset or .npy")
         ->type_name("OUT")
         ->group(group);
+    add_image_storage_options(app, group, output_type, create, usual_type);
+}
+
+void add_image_storage_options(CLI::App& app, const char* group, std::string& output_type,
+                               io::CreateOptions& create, const std::string& usual_type) {
     const auto type = [](const std::string& text) {
         if (text != "same") static_cast<void>(parse_pixel_type(text));
         return text;
@@ -338,7 +275,12 @@ WrittenResult write_result(const std::string& path, const ResultStorage& storage
             "--scale-output");
     metadata.scaling = scaling_of(sink.range().least, sink.range().most, metadata.type);
     auto writer = create_writer();
-    write_scaled(result, *metadata.scaling, storage.box_bytes, context, *writer);
+    ExecutionContext without_progress = context;
+    without_progress.progress = {};
+    for_each_box(result, *writer, storage.box_bytes, without_progress,
+                 [&](const ConstImageView& values, const ImageView& stored) {
+                     scale(values, *metadata.scaling, stored);
+                 });
     return {std::move(writer)};
 }
 

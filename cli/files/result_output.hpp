@@ -24,6 +24,9 @@ namespace convolume::cli {
 void add_image_output_options(CLI::App& app, const char* group, std::string& output,
                               std::string& output_type, io::CreateOptions& create,
                               const std::string& usual_type);
+/// Adds the options of add_image_output_options() but -o.
+void add_image_storage_options(CLI::App& app, const char* group, std::string& output_type,
+                               io::CreateOptions& create, const std::string& usual_type);
 void add_compression_option(CLI::App& app, const char* group, io::CreateOptions& create,
                             const char* help);
 

@@ -109,4 +109,71 @@ void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps) {
             if (*step) (*step)(item);
 }
 
+ImageBoxes::ImageBoxes(const StackFormat& image, index_t sample_bytes, index_t bytes)
+    : image_(image) {
+    const index_t row = checked_multiply(image.shape.x, sample_bytes);
+    const auto fitting = [](index_t most, index_t piece, index_t extent) {
+        return std::min(std::max<index_t>(most / piece, 1) * piece, extent);
+    };
+    const bool whole = checked_multiply(row, image.piece.z * image.piece.y) <= bytes;
+    const Shape3 piece = whole ? image.piece : Shape3{1, 1, 1};
+    shape_ = {piece.z, 0, image.shape.x};
+    shape_.y = fitting(bytes / checked_multiply(row, shape_.z), piece.y, image.shape.y);
+    if (shape_.y == image.shape.y)
+        shape_.z = fitting(bytes / checked_multiply(row, shape_.y), piece.z, image.shape.z);
+    along_y_ = ceil_div(image.shape.y, shape_.y);
+    per_volume_ = along_y_ * ceil_div(image.shape.z, shape_.z);
+}
+
+Box3 ImageBoxes::at(index_t box) const {
+    const index_t z = box % per_volume_ / along_y_ * shape_.z, y = box % along_y_ * shape_.y;
+    return {
+        {z, y, 0},
+        {std::min(z + shape_.z, image_.shape.z), std::min(y + shape_.y, image_.shape.y), shape_.x}};
+}
+
+void for_each_box(ImageSource& source, ImageSink& sink, index_t bytes,
+                  const ExecutionContext& context,
+                  const std::function<void(const ConstImageView&, const ImageView&)>& compute) {
+    const StackFormat read = source.format();
+    StackFormat written = sink.format();
+    const auto bytes_of = [](const StackFormat& image) {
+        return static_cast<index_t>(size_of(image.type));
+    };
+    for (int axis = 0; axis < 3; ++axis)
+        written.piece[axis] = std::max(written.piece[axis], read.piece[axis]);
+    const ImageBoxes boxes(written, std::max(bytes_of(read), bytes_of(written)), bytes);
+    std::vector<Volume> inputs, outputs;
+    for (int slot = 0; slot < 2; ++slot) {
+        inputs.emplace_back(boxes.shape(), read.type);
+        outputs.emplace_back(boxes.shape(), written.type);
+    }
+    const auto view_of_box = [&](std::vector<Volume>& volumes, index_t item) {
+        Volume& volume = volumes[static_cast<std::size_t>(item % 2)];
+        const Shape3 shape = boxes.at(item).shape();
+        return ImageView{volume.view().data, volume.type(), shape, contiguous_strides(shape)};
+    };
+    ItemSteps steps;
+    steps.read = [&](index_t item) {
+        throw_if_stopped(context);
+        const ImageView view = view_of_box(inputs, item);
+        const PhaseTimer timer(context.timeline, Phase::read, -1, -1,
+                               element_count(view.shape) * bytes_of(read));
+        source.read_box(boxes.t(item), boxes.c(item), boxes.at(item), view);
+    };
+    steps.compute = [&](index_t item) {
+        throw_if_stopped(context);
+        compute(view_of_box(inputs, item), view_of_box(outputs, item));
+    };
+    steps.write = [&](index_t item) {
+        const ImageView view = view_of_box(outputs, item);
+        const PhaseTimer timer(context.timeline, Phase::write, -1, -1,
+                               element_count(view.shape) * bytes_of(written));
+        sink.write_box(boxes.t(item), boxes.c(item), boxes.at(item), view);
+        if (context.progress)
+            context.progress(static_cast<double>(item + 1) / static_cast<double>(boxes.count()));
+    };
+    run_item_steps(boxes.count(), true, steps);
+}
+
 }  // namespace convolume::cli

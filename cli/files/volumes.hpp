@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// Loops over the volumes or plane groups of an image, with reading and writing beside computation.
+// Loops over the volumes, boxes or plane groups of an image, with reading and writing beside
+// computation.
 
 #include <algorithm>
 #include <functional>
@@ -88,6 +89,32 @@ void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
     run_item_steps(count, overlapped, steps);
     reader.check_unchanged();
 }
+
+/// Boxes of about `bytes` bytes that divide the volumes of an image: rows of a plane, or whole
+/// planes. They consist of whole pieces, unless a piece is larger.
+class ImageBoxes {
+  public:
+    ImageBoxes(const StackFormat& image, index_t sample_bytes, index_t bytes);
+
+    index_t count() const { return per_volume_ * image_.volumes(); }
+    /// Returns the extents of the largest box.
+    const Shape3& shape() const { return shape_; }
+    index_t t(index_t box) const { return box / per_volume_ / image_.channels; }
+    index_t c(index_t box) const { return box / per_volume_ % image_.channels; }
+    Box3 at(index_t box) const;
+
+  private:
+    StackFormat image_;
+    Shape3 shape_;
+    index_t along_y_, per_volume_;
+};
+
+/// Reads every box of `source`, calls compute(input, output) and writes the output to `sink`, an
+/// image of the same extents. Boxes have about `bytes` bytes; two inputs and two outputs are in
+/// memory. The next box is read and the previous one is written while one is computed.
+void for_each_box(
+    ImageSource& source, ImageSink& sink, index_t bytes, const ExecutionContext& context,
+    const std::function<void(const ConstImageView& input, const ImageView& output)>& compute);
 
 /// Calls use(row) for every row with a pointer to its first sample, of type T. Further samples
 /// follow at distances of image.strides.x.

@@ -117,11 +117,13 @@ bool is_png(const std::string& path) {
 
 void check_fits_png(const std::string& path, const io::ImageMetadata& image) {
     if (image.frames * image.channels * image.shape.z != 1)
-        throw InvalidArgument(message("\"", path, "\" would be one picture, but there are ",
-                                      image.channels,
-                                      image.channels == 1 ? " channel and " : " channels and ",
-                                      image.frames, image.frames == 1 ? " time" : " times",
-                                      "; choose one with --channel and --frame, or write .tif"));
+        throw InvalidArgument(
+            message("\"", path, "\" would be one picture, but there are ", image.channels,
+                    image.channels == 1 ? " channel, " : " channels, ", image.frames,
+                    image.frames == 1 ? " time and " : " times and ", image.shape.z,
+                    image.shape.z == 1 ? " plane" : " planes",
+                    "; choose one with --channel, --frame and --crop, or write "
+                    ".tif"));
     if (image.shape.y > longest_png_side || image.shape.x > longest_png_side)
         throw InvalidArgument(message("a PNG cannot hold ", image.shape.y, "×", image.shape.x,
                                       " pixels; write .tif, or choose a part with --crop"));

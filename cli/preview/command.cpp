@@ -28,15 +28,6 @@ void check_number(const char* option, index_t asked, index_t available, const st
                                       available - 1));
 }
 
-// Sets the distances of samples. If only the one along z is unknown, it becomes the one along x.
-void set_sample_distances(const io::ImageMetadata& metadata, PreviewStack& stack) {
-    const auto& size = metadata.voxel_size_um;
-    if (!size[1] || !size[2] || !(*size[1] > 0) || !(*size[2] > 0)) return;
-    const double z = size[0] && *size[0] > 0 ? *size[0] : *size[2];
-    stack.step = {z, *size[1], *size[2]};
-    stack.unit = "µm";
-}
-
 template <class Views>
 OrthogonalViews views_of(io::ImageReader& reader, index_t frame, index_t channel) {
     Views views(reader.metadata().shape);
@@ -144,6 +135,14 @@ std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel
 }
 
 }  // namespace
+
+void set_sample_distances(const io::ImageMetadata& metadata, PreviewStack& stack) {
+    const auto& size = metadata.voxel_size_um;
+    if (!size[1] || !size[2] || !(*size[1] > 0) || !(*size[2] > 0)) return;
+    const double z = size[0] && *size[0] > 0 ? *size[0] : *size[2];
+    stack.step = {z, *size[1], *size[2]};
+    stack.unit = "µm";
+}
 
 void run_preview(const PreviewRequest& request) {
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,

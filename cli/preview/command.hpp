@@ -11,6 +11,7 @@
 #include "cli/picture/canvas.hpp"
 #include "cli/picture/projection.hpp"
 #include "cli/preview/channel_colors.hpp"
+#include "convolume/image_file.hpp"
 
 namespace convolume::cli {
 
@@ -32,6 +33,10 @@ struct PreviewStack {
     bool logarithmic = false;  ///< whether views and limits are decimal logarithms
     bool own_zoom = false;     ///< whether the stack is enlarged to the height of the others
 };
+
+/// Sets the distances of a stack's samples. If only the one along z is unknown, it becomes the one
+/// along x.
+void set_sample_distances(const io::ImageMetadata& metadata, PreviewStack& stack);
 
 struct PreviewStyle {
     /// Picture pixels per smallest sample distance; 0: chosen for a picture of medium size.

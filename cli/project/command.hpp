@@ -25,7 +25,11 @@ struct ProjectRequest {
     io::CreateOptions create{.software = software_name()};
     RunOptions run;
 
-    RunFiles files() const { return {{run.timeline, output}, {image}, create.overwrite}; }
+    RunFiles files() const {
+        return {{run.timeline, output},
+                io::image_files(image, selection.open_options()),
+                create.overwrite};
+    }
 };
 
 class ProjectSteps : public RunSteps {

@@ -60,16 +60,19 @@ std::string joined_names(const Options& options) {
     return text;
 }
 
+DescribedOption describe_argument(const CLI::Option& option) {
+    DescribedOption one;
+    one.help = option.get_description();
+    one.value = option.get_name(true);
+    if (option.get_items_expected_max() > 1) one.value += "...";
+    if (!option.get_required()) one.value = "[" + one.value + "]";
+    one.takes_file = true;
+    return one;
+}
+
 DescribedOption describe(const CLI::Option& option) {
     DescribedOption one;
     one.help = option.get_description();
-    if (option.get_positional()) {
-        one.value = option.get_name(true);
-        if (option.get_items_expected_max() > 1) one.value += "...";
-        if (!option.get_required()) one.value = "[" + one.value + "]";
-        one.takes_file = true;
-        return one;
-    }
     for (const std::string& name : option.get_snames()) one.flags.push_back("-" + name);
     for (const std::string& name : option.get_lnames()) one.flags.push_back("--" + name);
     if (option.get_items_expected_max() > 0) one.value = placeholder(option);
@@ -129,10 +132,8 @@ DescribedCommand describe(const CLI::App& command) {
     described.examples = pieces_of(command.get_footer(), '\n');
     for (const CLI::Option* option : command.get_options()) {
         if (option->get_group().empty()) continue;
-        if (option->get_positional()) {
-            described.arguments.push_back(describe(*option));
-            continue;
-        }
+        if (option->get_positional()) described.arguments.push_back(describe_argument(*option));
+        if (option->get_lnames().empty() && option->get_snames().empty()) continue;
         const bool is_general =
             option == command.get_help_ptr() || option == command.get_version_ptr();
         const std::string name = is_general ? groups::help : option->get_group();

@@ -36,6 +36,7 @@ constexpr auto option_aliases = std::to_array<OptionAlias>({
     {"--spacing", "--voxel"},
     {"--channels", "--channel"},
     {"--frames", "--frame"},
+    {"--time", "--frame"},
     {"--algorithm", "--method"},
     {"-n", "--iterations"},
     {"--iter", "--iterations"},

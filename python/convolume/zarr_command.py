@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command ``convolume-zarr``, which runs a command of convolume on OME-Zarr images.
 
-``convolume convolve``, ``deconvolve``, ``simulate``, ``info`` and ``preview`` start it if an argument names such an
-image. It copies each image to OME-TIFF, runs the command on the copies, and converts its result to OME-Zarr.
+``convolume convolve``, ``deconvolve``, ``simulate``, ``convert``, ``diff``, ``info`` and ``preview`` start it if an
+argument names such an image. It copies each image to OME-TIFF, runs the command on the copies, and converts its result
+to OME-Zarr.
 """
 
 import json
@@ -22,7 +23,9 @@ from ._zarr_save import refuse_existing
 from ._zarr_store import Location
 from .process_command import report_error, warnings_of_the_command
 
-_WRITERS = ("convolve", "deconvolve", "simulate")
+_WRITERS = ("convolve", "deconvolve", "simulate", "convert")
+_FLAGS = ("--overwrite", "--scale-output", "--dry-run", "--json", "-q", "--quiet", "-v", "--verbose")
+"""Options of `convert` without a value."""
 _PREVIEW_SAMPLES = 2048
 """Largest extent of a level that is drawn: `preview` takes the first level without larger extents."""
 
@@ -43,13 +46,27 @@ class _Arguments:
                 self.output = number + 1
             elif option in ("--list", "--output-dir"):
                 raise InvalidArgument(f"{option} is for files: give one OME-Zarr image at a time")
+        if self.command == "convert" and self.output is None:
+            self.output = next(iter(self._positions()[1:]), None)
         for number, text in enumerate(self.all):
             if number not in (0, self.output) and is_zarr(text.rstrip("/").split("=")[-1]):
                 if text.startswith("-") or "=" in text:
                     raise InvalidArgument(f"{text}: OME-Zarr is taken as an argument of its own only")
                 self.inputs.append(number)
         if self.command in _WRITERS and (self.output is None or self.output >= len(self.all)):
-            raise InvalidArgument(f"{self.command} of OME-Zarr needs a name for its result: -o OUT")
+            raise InvalidArgument(f"{self.command} of OME-Zarr needs a name for its result: "
+                                  f"{'convolume convert IN OUT' if self.command == 'convert' else '-o OUT'}")
+
+    def _positions(self) -> list[int]:
+        """Returns the positions of the arguments of `convert` that are neither options nor their values."""
+        found = []
+        is_value = False
+        for number, text in enumerate(self.all[1:], 1):
+            is_option = text.startswith("-")
+            if not is_option and not is_value:
+                found.append(number)
+            is_value = is_option and "=" not in text and text not in _FLAGS
+        return found
 
     def value_of(self, option: str) -> str | None:
         """Returns the value of an option that is given as "--image 1" or "--image=1", else None."""

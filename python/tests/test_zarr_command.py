@@ -89,12 +89,29 @@ def test_info_and_preview(tmp_path, image):
     assert done.returncode == 0 and (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG", done.stderr
 
 
+def test_convert_and_diff(tmp_path, image):
+    values, _ = image
+    done = run(tmp_path, "convert", "a.zarr", "--crop", "2:10,:,:", "b.ome.tif", "--channel-names", "GFP", "-q")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.asarray(convolume.open(tmp_path / "b.ome.tif")), values[2:10])
+    done = run(tmp_path, "convert", "b.ome.tif", "c.zarr", "--output-type", "float32")
+    assert done.returncode == 0, done.stderr
+    result = convolume.open(tmp_path / "c.zarr")
+    np.testing.assert_array_equal(np.asarray(result), values[2:10].astype(np.float32))
+    assert result.spacing == (0.3, 0.1, 0.1)
+    assert run(tmp_path, "convert", "a.zarr", "-o", "c.zarr").returncode == 5
+    assert run(tmp_path, "convert", "a.zarr", "c.zarr", "--overwrite", "-q").returncode == 0
+    assert run(tmp_path, "diff", "a.zarr", "c.zarr", "--tolerance", "0").returncode == 0
+    assert remaining_files(tmp_path) == ["a.zarr", "b.ome.tif", "c.zarr", "k.npy"]
+
+
 def test_what_is_refused(tmp_path, image):
     cases = [(["convolve", "a.zarr", "k.npy"], 2, "-o OUT"),
              (["convolve", "none.zarr", "k.npy", "-o", "x.tif"], 66, "none.zarr"),
              (["convolve", "a.zarr", "k.npy", "-o", "x.zarr", "--mode", "odd"], 2, "odd"),
              (["convolve", "a.zarr", "k.npy", "--output-dir", "x"], 2, "--output-dir"),
              (["convolve", "a.zarr", "--psf-for", "0=k.zarr", "-o", "x.tif"], 2, "of its own"),
+             (["convert", "a.zarr", "--crop", "0:1,:,:"], 2, "convert IN OUT"),
              (["project", "a.zarr", "-o", "x.tif"], 2, "OME-Zarr")]
     for arguments, code, text in cases:
         done = run(tmp_path, *arguments)

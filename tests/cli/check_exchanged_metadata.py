@@ -80,6 +80,21 @@ def display_ranges():
         check(np.allclose([facts["min"], facts["max"]], [pixels.min(), pixels.max()]), "deconvolved", facts)
 
 
+def compressed_for_imagej():
+    """Checks that compressed files are ImageJ's, with a predictor that ImageJ and Bio-Formats know: horizontal
+    differences of integers with LZW, or none."""
+    for kind in ("uint8", "uint16", "float32"):
+        for scheme in ("deflate", "lzw", "packbits"):
+            for target in ("o.tif", "o.ome.tif"):
+                run("convolve", "stack.tif", "delta.npy", "-o", target, "-q", "--overwrite", "--compression", scheme,
+                    "--output-type", kind)
+                with tifffile.TiffFile(target) as tif:
+                    predictor = int(tif.pages[0].predictor)
+                    check(predictor in ((1, 2) if (scheme, kind[0]) == ("lzw", "u") else (1,)), scheme, kind, target,
+                          "predictor", predictor)
+                    check(tif.is_imagej == (target == "o.tif"), scheme, kind, target, "ImageJ's description")
+
+
 def channel_names():
     a = rng.poisson(100, (2, 8, 16, 16)).astype(np.uint16)
     tifffile.imwrite("a.ome.tif", a, ome=True, photometric="minisblack",
@@ -116,8 +131,9 @@ def notes_and_images():
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     np.save("delta.npy", np.ones((1, 1, 1), np.float32))
+    tifffile.imwrite("stack.tif", rng.poisson(20, (3, 9, 16)).astype(np.uint16), imagej=True, metadata={"axes": "ZYX"})
     np.save("blur.npy", np.full((1, 3, 3), 1 / 9, np.float32))
-    for part in (unknown_sizes, display_ranges, channel_names, notes_and_images):
+    for part in (unknown_sizes, display_ranges, compressed_for_imagej, channel_names, notes_and_images):
         part()
     os.chdir("/")
 finish()

@@ -14,6 +14,7 @@ COMMAND = os.path.abspath(sys.argv[1])
 RESTORE = ["deconvolve", "image.tif", "psf.tif"]
 MAKE = ["deconvolve", "image.tif", "--iterations", "1"]
 BLUR = ["convolve", "image.tif", "psf.tif"]
+NAMED = ["convolve", "named.ome.tif", "psf.tif"]  # with the channels DAPI and GFP
 
 # What is typed, and the documented words that must write the same file.
 SAME_RESULT = [
@@ -30,6 +31,9 @@ SAME_RESULT = [
     ([*BLUR, "--16bit"], [*BLUR, "--output-type", "uint16"]),
     ([*RESTORE, "-n", "2", "--bg", "1"], [*RESTORE, "--iterations", "2", "--background", "1"]),
     ([*BLUR, "--channels", "0"], [*BLUR, "--channel", "0"]),
+    ([*NAMED, "--channel", "GFP"], [*NAMED, "--channel", "1"]),
+    ([*NAMED, "--time", "0"], [*NAMED, "--frame", "0"]),
+    (["convert", "image.tif", "--dtype", "uint16"], ["convert", "image.tif", "--output-type", "uint16"]),
     (["convolve", "image.tif", "-p", "psf.tif"], BLUR),
     (["convolve", "image.tif", "--psf", "psf.tif"], BLUR),
     (["convolve", "image.tif", "--kernel", "psf.tif"], BLUR),
@@ -56,7 +60,6 @@ SAME_RESULT = [
 ANSWERED = [
     ([*RESTORE, "--psf", "psf.tif", "--psf", "psf.tif", "-o", "a.tif"], "leave out"),
     ([*RESTORE, "--background", "minimum", "-o", "c.tif"], "auto"),
-    ([*BLUR, "--channel", "GFP", "-o", "d.tif"], "--channel"),
     ([*BLUR, "--gpu", "-o", "e.tif"], "--device"),
     ([*MAKE, "--na", "0.9", "--lambda", "520", "--immersion", "oil", "-o", "f.tif"], "--ni"),
     ([*BLUR, "--resxy", "65", "--resz", "200", "-o", "g.tif"], "--voxel"),
@@ -68,7 +71,6 @@ ANSWERED = [
     (["preview", "image.tif", "--zoom", "2", "-o", "m.png"], "--scale"),
     (["preview", "image.tif", "--composite", "-o", "n.png"], "--color"),
     (["view", "image.tif", "-o", "o.png"], "preview"),
-    (["convert", "image.tif", "p.npy"], "give one of convolve"),
     (["convolve", "image.tif", "--stack", "z", "-o", "q.tif"], "KERNEL is missing"),
     (["help"], ""),
     (["help", "deconvolve"], ""),
@@ -86,6 +88,8 @@ REFUSED = [
     ([*BLUR, "--max", "3"], "--max-gpu-mem or --max-host-mem"),
     ([*BLUR, "--frst", "--second"], "--frst"),
     (["info", "image.tif", "first.tif", "second.tif"], "--stack z"),
+    (["compare", "image.tif", "psf.tif"], "convolume diff A B"),
+    ([*BLUR, "--channel", "GFP", "-o", "x.tif"], "the channels are 0"),
     (["doctor", "first", "second.tif"], 'no further argument "first"'),
     (["compare", "filter", "--sizs", "64"], "did you mean --sizes? convolume compare filter --help"),
     (["--hlep"], "did you mean --help? convolume --help"),
@@ -109,7 +113,10 @@ with tempfile.TemporaryDirectory() as folder:
     for setup in (["phantom", "--size", "6,24,24", "--voxel", "200,100,100nm", "--background", "3", "-o", "image.tif"],
                   ["phantom", "--size", "6,24,24", "-o", "bare.npy"],
                   ["psf", "--na", "0.9", "--ni", "1.33", "--wavelength", "520nm", "--voxel", "200,100,100nm",
-                   "--size", "5,9,9", "-o", "psf.tif"]):
+                   "--size", "5,9,9", "-o", "psf.tif"],
+                  ["convert", "image.tif", "c0.tif"],
+                  ["phantom", "--size", "6,24,24", "--voxel", "200,100,100nm", "--background", "9", "-o", "c1.tif"],
+                  ["convert", "c{c}.tif", "named.ome.tif", "--channel-names", "DAPI,GFP"]):
         done = run(*setup, "-q")
         check(done.returncode == 0, setup, done.stderr)
 

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/convert/command.hpp"
+
+#include <memory>
+#include <numeric>
+#include <sstream>
+
+#include "cli/files/metadata_json.hpp"
+#include "cli/files/volumes.hpp"
+#include "cli/picture/gray_png.hpp"
+#include "cli/text/option_help.hpp"
+#include "cli/text/quantity.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/error.hpp"
+
+namespace convolume::cli {
+
+namespace {
+
+// Bytes of a box: two boxes of the image and two of the output are in memory.
+constexpr index_t box_bytes = index_t{32} << 20;
+
+std::vector<std::string> parse_names(std::string_view option, const std::string& text) {
+    std::vector<std::string> names;
+    std::istringstream pieces(text);
+    for (std::string name; std::getline(pieces, name, ',');) names.push_back(name);
+    if (names.empty())
+        throw InvalidArgument(
+            message(option, " is empty; give a name for each channel, as in ", "DAPI,GFP"));
+    return names;
+}
+
+void set_channel_names(io::ImageMetadata& image, const std::vector<std::string>& names) {
+    if (static_cast<index_t>(names.size()) != image.channels)
+        throw InvalidArgument(
+            message("--channel-names gives ", names.size(), names.size() == 1 ? " name" : " names",
+                    ", but the output has ", image.channels,
+                    image.channels == 1 ? " channel" : " channels", "; give one for each"));
+    image.channel_names = names;
+    // Labels of planes may be the old names. Writers make labels of the new ones.
+    std::vector<index_t> channels(names.size());
+    std::iota(channels.begin(), channels.end(), index_t{0});
+    io::keep_lookup_tables(image, channels);
+}
+
+void apply_scaling(const ImageView& values, const io::ValueScaling& scaling) {
+    auto* samples = static_cast<double*>(values.data);
+    for (index_t i = 0; i < element_count(values.shape); ++i)
+        samples[i] = samples[i] * scaling.scale + scaling.offset;
+}
+
+}  // namespace
+
+void ConvertSteps::open(const ExecutionContext&) {
+    reader_ = open_selected(request_.image, request_.selection);
+    input_metadata_ = reader_->metadata();
+}
+
+bool ConvertSteps::applies_scaling() const {
+    return input_metadata_.scaling &&
+           (storage_.scaled || output_metadata_.type != input_metadata_.type);
+}
+
+void ConvertSteps::plan(const ExecutionContext&) {
+    output_metadata_ = input_metadata_;
+    output_metadata_.images = 1;
+    storage_ = {.scaled = request_.scale_output};
+    const std::string& type = request_.output_type;
+    output_metadata_.type =
+        resolve_output_type(storage_.scaled ? scaled_output_type(type, input_metadata_.type)
+                            : type.empty()  ? "same"
+                                            : type,
+                            input_metadata_.type, input_metadata_.type, Precision::float32);
+    const bool is_short =
+        size_of(input_metadata_.type) <= 2 || input_metadata_.type == PixelType::float32;
+    storage_.computed = !storage_.scaled ? output_metadata_.type
+                        : is_short       ? PixelType::float32
+                                         : PixelType::float64;
+    storage_.box_bytes = box_bytes;
+    if (applies_scaling()) output_metadata_.scaling.reset();
+    if (!request_.channel_names.empty())
+        set_channel_names(output_metadata_, request_.channel_names);
+    if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
+    storage_.place =
+        place_of_intermediate(StackFormat{output_metadata_.shape, storage_.computed,
+                                          input_metadata_.frames, input_metadata_.channels}
+                                  .bytes(),
+                              host_limit_bytes({}), true);
+}
+
+void ConvertSteps::report_plan(const Console& console) const {
+    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
+    warn_of_notes(console, request_.image, input_metadata_);
+    if (input_metadata_.scaling)
+        console.fact("values", message(scaling_text(*input_metadata_.scaling),
+                                       applies_scaling() ? ", which is applied"
+                                                         : ", which the output says too"));
+}
+
+WorkAmount ConvertSteps::work() const {
+    return {static_cast<double>(volumes()) *
+            static_cast<double>(element_count(input_metadata_.shape))};
+}
+
+void ConvertSteps::convert(const ConstImageView& input, const ImageView& output) {
+    ConstImageView from = input;
+    if (applies_scaling()) {
+        if (element_count(values_.shape()) < element_count(input.shape))
+            values_ = Volume(input.shape, PixelType::float64);
+        const ImageView values{values_.view().data, values_.type(), input.shape,
+                               contiguous_strides(input.shape)};
+        static_cast<void>(convert_pixels(input, values));
+        apply_scaling(values, *input_metadata_.scaling);
+        from = values;
+    }
+    const ClampCount clamped = convert_pixels(from, output);
+    executed_.clamped_low += clamped.low;
+    executed_.clamped_high += clamped.high;
+}
+
+void ConvertSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
+    const auto copy_to = [&](ImageSink& sink) {
+        for_each_box(
+            *reader_, sink, box_bytes, context,
+            [&](const ConstImageView& input, const ImageView& output) { convert(input, output); });
+        reader_->check_unchanged();
+    };
+    if (is_png(request_.output)) {
+        writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
+        return copy_to(*writer_);
+    }
+    auto [writer, nonfinite] = write_result(request_.output, storage_, request_.create,
+                                            output_metadata_, context, copy_to);
+    writer_ = std::move(writer);
+    nonfinite_ = nonfinite;
+}
+
+void ConvertSteps::report_result(const Console& console, const RunTimes& times) const {
+    warn_of_clamped_values(console, executed_, output_metadata_.type);
+    if (nonfinite_ > 0 && size_of(output_metadata_.type) < size_of(input_metadata_.type))
+        console.warning(message(nonfinite_,
+                                " values of the output are NaN or infinite: those beyond ",
+                                to_string(output_metadata_.type),
+                                " have become infinite; choose --output-type same to keep them"));
+    report_times(console, times);
+    report_output(console, request_.output, output_metadata_, request_.create.compression);
+    if (const GrayPng* png = dynamic_cast<const GrayPng*>(writer_.get()))
+        console.fact("gray", png->gray_text());
+}
+
+void ConvertSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
+    json["input"] = to_json(request_.image, input_metadata_);
+    if (times != nullptr) {
+        json["report"] = report_json(executed_, *times);
+        json["report"]["nonfinite_outputs"] = nonfinite_;
+    }
+    json["output"] = output_json(request_.output, output_metadata_);
+}
+
+void add_convert_command(CLI::App& app, Action& action) {
+    CLI::App* command = app.add_subcommand(
+        "convert", "Convert an image to another format or pixel type, or a part of it");
+    auto request = std::make_shared<ConvertRequest>();
+    set_examples(*command,
+                 {"convolume convert image.tif image.ome.tif --voxel 300,65,65nm",
+                  "convolume convert image.tif part.npy --crop 2:6,:,: --output-type uint16"});
+    command->add_option("IN", request->image, "TIFF, NPY, file.h5 or file.h5:/dataset")->required();
+    add_selection_options(*command, groups::input, request->selection);
+    const char* group = groups::output;
+    add_parsed(*command, "--channel-names", request->channel_names, parse_names, "NAME,…",
+               "Names of the channels (default: those of the image)")
+        ->group(group);
+    command
+        ->add_option("-o,--output,OUT", request->output,
+                     "The output: .tif, .ome.tif, .h5, .h5:/dataset, .npy, or .png for one plane")
+        ->type_name("OUT")
+        ->group(group);
+    add_image_storage_options(*command, group, request->output_type, request->create, "same");
+    add_scale_output_option(*command, group, request->scale_output);
+    add_run_options(*command, group, request->run);
+    command->callback([request, &action] {
+        if (request->output.empty() && !request->run.dry_run)
+            throw InvalidArgument(
+                "no output was named; give it after the image, as in convolume convert IN OUT");
+        if (is_png(request->output) &&
+            (request->scale_output || request->create.compression != io::Compression::none))
+            throw InvalidArgument(
+                "PNG files are always compressed, and float values are scaled to 16 bits; leave "
+                "--compression and --scale-output out");
+        action = [request] { run_steps<ConvertSteps>(*request); };
+    });
+}
+
+}  // namespace convolume::cli
