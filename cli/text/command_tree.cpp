@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <sstream>
 #include <string_view>
 
@@ -21,14 +20,13 @@ std::vector<std::string> pieces_of(const std::string& text, char separator) {
     return pieces;
 }
 
-/// Returns the placeholder without the names of checks, which the parser appends: "N:POSITIVE".
+/// Returns the placeholder without the name of the check CLI::PositiveNumber, which the parser
+/// appends. No other check is used.
 std::string placeholder(const CLI::Option& option) {
+    constexpr std::string_view check = ":POSITIVE";
     std::string type = option.get_type_name();
-    const std::size_t colon = type.rfind(':');
-    if (colon == std::string::npos || type.size() - colon < 3) return type;
-    const bool is_check = std::all_of(type.begin() + static_cast<std::ptrdiff_t>(colon) + 1,
-                                      type.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
-    return is_check ? type.substr(0, colon) : type;
+    if (type.ends_with(check)) type.resize(type.size() - check.size());
+    return type;
 }
 
 /// Returns the words among the alternatives of a placeholder such as "auto|cpu|gpu:0,1".

@@ -97,6 +97,7 @@ for command in EVERY:
         check(option in written, page, "lacks", option)
         check(option in complete("convolume", *command, option), "bash does not complete", command, option)
 
+check("--frame N|BEGIN:END " in help_of(["convolve"]) and "--scale PIXELS " in help_of(["preview"]), "placeholders")
 check(max(len(line) for line in help_of(["convolve"], COLUMNS="100").splitlines()) > 80, "COLUMNS is not used")
 check(80 < max(len(line) for line in help_on_terminal(95).splitlines()) <= 95, "the terminal's width is not used")
 
