@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from process_cases import close
+from process_cases import assert_close
 
 import convolume
 from convolume import process_command
@@ -31,7 +31,7 @@ def test_a_kernel_for_each_channel(tmp_path, monkeypatch, channels, named):
     assert process_command.main([*command, "--block", "12,20,50"]) == 0
     image, kernels = channels
     expected = [convolume.convolve(one.astype(np.float32), kernel, device="cpu") for one, kernel in zip(image, kernels)]
-    close(convolume.open("out.zarr"), np.array(expected))
+    assert_close(convolume.open("out.zarr"), np.array(expected))
 
 
 def test_kernels_of_channels_in_python(tmp_path, channels):
@@ -65,7 +65,7 @@ def test_chunks_divide_a_block(tmp_path, monkeypatch, capsys, channels, block):
     assert process_command.main([*command, "--block", block]) == 0
     image, kernels = channels
     expected = [convolume.convolve(one.astype(np.float32), kernels[0], device="cpu") for one in image]
-    close(convolume.open("out.zarr"), np.array(expected))
+    assert_close(convolume.open("out.zarr"), np.array(expected))
 
 
 def test_resume_begins_a_target(tmp_path, monkeypatch, channels):
