@@ -20,7 +20,7 @@ TEST_CASE("pixel types are named and parsed") {
                             {PixelType::float64, "float64"},
                             {PixelType::complex64, "complex64"},
                             {PixelType::complex128, "complex128"}},
-                           parse_pixel_type);
+                           parse_pixel_type, Spelling::exact);
 }
 
 TEST_CASE("options of a convolution are named and parsed") {
@@ -204,7 +204,7 @@ TEST_CASE("compressions and types of samples in files are named and parsed") {
                               {Compression::lzw, "lzw"},
                               {Compression::zstd, "zstd"},
                               {Compression::packbits, "packbits"}},
-                             io::parse_compression);
+                             io::parse_compression, Spelling::exact);
     check_names<SampleType>({{SampleType::float32, "float32"},
                              {SampleType::float64, "float64"},
                              {SampleType::complex64, "complex64"},
@@ -227,7 +227,7 @@ TEST_CASE("compressions and types of samples in files are named and parsed") {
                              {StoredType::ci8, "ci8"},
                              {StoredType::ci16, "ci16"},
                              {StoredType::ci32, "ci32"}},
-                            io::parse_stored_type);
+                            io::parse_stored_type, Spelling::exact);
     CHECK(io::parse_stored_type("cs16") == StoredType::ci16);
     CHECK(io::parse_stored_type("cf32") == StoredType::complex64);
     CHECK(io::stored_type_of_name("a/b.CI16") == StoredType::ci16);

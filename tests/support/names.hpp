@@ -44,8 +44,6 @@ void check_refusals(Parse parse, const std::vector<std::string>& choices) {
         wrong.push_back(choice + "s");
         wrong.push_back(" " + choice);
         wrong.push_back(choice.substr(0, choice.size() - 1) + "?");
-        wrong.push_back(std::string(1, static_cast<char>(choice[0] - 'a' + 'A')) +
-                        choice.substr(1));
     }
     for (const std::string& word : wrong) {
         const std::string text = message_of<InvalidArgument>([&] { parse(word); });
@@ -55,14 +53,30 @@ void check_refusals(Parse parse, const std::vector<std::string>& choices) {
     }
 }
 
+/// Returns a name in capitals, with '_' in place of '-'.
+inline std::string in_capitals(std::string name) {
+    for (char& letter : name) {
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+        if (letter == '-') letter = '_';
+    }
+    return name;
+}
+
+/// Spelling that a parser takes: lenient ones count capitals and '_' as small letters and '-'.
+enum class Spelling { lenient, exact };
+
 /// Checks to_string(), the refusals, and that `parse` returns the value of each name.
 template <class Value, class Parse>
-void check_names(const Names<Value>& names, Parse parse) {
+void check_names(const Names<Value>& names, Parse parse, Spelling spelling = Spelling::lenient) {
     check_names(names);
     std::vector<std::string> choices;
     for (const auto& [value, name] : names) {
         INFO(name);
         CHECK(parse(name) == value);
+        if (spelling == Spelling::lenient)
+            CHECK(parse(in_capitals(name)) == value);
+        else
+            CHECK_THROWS_AS(parse(in_capitals(name)), InvalidArgument);
         choices.push_back(name);
     }
     check_refusals(parse, choices);
