@@ -45,9 +45,8 @@ TEST_CASE("boundaries are parsed from names with values and from aliases") {
     const double value = 0.1234567890123;
     CHECK(std::abs(parse_boundary(to_string(Boundary{BoundaryKind::constant, value})).value -
                    value) < 1e-6);
-    for (const char* wrong :
-         {"constant", "constant:", "constant:x", "constant:1x", "wrap:3", "zero:", "Zero", "", ":",
-          "constant:nan", "constant:inf", "constant:1,5"}) {
+    for (const char* wrong : {"constant", "constant:", "constant:x", "constant:1x", "wrap:3",
+                              "zero:", "", ":", "constant:nan", "constant:inf", "constant:1,5"}) {
         INFO(wrong);
         CHECK_THROWS_AS(parse_boundary(wrong), InvalidArgument);
     }
