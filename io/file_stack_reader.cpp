@@ -15,7 +15,7 @@
 namespace convolume::io {
 namespace {
 
-constexpr std::size_t most_open_files = 64;
+constexpr std::size_t most_open_stack_files = 64;
 
 std::string extents_text(const ImageMetadata& metadata) {
     return message("z,y,x ", to_string(metadata.shape), ' ', to_string(metadata.type), " with ",
@@ -172,7 +172,7 @@ class FileStackReader : public ImageReader {
     void keep_open(std::size_t number, std::shared_ptr<ImageReader> reader) {
         files_[number].reader = std::move(reader);
         open_.push_back(number);
-        if (open_.size() > most_open_files) {
+        if (open_.size() > most_open_stack_files) {
             files_[open_.front()].reader.reset();
             open_.pop_front();
         }

@@ -18,7 +18,7 @@ namespace convolume::cli {
 namespace {
 
 // Bytes of a box: two boxes of the image and two of the output are in memory.
-constexpr index_t box_bytes = index_t{32} << 20;
+constexpr index_t converted_box_bytes = index_t{32} << 20;
 
 std::vector<std::string> parse_names(std::string_view option, const std::string& text) {
     std::vector<std::string> names;
@@ -76,7 +76,7 @@ void ConvertSteps::plan(const ExecutionContext&) {
     storage_.computed = !storage_.scaled ? output_metadata_.type
                         : is_short       ? PixelType::float32
                                          : PixelType::float64;
-    storage_.box_bytes = box_bytes;
+    storage_.box_bytes = converted_box_bytes;
     if (applies_scaling()) output_metadata_.scaling.reset();
     if (!request_.channel_names.empty())
         set_channel_names(output_metadata_, request_.channel_names);
@@ -121,7 +121,7 @@ void ConvertSteps::convert(const ConstImageView& input, const ImageView& output)
 void ConvertSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     const auto copy_to = [&](ImageSink& sink) {
         for_each_box(
-            *reader_, sink, box_bytes, context,
+            *reader_, sink, converted_box_bytes, context,
             [&](const ConstImageView& input, const ImageView& output) { convert(input, output); });
         reader_->check_unchanged();
     };

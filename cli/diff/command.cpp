@@ -14,7 +14,7 @@ namespace convolume::cli {
 
 namespace {
 
-constexpr index_t box_bytes = index_t{32} << 20;  // bytes of a box of float64 samples
+constexpr index_t compared_box_bytes = index_t{32} << 20;  // bytes of a box of float64 samples
 
 /// Returns the extents of an image for messages.
 std::string extents_text(const io::ImageMetadata& image) {
@@ -80,7 +80,7 @@ void DiffSteps::plan(const ExecutionContext&) {
     for (int axis = 0; axis < 3; ++axis)
         format.piece[axis] = std::max(format.piece[axis], other.piece[axis]);
     constexpr auto sample_bytes = static_cast<index_t>(sizeof(double));
-    index_t bytes = box_bytes;
+    index_t bytes = compared_box_bytes;
     if (!request_.picture.empty()) {  // pictures are made of whole planes
         picture_.emplace(a_.shape);
         bytes = std::max(bytes, a_.shape.y * a_.shape.x * sample_bytes);
