@@ -30,7 +30,7 @@ struct LongRun : TemporaryFolder {
     }
     Arguments command() const {
         return {convolume_path(), "convolve", "image.tif", "kernel.tif", "-o",
-                "out.tif",        "--method", "direct"};
+                "out.tif",        "--method", "direct",    "--device",   "cpu"};
     }
 };
 
