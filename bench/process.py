@@ -155,16 +155,16 @@ class MemoryWatch:
     """Measures the resident memory of this process while it follows blocks."""
 
     def __init__(self):
-        self.samples = []
+        self.resident_samples = []
 
     def sample(self, number):
         if number % 10000 == 0:
-            self.samples.append((number, round(resident_mib(), 1)))
-            print(f"{time.strftime('%H:%M:%S')} {number} {self.samples[-1][1]} MiB", flush=True)
+            self.resident_samples.append((number, round(resident_mib(), 1)))
+            print(f"{time.strftime('%H:%M:%S')} {number} {self.resident_samples[-1][1]} MiB", flush=True)
 
     def facts(self):
-        return {"resident_mib": self.samples[:: max(1, len(self.samples) // 20)],
-                "most_mib": max((mib for _, mib in self.samples), default=None)}
+        return {"resident_mib": self.resident_samples[:: max(1, len(self.resident_samples) // 20)],
+                "most_mib": max((mib for _, mib in self.resident_samples), default=None)}
 
 
 def follow_dry_job(engine, job, memory_watch=None):

@@ -18,7 +18,8 @@ endfunction()
 # convolume_kernel_sources(<list> <folder>): appends the generated sources of fft, volumes and
 # signals in <folder> to <list>.
 function(convolume_kernel_sources list folder)
-    # Numbers of generated files, among which the lengths of the FFT passes are divided.
+    # Counts of the generated files for each precision. The lengths of the FFT passes are divided among
+    # the files.
     set(groups_float 8)
     set(groups_double 4)
     set_source_files_properties(${folder}/fft/passes.cpp PROPERTIES COMPILE_DEFINITIONS

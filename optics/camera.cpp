@@ -202,10 +202,10 @@ CameraGrid::CameraGrid(const Shape3& image, const VoxelSize& voxel, const VoxelS
                                           voxel[axis], " µm along ", axis_name(axis),
                                           "; make the phantom finer or the pixels larger"));
     }
-    step_ = ratio[0];
+    focus_step_ = ratio[0];
     height_ = ratio[1];
     width_ = ratio[2];
-    shape_ = {pixels_within(image.z - 1, step_) + 1, pixels_within(image.y, height_),
+    shape_ = {pixels_within(image.z - 1, focus_step_) + 1, pixels_within(image.y, height_),
               pixels_within(image.x, width_)};
     if (shape_.y < 1 || shape_.x < 1)
         throw InvalidArgument(message("camera pixels of z,y,x ", pixel.z_um, ",", pixel.y_um, ",",
@@ -231,7 +231,7 @@ PlaneRange CameraGrid::planes_below(index_t plane) const {
     if (plane < 0 || plane >= shape_.z)
         throw InvalidArgument(message("plane ", plane, " was asked for of a camera that records ",
                                       shape_.z, " planes"));
-    const double depth = static_cast<double>(plane) * step_;
+    const double depth = static_cast<double>(plane) * focus_step_;
     const index_t upper = std::min(static_cast<index_t>(depth), image_.z - 1);
     const bool between = depth > static_cast<double>(upper) && upper + 1 < image_.z;
     return {upper, upper + (between ? 2 : 1)};
@@ -250,7 +250,8 @@ void CameraGrid::sample_planes(const ConstImageView& planes, index_t plane, doub
     const PlaneRange below = planes_below(plane);
     check(planes, below.end - below.begin, plane, pixels);
     const bool single = planes.type == PixelType::float32;
-    const double share = static_cast<double>(plane) * step_ - static_cast<double>(below.begin);
+    const double share =
+        static_cast<double>(plane) * focus_step_ - static_cast<double>(below.begin);
     const index_t lower = planes.shape.z - 1;
     threads = thread_count(threads);
     std::vector<double> rows(static_cast<std::size_t>(checked_multiply(threads, image_.x)));

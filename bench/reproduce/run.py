@@ -66,7 +66,8 @@ def measurement(part):
     return importlib.import_module(f"measure_{part}").measure
 
 
-def known_parts(text):
+def parse_parts(text):
+    """Returns the parts that a comma-separated list names, or raises an error for unknown ones."""
     parts = text.split(",")
     for part in parts:
         if part not in MINUTES:
@@ -76,7 +77,7 @@ def known_parts(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", type=known_parts, default=list(MINUTES), metavar="LIST")
+    parser.add_argument("--parts", type=parse_parts, default=list(MINUTES), metavar="LIST")
     parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parents[2] / "build")
     parser.add_argument("--quick", action="store_true", help="leave out rows that would take more than a minute")
     parser.add_argument("--minutes", type=float, help="time limit of each part (default: "

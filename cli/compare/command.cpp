@@ -271,7 +271,7 @@ void compare_ways(const Request& request, const char* kind, const char* unit) {
     const index_t limit_bytes = host_limit_bytes(request.max_host_bytes);
     CompareInputs inputs = read_inputs(request, limit_bytes);
     for (const std::string& warning : inputs.warnings) console.warning(warning);
-    WayOptionLists lists = request.lists;
+    WayOptionLists lists = request.option_lists;
     if (lists.devices.empty()) lists.devices = default_devices();
     const bool use_gpus = lists.devices != std::vector<std::string>{"cpu"};
     const MachineContext machine = machine_context(use_gpus);

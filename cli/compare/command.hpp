@@ -19,9 +19,9 @@ namespace convolume::cli {
 
 /// Members that the requests of both commands have.
 struct CompareRequest {
-    std::string output;    ///< folder of the report
-    WayOptionLists lists;  ///< lists of the options; without devices, CPU and GPUs are compared
-    std::vector<index_t> sizes;  ///< sizes of a sweep; empty: files are compared
+    std::string output;           ///< folder of the report
+    WayOptionLists option_lists;  ///< options that are lists; without devices: CPU and GPUs
+    std::vector<index_t> sizes;   ///< sizes of a sweep; empty: files are compared
     std::uint64_t seed = 1;
     int repeats = 3;
     double time_limit_s = 60;
@@ -35,7 +35,7 @@ struct CompareRequest {
 
 struct ImageCompareRequest : CompareRequest {
     ImageCompareRequest() {
-        lists.methods = {"auto", "in-core", "dif", "tiled", "direct"};
+        option_lists.methods = {"auto", "in-core", "dif", "tiled", "direct"};
         options.normalization = KernelNormalization::sum;
     }
     std::string image;
@@ -48,7 +48,7 @@ struct ImageCompareRequest : CompareRequest {
 
 struct SignalCompareRequest : CompareRequest {
     SignalCompareRequest() {
-        lists.methods = {"auto", "direct", "overlap-save", "overlap-add", "partitioned"};
+        option_lists.methods = {"auto", "direct", "overlap-save", "overlap-add", "partitioned"};
     }
     std::string signal;
     std::vector<std::string> filter_files;

@@ -45,12 +45,12 @@ double parse_limit(std::string_view option, const std::string& text, double most
 }
 
 void add_ways(CLI::App& app, CompareRequest& request) {
-    add_list(app, "--devices", request.lists.devices, checked_by(parse_compared_device),
+    add_list(app, "--devices", request.option_lists.devices, checked_by(parse_compared_device),
              "cpu,gpu:0,gpu:0+1,auto",
              "Devices; gpu:0+1 are two GPUs together (default: the CPU, every GPU, and all GPUs)");
-    add_list(app, "--precision", request.lists.precisions, checked_by(parse_precision),
+    add_list(app, "--precision", request.option_lists.precisions, checked_by(parse_precision),
              list_of_names<Precision>(",", ","), "Precisions of the computation (default both)");
-    add_list(app, "--threads", request.lists.threads, parse_positive<int>, "1,2,…",
+    add_list(app, "--threads", request.option_lists.threads, parse_positive<int>, "1,2,…",
              "Numbers of CPU threads (default: all)");
 }
 
@@ -137,10 +137,10 @@ void add_images(CLI::App& app, ImageCompareRequest& request) {
     app.add_option("IMAGE", request.image, "TIFF, NPY, file.h5 or file.h5:/dataset");
     app.add_option("KERNEL", request.kernel, "The kernel (PSF): one 3D stack of any format");
     add_ways(app, request);
-    add_list(app, "--methods", request.lists.methods, checked_by(parse_method),
+    add_list(app, "--methods", request.option_lists.methods, checked_by(parse_method),
              list_of_names<Method>(",", ","), "Methods (default all)");
     add_list(
-        app, "--parts", request.lists.parts,
+        app, "--parts", request.option_lists.parts,
         [](std::string_view, const std::string& text) { return parse_parts(text); },
         "auto,1,2,4,8,16", "Numbers of parts of method dif (default auto)");
     const char* group = groups::method;
@@ -164,10 +164,10 @@ void add_signals(CLI::App& app, SignalCompareRequest& request) {
     app.add_option("BANK", request.filter_files,
                    "One or more files, each with one filter (1D) or several (filters × taps)");
     add_ways(app, request);
-    add_list(app, "--methods", request.lists.methods, checked_by(parse_filter_method),
+    add_list(app, "--methods", request.option_lists.methods, checked_by(parse_filter_method),
              list_of_names<FilterMethod>(",", ","), "Methods (default all)");
-    add_list(app, "--segments", request.lists.segments, parse_positive<index_t>, "1024,4096,…",
-             "Lengths of the transforms (default: chosen automatically)");
+    add_list(app, "--segments", request.option_lists.segments, parse_positive<index_t>,
+             "1024,4096,…", "Lengths of the transforms (default: chosen automatically)");
     const char* group = groups::method;
     FilterOptions& options = request.options;
     add_options(app, group, options, {"mode", "origin", "nan"});

@@ -47,7 +47,7 @@ struct GpuDiagnosis {
     std::optional<TransferGateChoice> gate;  ///< transfer gate that `auto` chooses
 };
 
-/// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.
+/// Queries CUDA and measures its GPUs. Failures are recorded in the diagnosis; nothing is thrown.
 GpuDiagnosis diagnose_gpus();
 
 nlohmann::ordered_json to_json(const GpuDiagnosis& diagnosis);

@@ -314,19 +314,19 @@ void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
 std::string check_resampling(const Resampling& resampling) {
     constexpr index_t most = 100, many = 10;  // factors by which an extent may change
     constexpr index_t few = 3;                // samples across a kernel that is not a line
-    const auto [before, after, sizes] = resampling;
+    const auto [before, after, size_difference] = resampling;
     const std::string cure =
         message(", and resampling would make z,y,x ", to_string(after), " samples of the kernel's ",
                 to_string(before),
                 "; correct one of the sizes (--voxel for the image), or add --psf-resample ignore");
     const bool wide = before.y >= few && before.x >= few;
-    if (wide && after.y == 1 && after.x == 1) throw InvalidArgument(sizes + cure);
+    if (wide && after.y == 1 && after.x == 1) throw InvalidArgument(size_difference + cure);
     index_t growth = 0;
     for (int axis = 0; axis < 3; ++axis) growth = std::max(growth, after[axis] / before[axis]);
-    if (growth > most) throw InvalidArgument(sizes + cure);
+    if (growth > most) throw InvalidArgument(size_difference + cure);
     const bool shrunk = after.y <= few && after.x <= few && after.y * many <= before.y &&
                         after.x * many <= before.x;
-    return growth > many || shrunk ? sizes + cure : std::string();
+    return growth > many || shrunk ? size_difference + cure : std::string();
 }
 
 }  // namespace convolume::cli

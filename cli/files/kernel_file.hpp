@@ -95,7 +95,7 @@ void warn_of_one_plane(const KernelFile& kernel, const io::ImageMetadata& image,
 struct Resampling {
     Shape3 before;
     Shape3 after;
-    std::string sizes;  ///< begin of a sentence that says how voxel sizes differ
+    std::string size_difference;  ///< first words of a message: how the voxel sizes differ
 };
 
 /// Throws InvalidArgument if resampling leaves one sample across or multiplies an extent by more

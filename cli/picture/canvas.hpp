@@ -63,8 +63,8 @@ class Canvas {
 /// The point of a text that lies at the given x.
 enum class TextAnchor { begin, middle, end };
 
-/// Shapes and text that are drawn as SVG and on a canvas at once. Coordinates are units of which a
-/// character of text is about 6 wide and 8 high; y points down. The background is white.
+/// Shapes and text that are drawn both as SVG and as pixels of a Canvas, for a PNG file. A
+/// character of text is about 6 units wide and 8 high; y points down. The background is white.
 class Drawing {
   public:
     Drawing(double width, double height, std::string_view title);

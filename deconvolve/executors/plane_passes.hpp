@@ -24,10 +24,11 @@ namespace convolume::deconvolve {
 using ElementKind = gpu::ElementKind;
 using ElementWork = gpu::ElementWork<richardson_lucy::ElementFunctor>;
 
-/// Returns the axes without grids, or nothing if taps reach beyond the object.
+/// Returns the sizes of object, image and kernel along each axis, with `grid` 0; or nothing if an
+/// axis has more taps than object samples.
 std::optional<PairAxes> pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps,
                                   const Index3& shift);
-/// Return a fast length of at least `least` samples along y or x that has passes, or 0.
+/// Returns a fast length of at least `least` samples along y or x that has passes, or 0.
 index_t pair_grid_y(int device, index_t least);
 index_t pair_grid_x(int device, index_t least);
 /// Returns a fast length of at least `least` samples along z that has passes, or 0.

@@ -42,7 +42,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
             errors += away * away;
         }
     }
-    if (!row.misfit) {
+    if (!row.sums_misfit) {
         float sum = 0;
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {

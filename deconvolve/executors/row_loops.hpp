@@ -23,7 +23,7 @@ struct RatioRow {
     const float* held_out;  ///< recorded samples that are held out; null: none
     float held_out_share;
     richardson_lucy::PixelModel rule;
-    bool misfit;  ///< whether the misfit is needed
+    bool sums_misfit;  ///< whether to sum the misfit, or else finiteness_probe()
 };
 /// Replaces the model by data / expected(model), or by 0 for pixels that are not compared. Returns
 /// the misfit, or else sums of finiteness_probe(), and squared errors of the prediction of held-out

@@ -173,7 +173,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     /// Blurs the points of the slab and its neighbors, divides the image by them, subtracts `less`,
     /// and makes spectra of the ratio.
     void compare(const richardson_lucy::PixelModel& model, float held_out_share, float less,
-                 bool misfit) {
+                 bool sums_misfit) {
         compared_ = 0;
         if (planes().image.count() == 0) return;
         passes_->blur(stream());
@@ -185,7 +185,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         work.elements.held_out_share = held_out_share;
         work.elements.model = model;
         work.elements.less = less;
-        work.elements.misfit = misfit;
+        work.elements.sums_misfit = sums_misfit;
         compared_ = passes_->inverse(PlaneKind::image, work, passes_->image_slots(),
                                      sums_.as<double>(), stream());
         fetch(0, compared_, has_compared_);

@@ -132,7 +132,7 @@ struct ElementFunctor {
     PixelModel model{0, 0};
     float less = 0;  ///< number to subtract from ratios
     /// Whether to sum the misfit, or else finiteness_probe() of the blurred estimate.
-    bool misfit = true;
+    bool sums_misfit = true;
     // Members of updates and advances.
     float least_weight = 1e-30F;  ///< least weight, above 0: voxels of less weight become 0
     bool unmatched = false;       ///< whether steps use an unmatched back projector
@@ -147,7 +147,7 @@ struct ElementFunctor {
 
     template <class Use>
     CONVOLUME_DEVICE void with_comparison(const Use& use) const {
-        if (misfit)
+        if (sums_misfit)
             use([this](float recorded, float blurred, bool inside, float& sum) {
                 return ratio<true>(recorded, blurred, inside, sum);
             });

@@ -77,9 +77,9 @@ Complex<Real>* as_complex_samples(std::complex<Real>* data) {
 
 /// Returns the job of transform_columns (passes.hpp), without twiddle factors.
 template <class Real>
-ColumnJob<Real> transform_job(index_t length, PassDirection direction, const Columns<Real>& source,
-                              const PositionMap& load, const Columns<Real>& target,
-                              const PositionMap& store) {
+ColumnJob<Real> column_transform_job(index_t length, PassDirection direction,
+                                     const Columns<Real>& source, const PositionMap& load,
+                                     const Columns<Real>& target, const PositionMap& store) {
     ColumnJob<Real> job;
     job.source = as_complex_samples(source.data);
     job.source_slot = in_tiles<Real>(source.slot_stride);

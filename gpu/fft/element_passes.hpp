@@ -13,7 +13,8 @@
 
 namespace convolume::gpu {
 
-/// The passes over rows of n complex samples. The arrays have an element for each ElementKind.
+/// The passes over rows of n complex samples. `cuda_kernels` and
+/// `shared_bytes` have an element for each ElementKind.
 template <class Elements>
 struct ElementPass {
     int n = 0;
@@ -21,7 +22,8 @@ struct ElementPass {
     TransformPlan plan;
     int threads = 0;  ///< threads of a thread block
     int rows = 0;     ///< rows of a thread block
-    /// Shared memory of a thread block, by the number of arrays.
+    /// Bytes of shared memory of a thread block, by ElementKind and by the number of arrays that
+    /// the pass reads (used_arrays).
     index_t shared_bytes[element_kinds][most_element_arrays + 1] = {};
 
     const void* cuda_kernel(ElementKind kind) const {

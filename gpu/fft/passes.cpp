@@ -176,7 +176,7 @@ void transform_columns(index_t length, PassDirection direction, const Columns<Re
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream) {
     launch(column_pass_of<Real>(length),
-           transform_job(length, direction, source, load, target, store), stream);
+           column_transform_job(length, direction, source, load, target, store), stream);
 }
 
 template <class Real>

@@ -140,7 +140,8 @@ struct RadixStages {
         } else if constexpr (Exchange == 0 && plan.stages == 2) {
             return u * pitch + i;
         } else if constexpr (Exchange == 0) {
-            // Radix stage 1 of 3: the sample has frequency k1 = u / width, position b + i·width.
+            // Radix stage 1, the second of three: sample i of butterfly u has frequency
+            // k1 = u / width and position b + i·width, with b = u % width.
             return (u / width) * pitch + u % width + i * width;
         } else if constexpr (Stage == 1) {
             // The sample of butterfly u has frequency (k1, i) and position b.

@@ -63,7 +63,7 @@ struct BlockGeometry {
     index_t transfer_buffers = 3;  ///< number of transfer buffers for each direction
     index_t lists_bytes = 0;       ///< gathers and counters
     index_t prepare_bytes = 0;
-    index_t taps_bytes = 0;  ///< taps of a kernel that stays compact until it is used
+    index_t taps_bytes = 0;  ///< taps of a kernel that serves a single block
     index_t kernel_bytes = 0;
 
     index_t plane_bytes() const { return plane * sample_bytes; }

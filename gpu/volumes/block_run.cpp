@@ -33,12 +33,12 @@ BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const Block
     memory_.kernel = task.kernel.spectra();
     memory_.ring = next(geometry.ring_bytes);
     memory_.batch = next(geometry.batch_bytes);
-    source_.data = next(geometry.transfer_buffers * geometry.source_buffer_bytes);
-    source_.bytes = geometry.source_buffer_bytes;
-    source_.plane_bytes = geometry.pixels.source;
-    target_.data = next(geometry.transfer_buffers * geometry.target_buffer_bytes);
-    target_.bytes = geometry.target_buffer_bytes;
-    target_.plane_bytes = geometry.pixels.target;
+    source_buffers_.data = next(geometry.transfer_buffers * geometry.source_buffer_bytes);
+    source_buffers_.bytes = geometry.source_buffer_bytes;
+    source_buffers_.plane_bytes = geometry.pixels.source;
+    target_buffers_.data = next(geometry.transfer_buffers * geometry.target_buffer_bytes);
+    target_buffers_.bytes = geometry.target_buffer_bytes;
+    target_buffers_.plane_bytes = geometry.pixels.target;
     lists_ = next(geometry.lists_bytes);
 }
 
@@ -82,7 +82,7 @@ ExecutionReport BlockRun::run() {
         if (stored < count && !down)
             down = resources_.gate->lock_link(resources_.device, BusDirection::to_host);
         while (stored < count) {
-            const index_t next = std::min(previous->kept, stored + target_.planes());
+            const index_t next = std::min(previous->kept, stored + target_buffers_.planes());
             store(stored, next, *previous);
             stored = next;
         }
@@ -90,7 +90,7 @@ ExecutionReport BlockRun::run() {
     for (const ZWindow& window : windows) {
         while (loaded < window.loaded_end) {
             throw_if_stopped(context_);
-            const index_t next = std::min(window.loaded_end, loaded + source_.planes());
+            const index_t next = std::min(window.loaded_end, loaded + source_buffers_.planes());
             // New planes need the slots of results, which are stored first.
             if (previous) store_until(next - task_.geometry.ring - previous->first);
             load(loaded, next);
@@ -112,7 +112,7 @@ ExecutionReport BlockRun::run() {
     }
     while (previous && stored < previous->kept) {
         throw_if_stopped(context_);
-        store_until(stored + target_.planes());
+        store_until(stored + target_buffers_.planes());
         report_progress(0.5 + 0.5 * static_cast<double>(previous->kept_begin + stored) /
                                   static_cast<double>(task_.block.axes[0].kept));
     }
@@ -139,7 +139,8 @@ void BlockRun::load(index_t begin, index_t end) {
     const bool nothing = gather_y_.extent() == 0 || gather_x_.extent() == 0;
     const std::size_t number = loads_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
     const TaskStreams::TransferBufferEvents& events = streams_.source[number];
-    char* const buffer = source_.data + static_cast<index_t>(number) * source_.bytes;
+    char* const buffer =
+        source_buffers_.data + static_cast<index_t>(number) * source_buffers_.bytes;
     if (resources_.gate->policy() == TransferGate::global)
         events.free.wait();  // wait without the bus lock
     events.free.hold_back(streams_.up);
@@ -155,7 +156,7 @@ void BlockRun::load(index_t begin, index_t end) {
             if (task_.input.await_planes) task_.input.await_planes(source_z + count);
             const Box3 box{{source_z, gather_y_.begin, gather_x_.begin},
                            {source_z + count, gather_y_.end, gather_x_.end}};
-            char* const target = buffer + (plane - begin) * source_.plane_bytes;
+            char* const target = buffer + (plane - begin) * source_buffers_.plane_bytes;
             if (task_.input.read)
                 uploader_.upload(task_.input.read, box, task_.input.source.type, target);
             else
@@ -177,7 +178,7 @@ void BlockRun::load(index_t begin, index_t end) {
                                            streams_.compute);
             } else {
                 RowSource source;
-                source.pixels = {buffer + (plane - begin) * source_.plane_bytes,
+                source.pixels = {buffer + (plane - begin) * source_buffers_.plane_bytes,
                                  task_.input.source.type, gather_y_.extent() * gather_x_.extent(),
                                  gather_x_.extent()};
                 source.planes = count;
@@ -222,7 +223,8 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     const std::size_t number =
         stores_++ % static_cast<std::size_t>(task_.geometry.transfer_buffers);
     const TaskStreams::TransferBufferEvents& events = streams_.target[number];
-    char* const buffer = target_.data + static_cast<index_t>(number) * target_.bytes;
+    char* const buffer =
+        target_buffers_.data + static_cast<index_t>(number) * target_buffers_.bytes;
     const BlockAxis &y = task_.block.axes[1], &x = task_.block.axes[2];
     RowTarget target;
     target.pixels = {buffer, task_.output.target.type, y.kept * x.kept, x.kept};

@@ -118,7 +118,7 @@ class BlockRun {
     const ExecutionContext& context_;
     const AxisGather &gather_y_, &gather_x_;
     BlockMemory memory_;
-    TransferBuffers source_, target_;
+    TransferBuffers source_buffers_, target_buffers_;
     std::int32_t *list_y_ = nullptr, *list_x_ = nullptr;
     /// counters: clamped low, clamped high, inputs that are not finite.
     unsigned long long* clamped_ = nullptr;

@@ -48,7 +48,9 @@ class FftPassTransform : public RingTransform {
                                    {columns(memory.kernel)}, stream);
             return;
         }
-        // The kernel's spectra of a batch of columns stay in the cache until they are used.
+        // The kernel's spectra are made for a batch of columns at a time, so that most of them are
+        // still
+        // in the GPU's cache when they are read.
         for (index_t begin = 0; begin < geometry_.plane; begin += geometry_.batch_columns) {
             const index_t count = std::min(geometry_.batch_columns, geometry_.plane - begin);
             const auto batch_of = [&](char* data) {

@@ -40,12 +40,12 @@ class BlockTransform {
     /// Transforms the planes of `source` into the ring's slots from first_slot on.
     virtual void load(const RowSource& source, index_t first_slot, const BlockMemory& memory,
                       cudaStream_t stream) const = 0;
-    /// Sets slots first_slot … first_slot + planes - 1 to zero.
+    /// Sets the ring's slots first_slot … first_slot + planes - 1 to zero.
     virtual void load_zeros(index_t first_slot, index_t planes, const BlockMemory& memory,
                             cudaStream_t stream) const = 0;
     virtual void convolve(const ZWindow& window, const BlockMemory& memory,
                           cudaStream_t stream) const = 0;
-    /// Stores results from the slots from first_slot on.
+    /// Stores planes of results, from the ring's slots from first_slot on, in `target`.
     virtual void store(index_t first_slot, const RowTarget& target, const BlockMemory& memory,
                        cudaStream_t stream) const = 0;
 };

@@ -142,9 +142,9 @@ class CONVOLUME_API CameraGrid {
 
     Shape3 image_;
     Shape3 shape_;
-    double step_;    // step of the focus, in planes of the image
-    double height_;  // height of a pixel, in voxels
-    double width_;   // width of a pixel, in voxels
+    double focus_step_;  // step of the focus, in planes of the image
+    double height_;      // height of a pixel, in voxels
+    double width_;       // width of a pixel, in voxels
 };
 
 }  // namespace convolume

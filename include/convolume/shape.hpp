@@ -100,7 +100,7 @@ struct VoxelSize {
     double y_um = 0.065;
     double x_um = 0.065;
 
-    /// Returns the length along axis 0, 1 or 2, which are z, y and x.
+    /// Returns the voxel's edge length in µm along axis 0, 1 or 2, which are z, y and x.
     constexpr double operator[](int axis) const {
         return axis == 0 ? z_um : axis == 1 ? y_um : x_um;
     }

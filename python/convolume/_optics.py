@@ -282,7 +282,7 @@ class Phantom:
         return self._core.objects
 
     def __getitem__(self, planes: slice) -> np.ndarray:
-        """Draws planes; returns a float32 array (z, y, x)."""
+        """Draws the planes z0 to z1 of the phantom, for phantom[z0:z1]; returns a float32 array (z, y, x)."""
         if not isinstance(planes, slice):
             raise InvalidArgument("a phantom is drawn in planes: write phantom[z0:z1]")
         begin, end, step = planes.indices(self.shape[0])

@@ -75,8 +75,8 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect"
     >>> convolve([2, 8, 0, 4, 1, 9, 9, 0], [1, 3], device="cpu")
     array([14, 24,  4, 13, 12, 36, 27,  0])
     """
-    return _box(input, weights, output, mode, cval, origin, axes, True,
-                Resources(device, workers, max_host_mem, max_gpu_mem))
+    return _convolve_in_box(input, weights, output, mode, cval, origin, axes, True,
+                            Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
 def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
@@ -108,8 +108,8 @@ def correlate(input: Any, weights: Any, output: Any = None, mode: str = "reflect
     >>> correlate([2, 8, 0, 4, 1, 9, 9, 0], [1, 3], device="cpu")
     array([ 8, 26,  8, 12,  7, 28, 36,  9])
     """
-    return _box(input, weights, output, mode, cval, origin, axes, False,
-                Resources(device, workers, max_host_mem, max_gpu_mem))
+    return _convolve_in_box(input, weights, output, mode, cval, origin, axes, False,
+                            Resources(device, workers, max_host_mem, max_gpu_mem))
 
 
 def convolve1d(input: Any, weights: Any, axis: int = -1, output: Any = None, mode: str = "reflect",
@@ -387,8 +387,8 @@ def _center(length: int, origin: int) -> int:
     return center
 
 
-def _box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
-         axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
+def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
+                     axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)

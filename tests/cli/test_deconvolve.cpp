@@ -210,7 +210,7 @@ TEST_CASE("deconvolve: mistakes have their exit codes and one sentence") {
     check({"--acceleration", "none", "--method", "shb"}, 2, "not apply to --method shb;");
     check({"--consensus", "0.5"}, 2, "not apply to --method rl;");
     check({"--unmatched", "2"}, 2, "not apply to --method rl;");
-    check({"--max-host-mem", "50K", "--kernel-center", "peak"}, 3, "limit");
+    check({"--max-host-mem", "50K", "--kernel-center", "peak", "--device", "cpu"}, 3, "limit");
     check({"--max-host-mem", ""}, 2, "no size in bytes");
     check({"--saturation", ""}, 2, "--saturation");
     Array broken = inputs.image;

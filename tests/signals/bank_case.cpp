@@ -94,7 +94,7 @@ Expected expected(const BankCase& c) {
                                   ? *std::max_element(begin, values.begin() + window.end, larger)
                                   : *begin);
             }
-            e.values.push_back(std::move(values));
+            e.unreduced.push_back(std::move(values));
             e.rows.push_back(std::move(row));
         }
     return e;
@@ -156,7 +156,7 @@ std::string defect(const BankCase& c, const ConstImageView& results, const index
             const index_t n = positions[row * stored.size() + w] - want.range.begin;
             if (n < windows[w].begin || n >= windows[w].end)
                 return message("peak ", w, " of filter ", f, " outside its window, at ", n);
-            const double value_there = want.values[row][static_cast<std::size_t>(n)].real();
+            const double value_there = want.unreduced[row][static_cast<std::size_t>(n)].real();
             if (want.rows[row][w].real() - value_there >
                 30 * filter_tolerance(c.options.precision) * size)
                 return message("peak ", w, " of filter ", f, " at ", n, ", where ", value_there,

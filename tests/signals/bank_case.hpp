@@ -31,9 +31,9 @@ BankCase make_bank_case(Random& random, index_t samples, const std::vector<index
 
 /// Expected results, computed from the definition and indexed by [signal][filter].
 struct Expected {
-    std::vector<Row> rows;    ///< results that FilterBank stores
-    std::vector<Row> values;  ///< results before windows are reduced
-    SampleRange range;        ///< range of the full result
+    std::vector<Row> rows;       ///< results that FilterBank stores
+    std::vector<Row> unreduced;  ///< results before windows are reduced
+    SampleRange range;           ///< range of the full result
 };
 Expected expected(const BankCase& c);
 

@@ -214,7 +214,7 @@ TEST_CASE("the first of equal peaks wins, and NaN never does") {
             CHECK(value[0] == 5);
         }
     }
-    // A window that is longer than a chunk.
+    // A peak is also found in a window of more results than a chunk has.
     Volume waves({1, 1, 100000}, PixelType::float32);
     for (index_t i = 0; i < 100000; ++i) waves.elements<float>()[i] = static_cast<float>(i % 20000);
     FilterOptions options;

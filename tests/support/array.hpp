@@ -32,7 +32,8 @@ struct Array {
 /// Returns every element of a view, of any type and strides.
 Array to_array(const ConstImageView& view);
 
-/// Writes `array` element by element; imaginary parts are dropped for real types.
+/// Copies the elements of `array` to the samples of `view`, converted to its type. Imaginary parts
+/// are dropped if that type is real.
 void store(const Array& array, const ImageView& view);
 
 /// Returns a contiguous volume with the array's values.

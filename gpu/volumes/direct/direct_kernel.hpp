@@ -254,7 +254,7 @@ CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Tap
 template <class T>
 struct WidenJob {
     RowSource source;
-    Pack<T>* samples = nullptr;  ///< samples of the first slot
+    Pack<T>* samples = nullptr;  ///< converted samples, from the first plane's slot on
     index_t plane_packs = 0, row_packs = 0, rows = 0;
 };
 

@@ -7,7 +7,8 @@ namespace convolume::gpu {
 
 namespace {
 
-/// Real multiply-adds for one product of samples.
+/// Cost of one product of samples, in multiply-adds of float32: one of float64 counts as two, and
+/// a complex product as four real ones.
 template <class T>
 constexpr double product_cost = sizeof(real_type_t<T>) / 4.0 *
                                 (sizeof(T) == sizeof(real_type_t<T>) ? 1 : 4);

@@ -79,9 +79,9 @@ double stored_sample(const ElementWork& work, index_t i, index_t w, double sampl
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;
-        sums[0] +=
-            static_cast<double>(work.elements.misfit ? richardson_lucy::misfit(y, m, y / m)
-                                                     : richardson_lucy::finiteness_probe(back));
+        sums[0] += static_cast<double>(work.elements.sums_misfit
+                                           ? richardson_lucy::misfit(y, m, y / m)
+                                           : richardson_lucy::finiteness_probe(back));
         return static_cast<double>(y / m - work.elements.less);
     }
     const float point = extrapolated(work, i);

@@ -81,7 +81,7 @@ struct ColumnsCheck {
             }
         }
         auto target = poisoned<Sample>(batches * target_size);
-        run(transform_job(
+        run(column_transform_job(
                 N, direction, Columns<Real>{source.data(), pitch, columns, batches, source_size},
                 load, Columns<Real>{target.data(), pitch, columns, batches, target_size}, store),
             prefetches);

@@ -163,7 +163,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     work.data_is_uint16 = narrow;
     work.elements.model = {0.5F, 2};
     work.elements.less = less;
-    work.elements.misfit = sums_misfit;
+    work.elements.sums_misfit = sums_misfit;
     if (holds_out) {
         work.held_out = held.data();
         work.elements.held_out_share = 0.25F;
