@@ -122,15 +122,14 @@ def give_back(result: np.ndarray, like: Any) -> Any:
 
 def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
     """Checks the caller's array for a result, in host memory, and returns it as a NumPy array of the same memory."""
-    if not isinstance(out, np.ndarray):
-        out = _shared(out)
-    if out.shape != shape:
-        raise InvalidArgument(f"out has the shape {out.shape} where the result has {shape}")
-    if out.dtype not in TYPES:
-        raise InvalidArgument(f"out is of type {out.dtype}, which results are not written in")
-    if not out.flags.writeable:
+    array: np.ndarray = out if isinstance(out, np.ndarray) else _shared(out)
+    if array.shape != shape:
+        raise InvalidArgument(f"out has the shape {array.shape} where the result has {shape}")
+    if array.dtype not in TYPES:
+        raise InvalidArgument(f"out is of type {array.dtype}, which results are not written in")
+    if not array.flags.writeable:
         raise InvalidArgument("out cannot be written: its memory is read-only")
-    return out
+    return array
 
 
 def _shared(out: Any) -> np.ndarray:

@@ -108,8 +108,8 @@ def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
         share = min(light[0], light[-1]) / light.max() if light.max() > 0 else 0.0
         if share > _BRIGHT:
             planes = "1 plane" if len(taps) == 1 else f"{len(taps)} planes"
-            warn(f"the PSF has {planes}, and the outermost hold {100 * share:.3g} % of the light of the brightest: light "
-                 f"from farther away will stay as haze in an image of {image_shape[0]} planes; make a PSF of "
+            warn(f"the PSF has {planes}, and the outermost hold {100 * share:.3g} % of the light of the brightest: "
+                 f"light from farther away will stay as haze in an image of {image_shape[0]} planes; make a PSF of "
                  f"{2 * image_shape[0] - 1}")
 
 

@@ -71,7 +71,7 @@ def log_plan(plan: Callable[[], object], options: Mapping[str, Any]) -> None:
             _log.log(logging.WARNING if os.path.exists("/proc/driver/nvidia/version") else logging.INFO,
                      "computing on the CPU, since %s", why_not)
     if _log.isEnabledFor(logging.INFO):
-        _log.info("%s", plan())
+        _log.info("%s", str(plan()).rstrip())
 
 
 def parse_device(device: Device) -> tuple[str, list[int]]:
