@@ -14,6 +14,7 @@ from ._errors import InvalidArgument, warn
 from ._image import Image
 from ._labels import Voxels, differing_voxels, text_of, voxels_of
 from ._options import Origin, center_of, triple_of
+from ._run import log
 
 _MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
 _CAMERA_BITS = (8, 10, 11, 12, 13, 14, 16)
@@ -86,7 +87,8 @@ def warn_of_unknown_voxels(image: Any, psf: Any) -> None:
 
 
 def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
-    """Issues a warning for each doubtful property of a PSF for images of that shape."""
+    """Issues a warning for each doubtful property of a PSF for images of that shape. That it has too few planes is only
+    logged, as many a PSF has."""
     taps = psf.taps
     if taps.dtype.kind == "c" or taps.size == 0 or psf.origin in ("peak", "corner"):
         return
@@ -108,9 +110,9 @@ def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
         share = min(light[0], light[-1]) / light.max() if light.max() > 0 else 0.0
         if share > _BRIGHT:
             planes = "1 plane" if len(taps) == 1 else f"{len(taps)} planes"
-            warn(f"the PSF has {planes}, and the outermost hold {100 * share:.3g} % of the light of the brightest: "
-                 f"light from farther away will stay as haze in an image of {image_shape[0]} planes; make a PSF of "
-                 f"{2 * image_shape[0] - 1}")
+            log.warning("the PSF has %s, and the outermost hold %.3g %% of the light of the brightest: light from "
+                        "farther away will stay as haze in an image of %d planes; make a PSF of %d", planes,
+                        100 * share, image_shape[0], 2 * image_shape[0] - 1)
 
 
 def saturation_of(dtype: np.dtype[Any], largest: float) -> float | None:

@@ -49,8 +49,9 @@ class Run(Resources, total=False):
     progress: Progress
 
 
-_log = logging.getLogger("convolume")
-_log.addHandler(logging.NullHandler())
+log = logging.getLogger("convolume")
+"""Gets plans and devices at level INFO, fall-backs and shallow PSFs at WARNING."""
+log.addHandler(logging.NullHandler())
 
 _gpu_process: int | None = None  # id of the process that has used a GPU
 
@@ -65,13 +66,13 @@ def engines(options: Mapping[str, Any]) -> _core.Engines:
 
 def log_plan(plan: Callable[[], object], options: Mapping[str, Any]) -> None:
     """Logs a plan, and why GPUs take no part in it if the caller left the choice."""
-    if _log.isEnabledFor(logging.WARNING) and options.get("device", "auto") == "auto":
+    if log.isEnabledFor(logging.WARNING) and options.get("device", "auto") == "auto":
         why_not = _core.gpu_unavailable()
         if why_not:
-            _log.log(logging.WARNING if os.path.exists("/proc/driver/nvidia/version") else logging.INFO,
+            log.log(logging.WARNING if os.path.exists("/proc/driver/nvidia/version") else logging.INFO,
                      "computing on the CPU, since %s", why_not)
-    if _log.isEnabledFor(logging.INFO):
-        _log.info("%s", str(plan()).rstrip())
+    if log.isEnabledFor(logging.INFO):
+        log.info("%s", str(plan()).rstrip())
 
 
 def parse_device(device: Device) -> tuple[str, list[int]]:
