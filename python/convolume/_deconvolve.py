@@ -261,7 +261,8 @@ class Deconvolver:
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
-        if image.shape != self.image_shape or len(self._psfs) > 1:
+        axes = chosen_axes(run.get("axes"), None, len(image.shape), len(self.image_shape))
+        if image.shape != self.image_shape or axes != list(range(len(axes))) or len(self._psfs) > 1:
             raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} and one PSF were planned: "
                                   "of arrays in a GPU's memory, loop over a batch")
         result = (image.empty(image.shape, result_type(run.get("dtype"), "float32")) if out is None

@@ -53,6 +53,15 @@ def test_a_psf_is_resampled_as_by_hand(recording, fine):
                                   convolume.convolve(image, values, origin=center, device="cpu"))
 
 
+def test_blocks(recording, fine, tmp_path):
+    pytest.importorskip("tensorstore")
+    _, image = recording
+    values, center = convolume.resample_kernel(fine, FINE, COARSE)
+    convolume.process(image, tmp_path / "a.zarr", "convolve", kernel=fine, device="cpu")
+    want = convolume.convolve(image, values, origin=center, device="cpu")
+    np.testing.assert_allclose(convolume.open(tmp_path / "a.zarr"), want, rtol=1e-5, atol=1e-5 * want.max())
+
+
 @pytest.mark.skipif(not COMMAND, reason="the command is not built")
 def test_the_result_is_that_of_the_command(recording, fine, tmp_path):
     _, image = recording
