@@ -4,163 +4,28 @@
 import importlib
 import json
 from collections.abc import Sequence
-from typing import Any, Literal, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, is_double, readable, result_type, writable
+from ._arrays import give_back, readable, result_type, writable
 from ._batch import share
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._labels import chosen_axes, letters_of, voxels_of
-from ._options import (
-    Boundary,
-    Mode,
-    Nan,
-    Origin,
-    Precision,
-    boundary_name,
-    center_of,
-    defaults_of,
-    triple_of,
-    with_keywords,
+from ._options import Origin, with_keywords
+from ._problem import (
+    CommonKeywords,
+    ConvolveKeywords,
+    ConvolverKeywords,
+    Operation,
+    Plan,
+    Problem,
+    convolution_defaults,
 )
 from ._psf import Kernel, check_voxels, prepared_kernel
-from ._run import Devices, Progress, Resources, byte_size, engines, log_plan, progress_bar
-
-
-class Plan:
-    """The plan of a convolution, with its predicted time and memory. ``print(plan)`` shows a table."""
-
-    def __init__(self, text: str, facts: dict[str, Any]) -> None:
-        self._text = text
-        self._facts = facts
-
-    @property
-    def method(self) -> str:
-        """The method: "in-core", "dif", "tiled" or "direct"."""
-        return str(self._facts["chosen"]["method"])
-
-    @property
-    def engines(self) -> list[str]:
-        """Names of the engines that compute, such as "cpu:0" or "gpu:1"."""
-        return list(self._facts["engines"])
-
-    @property
-    def seconds(self) -> float:
-        """Predicted seconds for one image."""
-        return float(self._facts["chosen"]["seconds"])
-
-    @property
-    def host_bytes(self) -> int:
-        """Predicted bytes of host memory, the image and the result included."""
-        return int(self._facts["chosen"]["host_bytes"])
-
-    @property
-    def device_bytes(self) -> int:
-        """Predicted bytes of each GPU's memory; 0 if no GPU takes part."""
-        return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all figures of the plan, as `convolume convolve --dry-run --json` prints them."""
-        return self._facts
-
-    def __str__(self) -> str:
-        return self._text
-
-    def __repr__(self) -> str:
-        return f"<Plan {self.method} on {', '.join(self.engines)}>"
-
-
-Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
-Operation = Literal["convolve", "correlate", "adjoint"]
-
-
-class _CommonKeywords(Resources, total=False):
-    """Keywords of both :class:`Convolver` and :func:`convolve`."""
-
-    mode: Mode
-    boundary: Boundary
-    cval: float
-    origin: Origin
-    normalize: Literal["sum", "peak"] | None
-    method: Method
-    nan: Nan
-    precision: Precision | None
-
-
-class ConvolverKeywords(_CommonKeywords, total=False):
-    """Keywords of :class:`Convolver`."""
-
-    dtype: Any
-    operation: Operation
-    executions: int | None
-
-
-class ConvolveKeywords(_CommonKeywords, total=False):
-    """Keywords of :func:`convolve`."""
-
-    axes: Sequence[int] | int | None
-    out: Any
-    dtype: Any
-    stream: Any
-    progress: Progress
-
-
-def _defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
-
-
-class _Problem:
-    """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
-
-    def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
-        shape = tuple(int(n) for n in image_shape)
-        prepared = (kernel if isinstance(kernel, Kernel)
-                    else prepared_kernel(kernel, "the kernel", len(shape), arguments.get("origin", "middle")))
-        taps = prepared.taps
-        if not 1 <= len(shape) <= 3:
-            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
-                                  "batch by convolume.convolve(axes=…)")
-        if taps.ndim != len(shape):
-            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
-                                  "as many, of length 1 where it does not reach")
-        image_type = readable(np.empty(0, dtype), "dtype").dtype
-        if arguments.get("precision") is None:
-            arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"
-        arguments["origin"] = prepared.origin
-        self.arguments = arguments
-        self.prepared = prepared
-        self.kernel = taps
-        self.shape = shape
-        self.dtype = image_type
-        self.options = self._options(arguments)
-        self.engines = engines(arguments)
-        is_complex = image_type.kind == "c" or taps.dtype.kind == "c"
-        types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
-        self.natural: np.dtype[Any] = np.dtype(types[arguments["precision"]][is_complex])
-
-    def _options(self, arguments: dict[str, Any]) -> _core.Options:
-        own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
-        cval = float(own.pop("cval", 0.0))
-        own["boundary"] = boundary_name(own.get("boundary", "zero"))
-        if own["boundary"] == "constant":
-            own["boundary"] = f"constant:{cval!r}"
-        own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
-        own["max_host_mem"] = byte_size(own.get("max_host_mem"))
-        return _core.Options(**own)
-
-    def _filled(self) -> np.ndarray:
-        return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
-
-    def for_host_arrays(self) -> _core.Convolver:
-        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
-                               self.natural)
-
-    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
-        return _core.DeviceConvolver(triple_of(self.shape), self._filled(), self.options, device, dtype,
-                                     byte_size(self.arguments.get("max_gpu_mem")))
+from ._run import Progress, log_plan, progress_bar
 
 
 def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any) -> Any:
@@ -227,10 +92,10 @@ class Convolver:
     (4, 5)
     """
 
-    @with_keywords(ConvolverKeywords, _defaults(ConvolverKeywords, np.float32))
+    @with_keywords(ConvolverKeywords, convolution_defaults(ConvolverKeywords, np.float32))
     def __init__(self, image_shape: Sequence[int], kernel: Any, **options: Unpack[ConvolverKeywords]) -> None:
         dtype = options.pop("dtype", np.float32)
-        self._problem = _Problem(image_shape, kernel, dtype, dict(options))
+        self._problem = Problem(image_shape, kernel, dtype, dict(options))
         self._core = self._problem.for_host_arrays()
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
@@ -346,7 +211,7 @@ def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict
 
 
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
-    form: Any = {name: value for name, value in options.items() if name in _CommonKeywords.__annotations__}
+    form: Any = {name: value for name, value in options.items() if name in CommonKeywords.__annotations__}
     form["operation"] = operation
     if is_on_gpu(image):
         with on_stream(image, options.get("stream")):
@@ -398,14 +263,14 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
             != list(range(len(source.shape)))):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
                               "with a Convolver")
-    problem = _Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
+    problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
     if dtype is not None and np.dtype(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
     return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, options.get("out"),
                             options.get("stream"))
 
 
-@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+@with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))
 def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """Computes the linear convolution of an image, or of each image of a batch, with a kernel.
 
@@ -448,7 +313,7 @@ def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> An
     return _apply("convolve", image, kernel, options)
 
 
-@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+@with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))
 def correlate(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """Computes the correlation: the convolution with the flipped and conjugated kernel.
 

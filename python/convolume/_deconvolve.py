@@ -20,9 +20,8 @@ from ._deconvolve_options import (
 )
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
-from ._image import Image
 from ._iteration import Accepted, core_callback
-from ._labels import chosen_axes, letters_of, voxels_of
+from ._labels import chosen_axes, deconvolved_dimensions, spacing_for
 from ._options import triple_of, with_keywords
 from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_pixels, warn_of_psf, warn_of_unknown_voxels
 from ._run import byte_size, engines, log_plan, progress_bar
@@ -290,39 +289,18 @@ def _planned(shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, An
     return made
 
 
-def _spacing_for(image: Any, chosen: Sequence[int]) -> list[float | None] | None:
-    """Returns the voxel sizes that an image knows along these axes; None for arrays that never have any."""
-    known = voxels_of(image)
-    if known is None:
-        return None
-    letters = letters_of(image) or "ZYX"
-    return [known.get(letters[axis]) for axis in chosen]
-
-
-def _dimensions(psf: Any, image: Any, dimensions: int, axes: Any) -> int:
-    """Returns the number of axes that a PSF deconvolves. Leading axes of one sample do not count if an Image has more
-    than `image`."""
-    shape = tuple(psf.shape) if hasattr(psf, "shape") else np.shape(psf)
-    letters = letters_of(image)
-    most = dimensions if letters is None else sum(axis in "ZYX" for axis in letters)
-    if axes is not None:
-        most = 1 if isinstance(axes, int) else len(axes)
-    while isinstance(psf, Image) and len(shape) > most and shape[0] == 1:
-        shape = shape[1:]
-    return len(shape)
-
-
 def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
     if is_on_gpu(image):
         image_shape, image_dtype = DeviceArray.of(image, "the image").shape, None
     else:
         pixels = readable(image, "the image")
         axes = options.get("axes")
-        chosen = chosen_axes(axes, image, pixels.ndim, _dimensions(psfs_of(psf)[0], image, pixels.ndim, axes))
+        dimensions = deconvolved_dimensions(psfs_of(psf)[0], image, pixels.ndim, axes)
+        chosen = chosen_axes(axes, image, pixels.ndim, dimensions)
         image_shape = tuple(pixels.shape[axis] for axis in chosen)
         image_dtype = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
         if options.get("spacing") is None:
-            options["spacing"] = _spacing_for(image, chosen)
+            options["spacing"] = spacing_for(image, chosen)
             warn_of_unknown_voxels(image, psfs_of(psf)[0])
     out = options.pop("out", None)
     run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}

@@ -4,6 +4,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from . import _xarray
 from ._errors import InvalidArgument
 from ._image import Image
@@ -71,3 +73,25 @@ def chosen_axes(axes: Sequence[int] | int | None, image: Any, dimensions: int, k
     if not 1 <= len(found) <= 3:
         raise InvalidArgument(f"{len(found)} axes: 1 to 3 can be convolved, others are a batch")
     return found
+
+
+def spacing_for(image: Any, chosen: Sequence[int]) -> list[float | None] | None:
+    """Returns the voxel sizes that an image knows along these axes; None for arrays that never have any."""
+    known = voxels_of(image)
+    if known is None:
+        return None
+    letters = letters_of(image) or "ZYX"
+    return [known.get(letters[axis]) for axis in chosen]
+
+
+def deconvolved_dimensions(psf: Any, image: Any, dimensions: int, axes: Any) -> int:
+    """Returns the number of axes that a PSF deconvolves. Leading axes of one sample do not count if an Image has more
+    than `image`."""
+    shape = tuple(psf.shape) if hasattr(psf, "shape") else np.shape(psf)
+    letters = letters_of(image)
+    most = dimensions if letters is None else sum(axis in "ZYX" for axis in letters)
+    if axes is not None:
+        most = 1 if isinstance(axes, int) else len(axes)
+    while isinstance(psf, Image) and len(shape) > most and shape[0] == 1:
+        shape = shape[1:]
+    return len(shape)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _convolve, _core, _deconvolve_options, _filters, _optics, _options
+from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem
 
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "PsfOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
@@ -48,8 +48,8 @@ def test_description_is_that_of_the_library():
 
 @pytest.mark.parametrize(("literal", "table", "name"), [
     (_options.Mode, "Options", "mode"), (_options.Nan, "Options", "nan"),
-    (_options.Precision, "Options", "precision"), (_convolve.Method, "Options", "method"),
-    (_convolve.Operation, "Options", "operation"), (_deconvolve_options.Method, "DeconvolveOptions", "method"),
+    (_options.Precision, "Options", "precision"), (_problem.Method, "Options", "method"),
+    (_problem.Operation, "Options", "operation"), (_deconvolve_options.Method, "DeconvolveOptions", "method"),
     (_deconvolve_options.Acceleration, "DeconvolveOptions", "acceleration"),
     (_filters.FilterMethod, "FilterOptions", "method"),
     (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
