@@ -211,8 +211,10 @@ class Deconvolver:
             check_voxels(image, psf, "the PSF", "pass spacing=image.spacing to Deconvolver, which resamples the PSF")
         result = (np.empty(pixels.shape, result_type(run.get("dtype"), "float32")) if out is None
                   else writable(out, pixels.shape))
-        start = run.get("start")
-        first = None if start is None else batch.of(readable(start, "start"))
+        first = None if run.get("start") is None else readable(run.get("start"), "start")
+        if first is not None and first.shape != pixels.shape:
+            raise InvalidArgument(f"start has the shape {first.shape} and the image {pixels.shape}: both must be equal")
+        starts = None if first is None else batch.of(first)
         self._check_pixels(pixels)
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         with progress_bar(run.get("progress")) as report:
@@ -221,7 +223,7 @@ class Deconvolver:
                 step = None if report is None else share(report, number, len(batch))
                 facts, accepted = self._execute(
                     lambda *calls: core.execute(source, target, *calls),  # noqa: B023 (called at once)
-                    None if first is None else first[index], run, index, step)
+                    None if starts is None else starts[index], run, index, step)
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)
                     facts |= {"clamped_low": low, "clamped_high": high}

@@ -170,6 +170,7 @@ REFUSED = [
     (lambda: convolume.richardson_lucy(IMAGE, PSF, edges="constant", device="cpu"), "constant"),
     (lambda: convolume.richardson_lucy(IMAGE, PSF, acceleration="warp", device="cpu"), "warp"),
     (lambda: convolume.Deconvolver((9, 9), PSF, device="cpu")(np.ones((8, 9))), "planned"),
+    (lambda: convolume.Deconvolver((9, 9), PSF, device="cpu")(IMAGE, start=np.ones((9, 8))), "start has the shape"),
     (lambda: convolume.Deconvolver((9, 9), PSF, spacing=(1, 1, 1), device="cpu"), "spacing"),
 ]
 
