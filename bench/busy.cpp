@@ -35,7 +35,7 @@ class Neighbors {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
-                prctl(PR_SET_PDEATHSIG, SIGKILL);  // also if this program is killed
+                prctl(PR_SET_PDEATHSIG, SIGKILL);  // the child also ends if this program is killed
                 for (std::atomic<unsigned> n{0};;) ++n;
             }
             if (child > 0) children_.push_back(child);
@@ -71,7 +71,7 @@ Volume pattern(const Shape3& shape) {
     return volume;
 }
 
-EngineChoice cpu() {
+EngineChoice cpu_choice() {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     return choice;
@@ -79,7 +79,7 @@ EngineChoice cpu() {
 
 void convolve(const Shape3& shape, int repeats) {
     const Volume image = pattern(shape), kernel = pattern({9, 9, 9});
-    const Convolver convolver(shape, kernel.view(), {}, cpu());
+    const Convolver convolver(shape, kernel.view(), {}, cpu_choice());
     Volume result(convolver.output_shape(), PixelType::float32);
     for (int i = 0; i < repeats; ++i) convolver.execute(image.view(), result.view());
 }
@@ -93,7 +93,7 @@ void deconvolve() {
     const Volume image = pattern(shape), psf = pattern({9, 15, 15});
     DeconvolveOptions options;
     options.iterations = 10;
-    const Deconvolver deconvolver(shape, psf.view(), options, cpu());
+    const Deconvolver deconvolver(shape, psf.view(), options, cpu_choice());
     Volume result(shape, PixelType::float32);
     deconvolver.execute(image.view(), result.view());
 }
@@ -149,7 +149,7 @@ int run(int argc, char** argv) {
     app.add_option("command", command, "What to time instead");
     CLI11_PARSE(app, argc, argv);
 
-    const Neighbors loops(neighbors);  // forks, so before this program has threads
+    const Neighbors loops(neighbors);  // forks, so it comes before this program's threads
     std::vector<Case> cases;
     if (command.empty()) {
         cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});

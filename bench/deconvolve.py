@@ -82,11 +82,12 @@ class Peer:
 
 def make_peer(device, image, psf):
     if device == "cpu":
-        class Workers:
+        class ThreadedFft:
+            """Transforms of SciPy, each by all processors."""
             rfftn = staticmethod(lambda a, s: scipy.fft.rfftn(a, s, workers=-1))
             irfftn = staticmethod(lambda a, s: scipy.fft.irfftn(a, s, workers=-1))
-        return "SciPy " + scipy.__version__, Peer(np, Workers, lambda n: scipy.fft.next_fast_len(n, True), image, psf,
-                                                  lambda: None)
+        return "SciPy " + scipy.__version__, Peer(np, ThreadedFft, lambda n: scipy.fft.next_fast_len(n, True), image,
+                                                  psf, lambda: None)
     import cupy
     import cupyx.scipy.fft
     return "CuPy " + cupy.__version__, Peer(cupy, cupyx.scipy.fft, cupyx.scipy.fft.next_fast_len, image, psf,

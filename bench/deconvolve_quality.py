@@ -38,7 +38,7 @@ METHODS = {"rl": ["--method", "rl"], "rl, not accelerated": ["--method", "rl", "
            "rlgc": ["--method", "rlgc", "--consensus", "0", "--gain", "1"]}
 COUNTS = [1, 2, 3, 5, 7, 10, 13, 16, 20, 25, 30, 36, 43, 51, 60, 75, 90]
 LEVELS = [50, 300, 3000]
-COARSE = [0, 10, 20, 40, 60]  # numbers of iterations for --coarse-start; 0 is without
+COARSE = [0, 10, 20, 40, 60]  # iterations given to --coarse-start; 0 runs without the option
 KINDS = ["mixed", "cells", "shells", "filaments", "beads"]
 
 

@@ -11,13 +11,13 @@ namespace convolume::gpu::forms {
 /// A 2D correlation with a filter of odd extents. Samples outside the plane are 0.
 struct Problem {
     const float* samples;
-    const float* taps;  ///< in device memory; constant_taps has a copy in constant memory
+    const float* taps;  ///< taps in device memory; constant_taps holds a copy of them
     float* results;
     index_t width, height;
-    int reach_x, reach_y;  ///< taps on each side of the middle one
+    int reach_x, reach_y;  ///< number of taps on each side of the middle tap
 };
 
-constexpr int most_constant_taps = 16384;  // all 64 KiB
+constexpr int most_constant_taps = 16384;  // fills the 64 KiB of constant memory
 __constant__ float constant_taps[most_constant_taps];
 
 struct GlobalTaps {

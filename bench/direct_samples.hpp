@@ -8,7 +8,7 @@
 
 namespace convolume::gpu {
 
-/// Samples in two tiles of shared memory: one is loaded while the other is summed.
+/// Samples in two tiles of shared memory: one tile is loaded while the other is summed.
 template <class T, class Context>
 class StagedTiles {
   public:
@@ -19,33 +19,36 @@ class StagedTiles {
           samples_(samples),
           position_(position),
           tiles_(reinterpret_cast<Pack<T>*>(shared)),
-          planes_(planes),
-          rows_(rows),
-          packs_(packs) {
+          tile_planes_(planes),
+          tile_rows_(rows),
+          tile_packs_(packs) {
         stage(0);
     }
     CONVOLUME_DEVICE void enter(int plane) {
         context_.wait_copies();
         context_.sync();
-        if (plane + 1 < planes_) stage(plane + 1);
-        at_ = tile(plane) + position_.warp * DirectShape::thread_rows * packs_ + position_.lane;
+        if (plane + 1 < tile_planes_) stage(plane + 1);
+        at_ =
+            tile(plane) + position_.warp * DirectShape::thread_rows * tile_packs_ + position_.lane;
     }
-    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const { return at_[row * packs_ + pack]; }
+    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const { return at_[row * tile_packs_ + pack]; }
 
     static CONVOLUME_DEVICE index_t bytes(index_t rows, index_t packs) {
         return 2 * pack_bytes * rows * packs;
     }
 
   private:
-    CONVOLUME_DEVICE Pack<T>* tile(int plane) const { return tiles_ + plane % 2 * rows_ * packs_; }
+    CONVOLUME_DEVICE Pack<T>* tile(int plane) const {
+        return tiles_ + plane % 2 * tile_rows_ * tile_packs_;
+    }
     CONVOLUME_DEVICE void stage(int plane) const {
         const Pack<T>* const from = plane_of(samples_, position_.plane + plane);
-        for (int row = position_.warp; row < rows_; row += DirectShape::warps) {
+        for (int row = position_.warp; row < tile_rows_; row += DirectShape::warps) {
             const Pack<T>* const line =
                 from + least(position_.first_row + row, samples_.rows - 1) * samples_.row_packs;
-            for (int pack = position_.lane; pack < packs_; pack += DirectShape::lanes)
+            for (int pack = position_.lane; pack < tile_packs_; pack += DirectShape::lanes)
                 context_.copy_async(
-                    tile(plane) + row * packs_ + pack,
+                    tile(plane) + row * tile_packs_ + pack,
                     line + least(position_.first_pack + pack, samples_.row_packs - 1));
         }
     }
@@ -54,7 +57,7 @@ class StagedTiles {
     const DirectSamples<T>& samples_;
     ThreadPosition position_;
     Pack<T>* tiles_;
-    int planes_, rows_, packs_;
+    int tile_planes_, tile_rows_, tile_packs_;
     const Pack<T>* at_ = nullptr;
 };
 

@@ -29,7 +29,7 @@ struct Settings {
     std::string input;
     std::string output;
     std::string compression = "none";
-    std::vector<index_t> make;  // extents z, y, x of an input that is written first
+    std::vector<index_t> make;  // extents z, y, x of an input file to write before the copy
     std::string make_compression = "none";
     int readers = 2;
     int writers = 1;

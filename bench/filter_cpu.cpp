@@ -192,7 +192,7 @@ int run_once(int count, char** arguments) {
 int main(int count, char** arguments) try {
     if (count > 1) return run_once(count, arguments);
     Case work;
-    std::map<int, OneTransform> one_transform;  // for each number of threads
+    std::map<int, OneTransform> one_transform;  // FFTW's transforms by number of threads
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);

@@ -68,7 +68,7 @@ def lines_of(figure, results, kind):
     for place in places:
         whole = case | {figure.x: place}
         bound = floor_ms(kind, whole["filters"], whole["samples"])
-        if bound > 1e-3:  # below that the launch of a CUDA kernel takes longer
+        if bound > 1e-3:  # launching a CUDA kernel takes longer than shorter bounds
             floor[place] = bound
     # The bytes that are read and written do not depend on the filters' length.
     fixed = "" if figure.varied == "taps" else f", {symbol} = {figure.peers_at}"

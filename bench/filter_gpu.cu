@@ -60,7 +60,7 @@ struct Case {
     std::string post = "none";  // "none", "power", "slope" (a caller's function), "direct", …
 };
 
-// Signals and filters of the largest case, of which all cases take the first ones.
+// Signals and filters of the largest case. Each case takes the first signals and filters.
 class Data {
   public:
     Data(index_t samples, index_t taps, index_t filters)
@@ -200,7 +200,7 @@ void print(const Case& c, const Data& data, const char* role,
         json["role"] = role;
         std::puts(json.dump().c_str());
     } catch (const Unavailable&) {
-        // This method does not offer the case.
+        // The method cannot compute this case, which is left out.
     }
     std::fflush(stdout);
 }
@@ -214,8 +214,8 @@ index_t smooth_length(index_t least) {
     }
 }
 
-constexpr index_t cufft_segments[] = {6144,
-                                      12288};  // the library's own CUDA kernels have powers of two
+// Segments that only cuFFT transforms, as the library's own CUDA kernels need powers of two.
+constexpr index_t cufft_segments[] = {6144, 12288};
 
 // Times the library's own segments, and overlap-save by cuFFT.
 void print_pair(const Case& c, const Data& data) {
@@ -230,7 +230,7 @@ void measure_paper(index_t samples) {
     Data data(many, 8191, 64);
     data.upload<float>();
     for (const bool complex_data : {true, false}) {
-        for (index_t n = 1 << 15; n <= many; n *= 2) {  // figure 3
+        for (index_t n = 1 << 15; n <= many; n *= 2) {  // case of figure 3
             const Case c{complex_data, false, 64, 8, n};
             print_pair(c, data);
             print(c, data, "cufft-one", FilterMethod::overlap_save, smooth_length(n + c.taps - 1));
@@ -246,7 +246,7 @@ void measure_paper(index_t samples) {
                 for (const index_t filters : {1, 2, 8, 32, 64})
                     print_pair({complex_data, false, taps, filters, n}, data);
         for (const index_t taps : {65, 129, 257, 513, 1025, 2049, 3073, 4097, 6145,
-                                   8191}) {  // figure 9, and longer ones
+                                   8191}) {  // filters of figure 9, and longer ones
             const Case c{complex_data, false, taps, 8, samples};
             for (index_t n = 256; n <= 16384; n *= 2)
                 if (taps < n) print(c, data, "segment", FilterMethod::overlap_save, n);
@@ -256,7 +256,7 @@ void measure_paper(index_t samples) {
             print(c, data, "cufft-one", FilterMethod::overlap_save,
                   smooth_length(samples + taps - 1));
         }
-        for (const index_t taps : {65, 257, 513, 1025, 2049})  // figure 13
+        for (const index_t taps : {65, 257, 513, 1025, 2049})  // filters of figure 13
             print_pair({complex_data, false, taps, 8, samples, "slope"}, data);
     }
 }

@@ -45,7 +45,7 @@ class TorchPeer:
         def on_device(array):
             return self.torch.from_numpy(np.ascontiguousarray(array)).cuda()
 
-        flipped = bank[:, ::-1]  # conv1d correlates
+        flipped = bank[:, ::-1]  # conv1d correlates, so the filters are reversed
         if np.iscomplexobj(bank):
             # Real and imaginary parts are channels, so that one call computes all four products.
             x = on_device(np.stack([signal.real, signal.imag])[np.newaxis])
@@ -178,7 +178,7 @@ def run_program(program, what):
             errors = errors or f"exit code {done.returncode}"
     except subprocess.TimeoutExpired as stopped:
         output, errors = stopped.stdout or "", "stopped after 300 s"
-        output = output if isinstance(output, str) else output.decode()  # the type depends on Python's version
+        output = output if isinstance(output, str) else output.decode()  # some versions of Python return bytes here
     failures = [{"command": f"{program.name} {what}", "stderr": errors[-2000:]}] if errors else []
     return json_objects(output), failures
 
@@ -204,7 +204,7 @@ def measure(build):
 
     for what in MEASUREMENTS:
         add(what, run_program(program, what))
-    context = machine()  # right after the work, before the clocks slow down
+    context = machine()  # asked right after the work, before the GPU's clocks slow down
     libraries = []
     for make in (TorchPeer, CupyPeer):
         try:

@@ -16,8 +16,8 @@ PEERS = {  # role in the measurements: name in tables and figures
     "oaconvolve": "CuPy oaconvolve",
     "fftconvolve": "CuPy fftconvolve",
 }
-SHOWN = ["automatic", *PEERS, "post", "plain", "derivative", "partitioned", "one transform",  # tables
-         "length", "filters", "samples", "direct", "overlap-save"]  # figures
+SHOWN = ["automatic", *PEERS, "post", "plain", "derivative", "partitioned", "one transform",  # roles in tables
+         "length", "filters", "samples", "direct", "overlap-save"]  # roles in figures
 
 
 def json_objects(text):

@@ -182,7 +182,8 @@ def main():
         parser.error("--blocks must be at least 9: fewer have no 99 % interval")
     has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
     with tempfile.TemporaryDirectory() as name:
-        caches = [str(Path(name) / "old-cache"), str(Path(name) / "new-cache")]  # with wisdom of FFTW of their own
+        # Each version has its own wisdom of FFTW.
+        caches = [str(Path(name) / "old-cache"), str(Path(name) / "new-cache")]
         builds = [build(arguments.old, Path(name), "old", arguments.micro),
                   build(arguments.new, Path(name), "new", arguments.micro)]
         rows, failed = {}, []

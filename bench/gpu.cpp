@@ -161,7 +161,7 @@ double sampled_error(const Case& work, const Volume& image, const Volume& kernel
     });
     const double error = std::accumulate(errors.begin(), errors.end(), 0.0);
     const double norm = std::accumulate(norms.begin(), norms.end(), 0.0);
-    // The comparison is also false for NaN, which fails too.
+    // NaN in the output makes the error infinite, so that it exceeds every bound.
     return std::isfinite(error) ? std::sqrt(error / norm) : INFINITY;
 }
 

@@ -94,8 +94,8 @@ class SumsBench {
 
     /// Times the sums as the library runs them.
     nlohmann::json library() {
-        const DirectCudaKernel cuda_kernel =
-            find_direct_cuda_kernel<T>(layout_);  // compiled here once more
+        // This program contains its own compilation of the library's CUDA kernel.
+        const DirectCudaKernel cuda_kernel = find_direct_cuda_kernel<T>(layout_);
         if (layout_.template are_constant<T>())
             return time(cuda_kernel.function, cuda_kernel.shared_bytes, constant_job());
         return time(cuda_kernel.function, cuda_kernel.shared_bytes, global_job());

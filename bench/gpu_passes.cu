@@ -520,7 +520,8 @@ class Volume {
     /// Prints picoseconds for each real sample of the element passes, and of the passes of an
     /// iteration: the mean of one with acceleration and one without.
     void elements(index_t samples, const std::vector<int>& only) {
-        check(cudaMemset(b_.get(), 0x3f, b_.bytes()), "filling");  // floats of about 0.75
+        check(cudaMemset(b_.get(), 0x3f, b_.bytes()),
+              "filling");  // fills with floats of about 0.75
         const index_t rows = 256;
         auto* const arrays = reinterpret_cast<float*>(b_.get());
         const auto& passes = deconvolve::element_passes();

@@ -133,7 +133,7 @@ def measure(convolume, devices, shape, kernel, rounds, runner):
         random.shuffle(order)
         for way in order:
             if way in plans and plans[way] is None:
-                continue  # this machine cannot run the choice
+                continue  # this machine could not run the forced choice before
             seconds, others, report = runner.run(base + ways[way])
             plans[way] = report and report["plan"]["chosen"]
             if report:

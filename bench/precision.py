@@ -187,7 +187,7 @@ def factor_257():
 
 
 def measure(build, largest):
-    exact = list(factor_257())  # first, so that a missing library is noticed early
+    exact = list(factor_257())  # computed first, so that a missing library is noticed early
     context = Context(build, quick=False, scale=1, deadline=math.inf)
     try:
         errors = Errors(context.worker("convolume_volumes_bench"))

@@ -26,7 +26,7 @@ import convolume
 from convolume._block_worker import Job, Source
 from convolume._local_engine import run_local
 from convolume._operations import Convolution, Function
-from convolume._process import ProcessReport, _follow
+from convolume._process import ProcessReport, _add_outcomes
 from convolume._process_dask import cluster_of, run_dask
 from convolume._zarr_store import Location
 from convolume._zarr_target import Layout, TargetFacts, ZarrTarget
@@ -176,7 +176,7 @@ def follow_dry_job(engine, job, memory_watch=None):
                 memory_watch.sample(number)
             yield one
 
-    _follow(watched_reports(), job.blocks(), report, Record(), lambda line: None)
+    _add_outcomes(watched_reports(), job.blocks(), report, Record(), lambda line: None)
     assert report.done == report.blocks
 
 

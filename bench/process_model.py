@@ -15,7 +15,7 @@ ITERATIONS = 30
 # Rate of an iteration of `rl` with edges `extend` on an H200 (docs/performance/gpu.md).
 SECONDS_PER_VOXEL = 22.3e-3 / prod((512, 1024, 1024))
 STORAGE = 50e9  # assumed bytes a second of the whole file system, for reading and for writing
-COMPRESSION = 1.5  # assumed ratio of compression
+COMPRESSION = 1.5  # ratio of compression that the model assumes
 BUS = 40e9  # assumed bytes a second to and from each GPU
 DISPATCH = 5e-3  # limit of the seconds that Dask's client and scheduler take for each block
 

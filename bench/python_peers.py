@@ -65,7 +65,7 @@ CASES = {"fftconvolve, 240×480×480 * 31×61×61": (FFTCONVOLVE, "scipy.signal"
 
 
 def times(program, peer, workers, rounds):
-    """Measures the seconds of each call in a new process."""
+    """Calls run() of `program` `rounds` times in one new process, and returns the seconds of each call."""
     text = (f"PEER, WORKERS = {peer}, {workers}\n{program}\nfor _ in range({rounds}):\n"
             "    begin = time.perf_counter()\n    run()\n    print(time.perf_counter() - begin)\n")
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)

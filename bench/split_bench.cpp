@@ -31,7 +31,7 @@ struct Settings {
 
 struct Case {
     std::string name;
-    int parts;  // 0: a copy
+    int parts;  // number of parts; 0 times a copy instead of a split
     std::function<void()> run;
     std::vector<double> seconds;
 

@@ -65,7 +65,7 @@ void refuse_zarr(int argc, const char* const* argv) {
                                           "package reads it"));
 }
 
-/// Whether a program of the Python package started this process.
+/// Returns true if a program of the Python package started this process.
 bool started_by_python_program() {
     return std::getenv(path_variable) != nullptr;
 }

@@ -25,9 +25,9 @@ endmacro()
 convolume_optional(TIFF TIFF libtiff-dev 4.5)
 convolume_optional(HDF5 HDF5C libhdf5-dev)
 if(CONVOLUME_HAVE_HDF5)
-    find_package(Deflate REQUIRED)  # HDF5 chunks, by several threads
+    find_package(Deflate REQUIRED)  # decompresses HDF5 chunks in several threads
 endif()
-convolume_optional(OPENJPEG OpenJpeg libopenjp2-7-dev)  # JPEG 2000 in TIFF
+convolume_optional(OPENJPEG OpenJpeg libopenjp2-7-dev)  # decodes JPEG 2000 in TIFF
 convolume_optional(SNDFILE SndFile libsndfile1-dev)
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     find_package(pugixml REQUIRED)  # OME-XML, BigDataViewer's XML
@@ -72,7 +72,7 @@ if(NOT without_cuda)
     endif()
     if(CUDAToolkit_FOUND AND CMAKE_CUDA_COMPILER)
         if(NOT CMAKE_CUDA_ARCHITECTURES)
-            set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})  # no cache entry, as it follows CONVOLUME_WITH_CUDA
+            set(CMAKE_CUDA_ARCHITECTURES ${cuda_architectures})  # not cached, as it depends on CONVOLUME_WITH_CUDA
         endif()
         enable_language(CUDA)
         if(NOT DEFINED CMAKE_CUDA20_STANDARD_COMPILE_OPTION)

@@ -43,8 +43,8 @@ function(convolume_kernel_sources list folder)
     set(${list} ${${list}} PARENT_SCOPE)
 endfunction()
 
-# convolume_element_pass_sources(<list> <folder>): appends the generated sources of
-# element_passes.cu.in in <folder> to <list>.
+# convolume_element_pass_sources(<list> <folder>): generates the sources of element passes from the
+# template <folder>/element_passes.cu.in, and appends their names to <list>.
 function(convolume_element_pass_sources list folder)
     # Number of generated files, among which the lengths of element passes are divided.
     set(groups 8)

@@ -81,7 +81,7 @@ index_t length_multiple(int axis, int parts, bool complex_data);
 /// Everything that decides how much memory and time an engine needs for one block. The data come
 /// with a task.
 struct Block {
-    std::array<BlockAxis, 3> axes;  ///< z, y, x
+    std::array<BlockAxis, 3> axes;  ///< sizes along z, y and x
     Algorithm algorithm = Algorithm::fft;
     Precision precision = Precision::float32;
     /// Samples are complex: the image, the kernel or the part of a split is.
@@ -137,9 +137,9 @@ struct BlockCost {
     double write_s = 0;  ///< seconds in which the sink of a stream accepts the block
     /// Processor time of the threads that read and write streams while other threads compute.
     double stream_processor_s = 0;
-    double seconds = 0;   ///< one block alone, from the first read to the last write
+    double seconds = 0;   ///< seconds of one block alone, from the first read to the last write
     double kernel_s = 0;  ///< seconds to prepare a kernel
-    /// Once for a plan: memory that is used for the first time, FFT plans.
+    /// Seconds once for a plan: memory is used for the first time, and FFT plans are made.
     double first_use_s = 0;
     index_t slab_planes = 0;  ///< output planes of each step of a walk along z; 0: no walk
 
@@ -160,7 +160,7 @@ struct BlockCost {
 ///     source(gather[0][z], gather[1][y], gather[2][x]) - subtract
 /// or 0 if an index is -1.
 struct BlockInput {
-    ConstImageView source;  ///< has no data if `read` is set
+    ConstImageView source;  ///< image that is read; without data if `read` is set
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;  ///< value v of a constant boundary: f - v has a zero boundary
     bool nonfinite_to_zero = false;
@@ -181,8 +181,8 @@ std::vector<index_t> identity_indices(index_t count);
 /// Target of the result. `target` has the shape Block::kept(). `add` is added to every value before
 /// it is rounded and clamped to an integer type.
 struct BlockOutput {
-    ImageView target;              ///< has no data if `write` is set
-    std::complex<double> add = 0;  ///< only the real part counts if the data are real
+    ImageView target;              ///< image that is written; without data if `write` is set
+    std::complex<double> add = 0;  ///< value to add; only its real part counts if the data are real
     /// Set if the target is not in memory: writes a box of the target. Thread-safe.
     std::function<void(const Box3&, const ConstImageView&)> write = {};
 };
@@ -198,9 +198,9 @@ struct EngineInfo {
     std::string name;  ///< "cpu:0"
     int index = 0;     ///< position in the list of engines: the row on timelines
     bool is_gpu = false;
-    bool streams = false;            ///< can read and write images that are not in memory
-    int threads = 1;                 ///< host threads
-    index_t memory_limit_bytes = 0;  ///< 0: what the host has available
+    bool streams = false;            ///< whether images need not be in memory
+    int threads = 1;                 ///< number of host threads
+    index_t memory_limit_bytes = 0;  ///< 0: all available memory of the host
     int tasks_in_flight = 1;         ///< number of concurrent tasks that keeps the device busy
     MachineRates rates;              ///< rates from which times are predicted
 };
@@ -222,12 +222,12 @@ class Engine {
     virtual index_t good_length(int axis, index_t least, int parts, bool complex_data,
                                 Precision precision) const;
 
-    /// Whether a transform of exactly this length is about as fast as transforms of similar
+    /// Returns true if a transform of exactly this length is about as fast as transforms of similar
     /// lengths.
     virtual bool is_good_length(int axis, index_t length, int parts, bool complex_data,
                                 Precision precision) const;
 
-    /// Whether the engine walks through blocks with `walks`; otherwise it holds them whole.
+    /// Returns true if the engine walks through blocks with `walks`; otherwise it holds them whole.
     virtual bool can_walk() const { return false; }
 
     /// Predicts bytes and seconds. Allocates nothing.

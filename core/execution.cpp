@@ -122,7 +122,7 @@ std::string Timeline::to_json() const {
              {"ts", event.begin_s * 1e6},
              {"dur", (event.end_s - event.begin_s) * 1e6},
              {"pid", 0},
-             {"tid", event.engine + 1},  // 0 is the host
+             {"tid", event.engine + 1},  // row 0 is the host
              {"args", {{"engine", event.engine}, {"task", event.task}, {"bytes", event.bytes}}}});
     const std::lock_guard lock(mutex_);
     for (const auto& [engine, name] : engine_names_)

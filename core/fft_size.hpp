@@ -6,7 +6,7 @@
 
 namespace convolume {
 
-/// Whether n has no prime factor above 7.
+/// Returns true if n has no prime factor above 7.
 bool is_7_smooth(index_t n);
 
 /// Predicts the cost per sample of a 1D complex transform of 7-smooth length n, relative to length

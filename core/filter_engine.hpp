@@ -65,8 +65,8 @@ struct FilterResult {
 /// How an engine would filter, and the predicted cost.
 struct FilterCost {
     FilterMethod method = FilterMethod::overlap_save;
-    index_t segment = 0;      ///< transform length; 0 for direct
-    double seconds = 0;       ///< predicted for all signals, transfers included
+    index_t segment = 0;      ///< transform length; 0 for direct sums
+    double seconds = 0;       ///< predicted time for all signals, transfers included
     index_t work_bytes = 0;   ///< bytes of the engine's memory, spectra included
     index_t host_bytes = 0;   ///< bytes of host memory through which a GPU's transfers pass
     std::string description;  ///< such as "segments of 4096 in shared memory"

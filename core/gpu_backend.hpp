@@ -28,12 +28,12 @@ void require_on_device(const DeviceWorkspace* workspace, int device);
 
 struct DeviceProgramSpec {
     int device = 0;
-    /// The types of source and target are those of the images.
+    /// Block to convolve. Its source and target types are the types of the images.
     Block block;
-    ConstImageView taps;    ///< as in Engine::prepare; may be freed after the call
+    ConstImageView taps;    ///< kernel, as in Engine::prepare; may be freed after the call
     Index3 kernel_shift{};  ///< tap i is at grid position (i - shift) mod grid
     Shape3 source;          ///< shape of the input: contiguous, in C order
-    std::array<std::vector<index_t>, 3> gather;  ///< as in BlockInput
+    std::array<std::vector<index_t>, 3> gather;  ///< source indices, as in BlockInput
     double subtract = 0;
     std::complex<double> add = 0;
     bool nonfinite_to_zero = false;
@@ -46,7 +46,7 @@ struct DeviceProgramSpec {
     /// Keeps the kernel's whole spectrum. This is fastest and takes as much memory as the block
     /// itself.
     bool keep_spectrum = true;
-    index_t memory_limit_bytes = 0;  ///< 0: no limit
+    index_t memory_limit_bytes = 0;  ///< limit of device memory; 0: no limit
     /// A workspace on the same device to share; null: the program makes its own.
     std::shared_ptr<DeviceWorkspace> workspace;
 };
@@ -60,8 +60,8 @@ class DeviceProgram {
     /// memory and may be equal. Calls must follow each other on the device, because they share a
     /// workspace.
     virtual void run(const void* input, void* output, void* stream) = 0;
-    /// Returns the device memory held, apart from the caller's images and the initial size of a
-    /// shared workspace.
+    /// Returns the bytes of device memory held, apart from the caller's images and the initial
+    /// size of a shared workspace.
     virtual index_t bytes() const = 0;
     virtual std::shared_ptr<DeviceWorkspace> workspace() const = 0;
     virtual bool keeps_spectrum() const = 0;
@@ -72,7 +72,7 @@ class DeviceFilterProgram {
   public:
     virtual ~DeviceFilterProgram() = default;
     virtual const FilterCost& cost() const = 0;
-    /// Returns the device memory held, apart from the caller's.
+    /// Returns the bytes of device memory held, apart from the caller's signals and results.
     virtual index_t bytes() const = 0;
     /// Enqueues the filtering on the CUDA stream and returns; pointers are to device memory. Calls
     /// must follow each other on the device, because they share a workspace.
@@ -110,7 +110,7 @@ struct GpuBackend {
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,
                                   Precision precision);
     bool (*started)();  ///< whether this process has used a GPU, or has found none
-    // Functions of convolume/engines.hpp with similar names.
+    // The CUDA part's implementations of functions in convolume/engines.hpp with similar names.
     std::string (*unavailable)();
     std::vector<GpuDevice> (*devices)();
     std::string (*driver_version)();

@@ -37,14 +37,14 @@ std::optional<index_t> number_after(const fs::path& path, std::string_view key) 
     return {};
 }
 
-void take_smaller(HostMemoryLimit& limit, index_t available, const std::string& rule) {
+void take_smaller(AvailableHostMemory& limit, index_t available, const std::string& rule) {
     available = std::max<index_t>(0, available);
     if (available < limit.available_bytes) limit = {available, rule};
 }
 
 // Applies a soft limit set by ulimit. What counts against it is in /proc/self/status, in KiB.
 void apply_process_limit(const fs::path& root, const char* name, const char* used, const char* rule,
-                         HostMemoryLimit& limit) {
+                         AvailableHostMemory& limit) {
     const auto limit_bytes = number_after(root / "proc/self/limits", name);
     const auto used_kib = number_after(root / "proc/self/status", used);
     if (limit_bytes && used_kib) take_smaller(limit, *limit_bytes - *used_kib * 1024, rule);
@@ -128,7 +128,7 @@ fs::path below_mount(const std::string& group, const std::string& mounted) {
 }
 
 void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
-                        HostMemoryLimit& limit) {
+                        AvailableHostMemory& limit) {
     const auto group = own_group(root, hierarchy);
     const auto mount = find_mount(root, hierarchy);
     if (!group || !mount) return;
@@ -153,9 +153,9 @@ void apply_group_limits(const fs::path& root, const GroupHierarchy& hierarchy,
 
 }  // namespace
 
-HostMemoryLimit host_memory_limit(const fs::path& root) {
-    // On an unknown system, half the memory of a common desktop.
-    HostMemoryLimit limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
+AvailableHostMemory available_host_memory(const fs::path& root) {
+    // If the available memory cannot be read: half the memory of a common desktop.
+    AvailableHostMemory limit{index_t{8} << 30, "an assumption: /proc/meminfo cannot be read"};
     if (const auto kib = number_after(root / "proc/meminfo", "MemAvailable:"))
         limit = {*kib * 1024, "the system's available memory"};
     apply_process_limit(root, "Max address space", "VmSize:", "RLIMIT_AS (ulimit -v)", limit);
@@ -175,7 +175,7 @@ index_t available_host_bytes() {
     static index_t bytes = 0;
     const std::lock_guard lock(mutex);
     if (!read_at || Clock::now() - *read_at > max_age) {
-        bytes = host_memory_limit().available_bytes;
+        bytes = available_host_memory().available_bytes;
         read_at = Clock::now();
     }
     return bytes;

@@ -89,7 +89,7 @@ bool is_contiguous(const ConstImageView& view) {
 
 namespace {
 
-// The addresses of an image's first byte and of the byte after its last.
+// Addresses of an image's first byte and of the byte after its last.
 struct ByteRange {
     std::uintptr_t begin;
     std::uintptr_t end;
@@ -152,8 +152,8 @@ ClampCount convert(const ConstImageView& from, const ImageView& to, int threads)
     return sum.clamped();
 }
 
-// Whether `a` and `b` hold elements of one size at the same addresses. Such views may be converted
-// in place, row by row.
+// Returns true if `a` and `b` hold elements of one size at the same addresses. Such views may be
+// converted in place, row by row.
 bool same_elements(const ConstImageView& a, const ConstImageView& b) {
     return a.data == b.data && a.strides == b.strides && size_of(a.type) == size_of(b.type);
 }

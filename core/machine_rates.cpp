@@ -77,7 +77,8 @@ std::optional<MachineRates> read_rates(const fs::path& file, const std::string& 
     MachineRates rates;
     for (const MeasurableRate& rate : measurable) {
         const auto found = json["rates"].find(rate.name);
-        if (found == json["rates"].end()) continue;  // not measured, for example without a GPU
+        if (found == json["rates"].end())
+            continue;  // a rate that was not measured, for example without a GPU
         if (!found->is_number()) return {};
         const auto value = found->get<double>();
         const double ratio = value / rates.*rate.value;

@@ -15,22 +15,22 @@ namespace convolume {
 
 /// Times of filter banks on the CPU, in seconds of one core. Mostly their ratios matter.
 struct CpuFilterTimes {
-    double multiply_add_s = 0.018e-9;  ///< a real float product added to a direct sum
-    double product_s = 0.15e-9;        ///< a complex float product of two spectra
-    /// A complex product added to a sum of many, with spectra from memory.
+    double multiply_add_s = 0.018e-9;  ///< time to add a real float product to a direct sum
+    double product_s = 0.15e-9;        ///< time of a complex float product of two spectra
+    /// Time to add a complex product to a sum of many, with spectra from memory.
     double product_sum_s = 0.35e-9;
-    double sum_s = 0.1e-9;  ///< a float added to a result
-    /// A real sample of a real transform that is made from a complex one.
+    double sum_s = 0.1e-9;  ///< time to add a float to a result
+    /// Time for each real sample to make a real transform from a complex one.
     double join_s = 0.2e-9;
-    double store_s = 0.3e-9;                 ///< a float copied from a segment to memory
-    double load_s = 0.2e-9;                  ///< a float copied from memory to a segment
-    double uncached_byte_s = 0.2e-9;         ///< a byte of spectra beyond a core's cache
+    double store_s = 0.3e-9;          ///< time to copy a float from a segment to memory
+    double load_s = 0.2e-9;           ///< time to copy a float from memory to a segment
+    double uncached_byte_s = 0.2e-9;  ///< time to load a byte of spectra from beyond the cache
     double cached_bytes = 0.75 * (1 << 20);  ///< bytes of spectra that a core's cache holds
-    double memory_byte_s = 0.02e-9;  ///< a byte read or written in memory, all threads together
-    double step_s = 0.1e-6;          ///< overhead for each segment and filter
+    double memory_byte_s = 0.02e-9;          ///< time to read or write a byte, all threads together
+    double step_s = 0.1e-6;                  ///< overhead for each segment and filter
     double task_s = 0.3e-6;
     double call_s = 5e-6;
-    /// A sample of a complex float transform, out of place, for lengths 2^0, 2^1, …
+    /// Time for each sample of a complex float transform, out of place, for lengths 2^0, 2^1, …
     std::array<double, 24> fft_sample_s = {0.30e-9, 0.30e-9, 0.30e-9, 0.30e-9, 0.32e-9, 0.35e-9,
                                            0.36e-9, 0.38e-9, 0.40e-9, 0.45e-9, 0.49e-9, 0.57e-9,
                                            0.65e-9, 0.94e-9, 1.10e-9, 1.40e-9, 1.68e-9, 1.85e-9,
@@ -62,7 +62,7 @@ struct GpuFilterTimes {
 
     // Segments by cuFFT
     double cufft_launch_s = 1.5e-6;
-    double cufft_multiply_adds = 0.8e11;  ///< products of spectra per second and processor
+    double cufft_multiply_adds = 0.8e11;  ///< products of spectrum samples per second and processor
     /// Time of a transform divided by the time to read or write its spectrum: up to 8192 samples,
     /// up to 2^20, and longer. Real data take more than half as long as complex data.
     std::array<double, 3> cufft_real_passes = {5.0, 7.5, 8.1};
@@ -70,8 +70,8 @@ struct GpuFilterTimes {
     double cufft_factor_of_3 = 1.25;  ///< factor of time for lengths above 2^15 that 3 divides
 
     // Sums in time
-    double sum_products_per_s = 1.65e11;  ///< products per second and processor
-    /// Share of that rate that a processor reaches with one thread block.
+    double sum_products_per_s = 1.65e11;  ///< products of taps and samples per second and processor
+    /// Share of sum_products_per_s that a processor reaches with one thread block.
     double sum_lone_share = 0.65;
     double sum_memory_share = 0.9;  ///< share of memory_share that sums reach
     /// Share of the shorter of computing and moving data that is not hidden.
@@ -82,49 +82,49 @@ struct GpuFilterTimes {
 struct MachineRates {
     // Transforms on the CPU: seconds of one thread for a complex float sample, while all threads
     // compute.
-    /// A sample in a row transformed with an estimated FFTW plan, divided by its cost in
+    /// Time for a sample in a row, with an estimated FFTW plan, divided by its cost in
     /// core/fft_size.cpp.
     double row_fft_s = 2.8e-9;
-    double column_fft_s = 0.7e-9;  ///< a sample in a column that lies in cache, for any length
-    double strided_s = 0.5e-9;     ///< a sample loaded from or stored to a column in memory
-    double row_s = 0.25e-9;        ///< a sample loaded from or stored to an image row
+    double column_fft_s = 0.7e-9;  ///< time for a sample in a column in cache, for any length
+    double strided_s = 0.5e-9;     ///< time to load or store a sample of a column in memory
+    double row_s = 0.25e-9;        ///< time to load or store a sample of an image row
     double planning_s = 3e-3;      ///< time to make FFTW's estimated plans for rows
-    double passes_s = 15e-6;       ///< distributing the rows and columns of a block over threads
+    double passes_s = 15e-6;  ///< time to distribute the rows and columns of a block over threads
 
     // Direct sums on the CPU, one thread
-    double multiply_add_s = 0.026e-9;      ///< a real float product added to a sum
-    double complex_multiply_add_s = 1e-9;  ///< a complex float product added to a sum
+    double multiply_add_s = 0.026e-9;      ///< time to add a real float product to a sum
+    double complex_multiply_add_s = 1e-9;  ///< time to add a complex float product to a sum
     double kernel_row_s = 25e-9;           ///< overhead for each row of taps on an image row
 
     // Memory
-    /// Traffic of blocks that are convolved, all threads together.
+    /// Memory traffic of all threads together while blocks are convolved.
     double memory_bytes_per_s = 40e9;
-    double first_touch_bytes_per_s = 5e9;  ///< first use of memory, for each thread
-    double split_bytes_per_s = 30e9;       ///< splitting and merging, for each thread
-    double threads_to_fill_memory = 4;     ///< more threads do not split or merge faster
+    double first_touch_bytes_per_s = 5e9;  ///< rate of the first use of memory, for each thread
+    double split_bytes_per_s = 30e9;       ///< rate of splitting and merging, for each thread
+    double threads_to_fill_memory = 4;     ///< number of threads beyond which rates do not grow
 
     // Files, unless their speed is measured
-    double file_read_bytes_per_s = 9e9;  ///< reading a file that the system has cached
-    /// Writing into the system's cache, with the space allocated before.
+    double file_read_bytes_per_s = 9e9;  ///< rate of reading a file that the system has cached
+    /// Rate of writing into the system's cache, with the space allocated before.
     double file_write_bytes_per_s = 4e9;
-    /// From the system's cache to disk, during a run or at its end.
+    /// Rate of write-back from the system's cache to disk, during a run or at its end.
     double file_sync_bytes_per_s = 1.2e9;
     double file_sync_s = 4e-3;  ///< overhead of closing a file
     double file_run_s = 4e-6;   ///< overhead for each contiguous run of bytes in a file
     /// Overhead of a run of the command: loading the program, opening files, exit.
     double process_s = 21e-3;
 
-    // Kernels
-    double kernel_tap_s = 14e-9;  ///< reading, checking and copying a tap of a kernel
+    // Preparation of kernels
+    double kernel_tap_s = 14e-9;  ///< time to read, check and copy a tap of a kernel
 
-    // Tasks
+    // Scheduling of tasks
     double task_s = 50e-6;  ///< overhead of a task: prevents very small tiles
     /// Overhead of a task whose samples are read before and written after it.
     double buffered_task_s = 250e-6;
 
-    // GPUs
-    double gpu_start_s = 0.35;  ///< once in a process: driver, CUDA context and device code
-    /// Once for a plan: page-locked buffers, first allocations and CUDA kernels.
+    // Convolution on GPUs
+    double gpu_start_s = 0.35;  ///< time once in a process: driver, CUDA context, device code
+    /// Time once for a plan: page-locked buffers, first allocations and CUDA kernels.
     double gpu_first_use_s = 0.1;
     double gpu_launch_s = 6e-6;   ///< overhead for each CUDA kernel of a pass
     double gpu_pass_share = 0.6;  ///< share of the data sheet's memory rate that passes reach
@@ -154,7 +154,7 @@ struct MachineRates {
 struct MeasurableRate {
     const char* name;     ///< key in the file of rates
     const char* meaning;  ///< description that the command prints
-    bool per_second;      ///< in bytes per second; otherwise in seconds
+    bool per_second;      ///< whether the rate is in bytes per second, not in seconds
     double MachineRates::*value;
 };
 std::span<const MeasurableRate> measurable_rates();

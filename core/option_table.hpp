@@ -21,9 +21,9 @@ struct OptionNotes {
     const char* keyword = "";
     const char* range = "";  ///< allowed values, such as "0 to 1"
     const char* unit = "";   ///< unit, such as "electrons"
-    /// Shown by --help if the default is not a value, such as "never".
+    /// Default that --help shows if it is not a value, such as "never".
     const char* if_unset = "";
-    const char* remark = "";      ///< shown by --help after the default
+    const char* remark = "";      ///< text that --help shows after the default
     const char* unset_name = "";  ///< word for no value, such as "auto"
     bool hides_default = false;   ///< the option is required, or another option is its default
     Quantity quantity = Quantity::number;
@@ -38,7 +38,7 @@ struct OptionText {
     const char* help;  ///< sentence for --help, without a period
     OptionNotes notes = {};
 
-    /// Whether a text is the word for no value. An empty text never is.
+    /// Returns true if a text is the word for no value. An empty text never is.
     bool is_unset_name(std::string_view text) const {
         return !text.empty() && text == notes.unset_name;
     }
@@ -188,13 +188,13 @@ inline const char* option_unit(const OptionText& option) {
     }
 }
 
-/// "rl|rl-tv|shb" for a list of names.
+/// Returns a text such as "rl|rl-tv|shb" for a list of names.
 template <Named Value>
 std::string option_choices() {
     return list_of_names<Value>("|", "|");
 }
 
-/// The placeholder of a value in help.
+/// Returns the placeholder of a value in help, such as "N".
 template <class Field>
 std::string option_type(const Field& field) {
     using Value = typename Field::Value;

@@ -10,7 +10,7 @@ namespace convolume {
 
 namespace {
 
-// Names that other libraries use.
+// Names that other libraries use for boundaries.
 constexpr NamedValue<BoundaryKind> boundary_aliases[] = {{"dirichlet", BoundaryKind::zero},
                                                          {"neumann", BoundaryKind::nearest},
                                                          {"edge", BoundaryKind::nearest},

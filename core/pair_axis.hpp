@@ -23,9 +23,10 @@ struct IndexRange {
     }
 };
 
-/// Where the positions 0 … length-1 of a transform are stored. Position p is element i = (p -
-/// begin) mod length. It is stored in slot (first + i) mod ring if i < count. Otherwise it is read
-/// as zero and not written.
+/// Slots in which positions 0 … length-1 of a transform are stored. Position p is element
+///     i = (p - begin) mod length
+/// and is stored in slot (first + i) mod ring if i < count. Otherwise it is read as zero and not
+/// written.
 struct PositionMap {
     index_t begin = 0;
     index_t count = 0;
@@ -68,7 +69,7 @@ struct PairAxis {
     /// Returns the least length for the whole image and object.
     index_t least_grid() const { return least_grid(whole_image(), whole_object()); }
 
-    /// Returns where the samples of an object range are stored; the first is in `slot` of `ring`
+    /// Returns the slots of the samples of an object range; the first is in `slot` of `ring`
     /// slots.
     PositionMap object_map(const IndexRange& range, index_t slot, index_t ring) const {
         return {wrap(range.begin, grid), range.count(), wrap(slot, ring), ring};
@@ -81,7 +82,7 @@ struct PairAxis {
     static index_t wrap(index_t i, index_t n) { return (i % n + n) % n; }
 };
 
-using PairAxes = std::array<PairAxis, 3>;  // z, y, x
+using PairAxes = std::array<PairAxis, 3>;  // along z, y and x
 
 /// Planes first … last of an array are equal and stored once, as plane first.
 struct EqualPlanes {

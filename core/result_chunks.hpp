@@ -42,8 +42,8 @@ class ResultChunks {
     index_t count_;
 };
 
-/// Whether `value` replaces a window's largest value so far. NaN never replaces another value, and
-/// any number replaces NaN.
+/// Returns true if `value` replaces a window's largest value so far. NaN never replaces another
+/// value, and any number replaces NaN.
 template <class Real>
 bool is_higher(Real value, Real largest) {
     return value > largest || (std::isnan(largest) && !std::isnan(value));

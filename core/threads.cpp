@@ -294,7 +294,7 @@ class ThreadTeam {
         }
     }
 
-    // The loop of a team thread, until the process ends.
+    // Runs the loop of a team thread, until the process ends.
     void work() {
         working_ = true;
         while (true) {

@@ -8,7 +8,7 @@
 #include "convolume/error.hpp"
 
 // Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
-// others and gain nothing here.
+// enabled ones and gain nothing here.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -325,7 +325,7 @@ std::vector<int> radices_of(index_t length) {
     std::vector<int> radices;
     for (const int radix : {7, 5, 3, 8, 4, 2}) {
         while (length % radix == 0) {
-            if (radix == 8 && length == 16) break;  // 4 · 4 rather than 8 · 2
+            if (radix == 8 && length == 16) break;  // 16 is 4 · 4 rather than 8 · 2
             radices.push_back(radix);
             length /= radix;
         }

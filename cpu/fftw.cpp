@@ -59,7 +59,7 @@ class PlannerLock {
 template <class Real>
 void load_wisdom() {
     if (const auto folder = cache_folder())
-        FftwApi<Real>::import_wisdom((*folder / FftwApi<Real>::wisdom_name).c_str());
+        FftwApi<Real>::read_wisdom_file((*folder / FftwApi<Real>::wisdom_name).c_str());
 }
 
 template <class Real>
@@ -70,7 +70,7 @@ void save_wisdom() {
     fs::create_directories(*folder, ignored);
     const fs::path target = *folder / FftwApi<Real>::wisdom_name;
     const fs::path partial = target.string() + "." + std::to_string(getpid());
-    if (FftwApi<Real>::export_wisdom(partial.c_str()))
+    if (FftwApi<Real>::write_wisdom_file(partial.c_str()))
         fs::rename(partial, target, ignored);
     else
         fs::remove(partial, ignored);
@@ -101,7 +101,7 @@ template <class Real, class Make>
 auto plan_locked(const TransformBatch& transforms, PlanningEffort effort, Make make) {
     throw_if_stopped();
     const PlannerLock lock;
-    throw_if_stopped();  // checked again, since the wait for the lock may be long
+    throw_if_stopped();  // a second check, since the wait for the lock may be long
     [[maybe_unused]] static const bool loaded = (load_wisdom<Real>(), true);
     const typename FftwApi<Real>::Dimension length{transforms.length, transforms.in_stride,
                                                    transforms.out_stride};

@@ -24,8 +24,8 @@ struct TransformBatch {
 
 enum class FftDirection { forward, inverse };
 
-/// How thoroughly FFTW plans. Measuring takes some 0.1 s per plan, whatever its size, and makes
-/// transforms faster by a quarter to a half.
+/// Thoroughness of FFTW's planning. Measuring takes some 0.1 s per plan, whatever its size, and
+/// makes transforms faster by a quarter to a half.
 enum class PlanningEffort {
     quick,    ///< an earlier measurement (wisdom) if there is one, or an estimate
     measured  ///< an earlier measurement, or a new one that is saved in the wisdom
@@ -72,8 +72,8 @@ struct FftwApi<float> {
     static constexpr auto execute_dft_r2c = fftwf_execute_dft_r2c;
     static constexpr auto execute_dft_c2r = fftwf_execute_dft_c2r;
     static constexpr auto destroy_plan = fftwf_destroy_plan;
-    static constexpr auto import_wisdom = fftwf_import_wisdom_from_filename;
-    static constexpr auto export_wisdom = fftwf_export_wisdom_to_filename;
+    static constexpr auto read_wisdom_file = fftwf_import_wisdom_from_filename;
+    static constexpr auto write_wisdom_file = fftwf_export_wisdom_to_filename;
     static constexpr auto set_time_limit = fftwf_set_timelimit;
     static constexpr const char* wisdom_name = "fftw-float.wisdom";
 };
@@ -90,8 +90,8 @@ struct FftwApi<double> {
     static constexpr auto execute_dft_r2c = fftw_execute_dft_r2c;
     static constexpr auto execute_dft_c2r = fftw_execute_dft_c2r;
     static constexpr auto destroy_plan = fftw_destroy_plan;
-    static constexpr auto import_wisdom = fftw_import_wisdom_from_filename;
-    static constexpr auto export_wisdom = fftw_export_wisdom_to_filename;
+    static constexpr auto read_wisdom_file = fftw_import_wisdom_from_filename;
+    static constexpr auto write_wisdom_file = fftw_export_wisdom_to_filename;
     static constexpr auto set_time_limit = fftw_set_timelimit;
     static constexpr const char* wisdom_name = "fftw-double.wisdom";
 };

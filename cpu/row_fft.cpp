@@ -10,7 +10,7 @@
 #include "convolume/error.hpp"
 
 // Vectors are kept in arrays, which scalable vectors do not allow. The disabled targets lie between
-// others and gain nothing here.
+// enabled ones and gain nothing here.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
@@ -127,7 +127,7 @@ void combine(float* transposed, index_t width, index_t half, const float* twiddl
         float* const low = transposed + k * 2 * width;
         float* const high = transposed + (half - k) * 2 * width;
         const auto re = hn::Set(d, twiddle_re * twiddles[2 * k]);
-        // (im, -im) in alternate lanes, which is subtracted
+        // (im, -im) of the twiddle in alternate lanes; NegMulAdd subtracts the product with it.
         const auto im = hn::Xor(hn::Set(d, twiddle_im * twiddles[2 * k + 1]), conjugate);
         for (index_t i = 0; i < 2 * width; i += lanes) {
             const auto a = hn::Load(d, low + i);

@@ -25,7 +25,8 @@ struct NetworkRows {
 };
 NetworkRows network_rows(bool complex_data, int parts);
 
-/// Samples of a vector of the widest instruction set. Rows are processed in multiples of it.
+/// Number of samples in a vector of the widest instruction set. Rows are processed in multiples of
+/// this number.
 inline constexpr index_t row_quantum = 16;
 
 /// Factors of the parts at plane n: e^{-2πi n f/K} to split, with f the first frequency of the

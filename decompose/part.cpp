@@ -37,7 +37,8 @@ PartFrequencies part_frequencies(bool complex_data, int index, int count) {
     if (complex_data) return {index, count};
     if (index == 0) return {0, count};
     // At each level the first half of the parts belongs to r and the second half to c (split.hpp).
-    // The j-th part of c carries frequencies 4(ν·half + j) + 1, in units of the level's step.
+    // The j-th part of c carries frequencies 4(ν·half + j) + 1, in units of the level's frequency
+    // spacing.
     index_t unit = 1;
     int half = count / 2;
     for (; index < half; half /= 2) unit *= 2;
@@ -63,7 +64,8 @@ std::complex<double> root_of_unity(index_t k, index_t n) {
 
 namespace {
 
-/// Folds the planes of `taps` onto the part. Sample is double, complex if the part is.
+/// Folds the planes of `taps` onto the part. Sample is double for real parts, else
+/// std::complex<double>.
 template <class Sample>
 void fold(const ConstImageView& taps, const PartId& part, const PartFrequencies& frequencies,
           index_t part_planes, const ImageView& folded) {

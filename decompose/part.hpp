@@ -2,7 +2,7 @@
 #pragma once
 // The parts of a split: their shapes, the frequencies that they carry, and their kernels.
 //
-// Let x have K = M·step planes. Keeping only its frequencies step·ν + first gives
+// Let x have K = M·spacing planes. Keeping only its frequencies spacing·ν + first gives
 //   part(n) = Σ_q x(n + qM) e^{-2πi first (n + qM)/K},  n < M,
 // so a part is the volume, modulated by one frequency and folded to the part's length.
 
@@ -22,10 +22,10 @@ struct PartShape {
 /// and divides the planes of the grid (2P for real data and P > 1).
 PartShape part_shape(bool complex_data, const PartId& part);
 
-/// Frequencies of the volume that a part carries: FFT(part)(ν) = X(step·ν + first).
+/// Frequencies of the volume that a part carries: FFT(part)(ν) = X(spacing·ν + first).
 struct PartFrequencies {
     index_t first;
-    index_t step;
+    index_t spacing;
 };
 PartFrequencies part_frequencies(bool complex_data, int index, int count);
 

@@ -38,11 +38,12 @@ void check_layout(const SplitLayout& layout) {
 
 // The geometry of a pass over all networks of a layout, and memory, for split and merge.
 
-/// Real numbers that enter a network at a time. Together with the results they fit a second-level
-/// cache, and for P = 16 a row is still as long as a burst of the memory.
+/// Number of real numbers that enter a network at a time. Together with the results they fit a
+/// second-level cache, and for P = 16 a row is still as long as a burst of the memory.
 constexpr index_t span_reals = 16384;
 
-/// Bytes from which a volume is written past the caches: it would leave them before it is read.
+/// Least size in bytes of a volume that is written past the caches: a larger volume would be
+/// evicted before it is read.
 constexpr index_t past_cache_bytes = index_t{32} << 20;
 
 bool is_line_aligned(const void* address) {
@@ -68,14 +69,15 @@ struct NetworkGeometry {
           networks(layout_.z_grid / rows.undivided),
           stored(stored_steps(layout_)),
           longest_span(span_reals / (rows.undivided * reals)) {
-        const bool twice = rows.parts > layout.parts;  // part 0 has two rows, at n and n + M
+        const bool part_0_has_two_rows = rows.parts > layout.parts;  // rows at planes n and n + M
         const index_t part_size = layout.samples() / layout.parts * reals;
         for (int row = 0; row < rows.parts; ++row) {
             const auto i = static_cast<std::size_t>(row);
-            part_reals[i] = twice && row > 1 ? 2 : reals;
-            part_begin[i] = (twice && row > 0 ? row - 1 : row) * part_size;
+            part_reals[i] = part_0_has_two_rows && row > 1 ? 2 : reals;
+            part_begin[i] = (part_0_has_two_rows && row > 0 ? row - 1 : row) * part_size;
         }
-        if (twice) part_begin[1] += (stored.end - stored.begin) * layout.rows * layout.columns;
+        if (part_0_has_two_rows)
+            part_begin[1] += (stored.end - stored.begin) * layout.rows * layout.columns;
     }
 
     /// Returns the offset of sample (n, y, x) in the part that `row` of a network belongs to.
@@ -109,7 +111,7 @@ struct NetworkGeometry {
     StepRange stored;      ///< networks whose planes are stored
     index_t longest_span;  ///< samples of a row that go through a network at a time, at most
     std::array<index_t, max_rows> part_reals{};  ///< real numbers in one sample of each part row
-    std::array<index_t, max_rows> part_begin{};  ///< offset of each part row at n = 0
+    std::array<index_t, max_rows> part_begin{};  ///< offset in `Real`s of each part row at n = 0
 };
 
 /// Memory of each thread for the spans that enter and leave a network, and for a row of zeros.
@@ -128,7 +130,7 @@ class SpanBuffers {
     const Real* zeros(int thread) const { return at(thread, 2 * rows_); }
 
   private:
-    static constexpr index_t padding = 16;  // so that rows do not share the same cache sets
+    static constexpr index_t padding = 16;  // keeps rows out of each other's cache sets
 
     // A network has at most as many part rows as undivided rows.
     index_t thread_reals() const { return static_cast<index_t>(2 * rows_ + 1) * row_reals_; }

@@ -73,17 +73,18 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
-int CoarseStart::begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
-                       Executor& fine, float usual, const ExecutionContext& context) {
+int CoarseStart::begin(const ConstImageView& image, double background,
+                       const HeldOutPhotons& held_out, Executor& fine, float usual,
+                       const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
     const index_t compared =
-        sum_pixels(image, fine_saturation_, held, coarsening_, threads_, coarse.view());
+        sum_pixels(image, fine_saturation_, held_out, coarsening_, threads_, coarse.view());
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
         // The background may have been estimated in the fine image.
         problem_.options.background = background * static_cast<double>(coarsening_.pixels());
-        // The timeline has this time already, as that of the fine iterations.
+        // The timeline already counts this time as part of the fine iterations.
         ExecutionContext own;
         own.progress = context.progress;
         own.stop = context.stop;
@@ -128,7 +129,7 @@ index_t floor_half(index_t value) {
 }
 
 // Returns the coarse PSF along an axis: every second sample of the PSF after a binomial filter of 5
-// taps, which interpolation and sums make together. The filter's middle tap stands for no shift.
+// taps. Interpolation followed by sums of pairs is this filter, whose middle tap has a shift of 0.
 Volume halved_taps(const Volume& psf, int axis, Index3& center) {
     constexpr std::array<double, 5> binomial{1. / 8, 4. / 8, 6. / 8, 4. / 8, 1. / 8};
     const index_t low = -center[axis];
@@ -243,7 +244,7 @@ float coarse_saturation() {
 }
 
 index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
-                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse) {
     const double level = saturation.value_or(std::numeric_limits<double>::infinity());
     const pixels::RowGather gather(identity_indices(image.shape.x));
@@ -266,11 +267,11 @@ index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation
                         sum = coarse_saturation();
                         continue;
                     }
-                    if (held.halvings > 0) {
+                    if (held_out.halvings > 0) {
                         PixelRandomBits bits(1, ThinningPurpose::hold_out, number + x);
-                        value -=
-                            drawn_value(value, held.halvings, static_cast<float>(held.photons.gain),
-                                        static_cast<float>(held.photons.offset), bits);
+                        value -= drawn_value(value, held_out.halvings,
+                                             static_cast<float>(held_out.photons.gain),
+                                             static_cast<float>(held_out.photons.offset), bits);
                     }
                     if (sum < coarse_saturation()) sum += value;
                 }

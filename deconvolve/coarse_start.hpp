@@ -44,7 +44,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine, const Coar
 /// Parameters of the draw that holds out photons before pixels are summed (Executor::hold_out).
 struct HeldOutPhotons {
     PhotonScale photons;
-    int halvings = 0;  ///< one photon in 2^halvings is held out; 0: none is
+    int halvings = 0;  ///< one photon in 2^halvings is held out; 0: no photon
 };
 
 /// Returns the value of a coarse pixel if one of its fine pixels is left out of comparisons.
@@ -53,7 +53,7 @@ float coarse_saturation();
 /// Sums the image's pixels as iterations compare them: negative pixels as 0, and without the
 /// photons that are held out. Returns the number of coarse pixels that are compared.
 index_t sum_pixels(const ConstImageView& image, std::optional<double> saturation,
-                   const HeldOutPhotons& held, const Coarsening& coarsening, int threads,
+                   const HeldOutPhotons& held_out, const Coarsening& coarsening, int threads,
                    const ImageView& coarse);
 
 /// An estimate, and the index of the voxel that stands at the image's first pixel.
@@ -68,8 +68,8 @@ void interpolate_estimate(const PlacedEstimate& coarse, const Coarsening& coarse
                           const Shape3& object, const Index3& at, float least, int threads,
                           const std::function<void(const float*, index_t, index_t)>& write);
 
-// A coarse start: iterations on coarser images cost a fraction of the others. They find the broad
-// structures, which take most iterations.
+// A coarse start: iterations on coarser images cost a fraction of those on the full image. They
+// find the broad structures, which take most iterations.
 
 /// Deconvolves a coarse image, and may itself start from a coarser image.
 class CoarseStart {
@@ -86,8 +86,8 @@ class CoarseStart {
     std::vector<Shape3> images() const;
     index_t host_bytes() const;
     index_t device_bytes() const;
-    /// Returns the share of the coarse iterations in the time of these and of `iterations` fine
-    /// ones.
+    /// Returns the fraction of the total time that coarse iterations take if `iterations` fine
+    /// iterations follow.
     double share_of_time(int iterations) const;
 
     /// Deconvolves sums of the image's pixels, and writes the first estimate of the fine image by
@@ -95,7 +95,7 @@ class CoarseStart {
     /// background of a fine pixel. `usual` is the value with which voxels start otherwise. All
     /// voxels start with it if no coarse pixel is compared, and none starts with less than a
     /// thousandth of it.
-    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held,
+    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held_out,
               Executor& fine, float usual, const ExecutionContext& context);
 
   private:

@@ -74,7 +74,7 @@ class IterationLoop {
         iteration.of = iterations_;
         iteration.searching = held_out_share_ > 0;
         if (held_out_share_ > 0) iteration.held_out = std::sqrt(result.held_out() / pixels_);
-        const MethodState::LoopDecision decision = state_->finished(result, iteration);
+        const MethodState::LoopDecision decision = state_->decide_after(result, iteration);
         if (decision == MethodState::LoopDecision::discard) return true;
         outcome_.report.iterations = k;
         outcome_.report.last = iteration;
@@ -138,7 +138,7 @@ class StartPreparation {
         if (coarse_.start == nullptr) return prepared;
         prepared.start_scale = 1;  // coarse estimates are of the photons that are left
         prepared.load_start = [=, this, background = image.background,
-                               held = HeldOutPhotons{photons_, halvings}](float level) {
+                               held_out = HeldOutPhotons{photons_, halvings}](float level) {
             ExecutionContext own;
             own.stop = context_.stop;
             if (context_.progress)
@@ -146,7 +146,7 @@ class StartPreparation {
                     context_.progress(from + (fine_from - from) * fraction);
                 };
             iterations_ +=
-                coarse_.start->begin(coarse_.image, background, held, executor_, level, own);
+                coarse_.start->begin(coarse_.image, background, held_out, executor_, level, own);
         };
         return prepared;
     }

@@ -95,10 +95,10 @@ CONVOLUME_DEVICE float drawn_value(float value, int halvings, float gain, float 
     return part < 0 ? 0 : part > value ? value : part;
 }
 
-/// Moves the drawn photons of each pixel from `data` to `held`.
+/// Moves the drawn photons of each pixel from `data` to `held_out`.
 struct PhotonThinning {
     float* data;
-    float* held;
+    float* held_out;
     int halvings;
     float gain;
     float offset;
@@ -107,12 +107,12 @@ struct PhotonThinning {
     index_t first = 0;  ///< number of the arrays' first pixel in the image
     CONVOLUME_DEVICE void operator()(index_t i) const {
         if (!richardson_lucy::is_compared(data[i])) {
-            held[i] = data[i];
+            held_out[i] = data[i];
             return;
         }
         PixelRandomBits bits(seed, purpose, first + i);
         const float part = drawn_value(data[i], halvings, gain, offset, bits);
-        held[i] = part;
+        held_out[i] = part;
         data[i] -= part;
     }
 };

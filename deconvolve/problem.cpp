@@ -193,8 +193,9 @@ void check_start(const DeconvolutionProblem& problem, const ConstImageView& star
 
 ArrayCounts array_counts(const DeconvolutionProblem& problem) {
     const MethodTraits& traits = problem.traits;
-    if (traits.solves_system) return {4, 1};  // solution, residual, direction, product; model
-    ArrayCounts counts{3, 2};                 // estimate, correction, weights; data, model
+    if (traits.solves_system)
+        return {4, 1};         // object: solution, residual, direction, product; image: model
+    ArrayCounts counts{3, 2};  // object: estimate, correction, weights; image: data, model
     if (traits.keeps_previous) ++counts.object;
     if (traits.keeps_change) ++counts.object;
     if (problem.options.hold_out) ++counts.image;

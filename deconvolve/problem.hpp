@@ -52,7 +52,8 @@ bool can_convolve_by_passes(const DeconvolutionProblem& problem);
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
                          const IndexRange& own);
 
-/// Throws if iterations cannot start from `start`. An estimate without data is none, and accepted.
+/// Throws if iterations cannot start from `start`. An estimate without data counts as not given,
+/// and is accepted.
 void check_start(const DeconvolutionProblem& problem, const ConstImageView& start);
 
 /// Numbers of float arrays of the object's and of the image's extents that a method needs.

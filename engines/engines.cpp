@@ -61,7 +61,7 @@ List gpu_engines(const EngineChoice& choice, List (*GpuBackend::*make)(const Gpu
     }
 }
 
-/// Returns the result of `function` of the CUDA part; an empty one without the CUDA part.
+/// Returns the result of `function` of the CUDA part; an empty result in a build without CUDA.
 template <class Result>
 Result result_or_empty(Result (*GpuBackend::*function)()) {
     const GpuBackend* const backend = gpu_backend();
@@ -85,7 +85,7 @@ void measure_gpu_start(MachineRates& rates) {
     try {
         static_cast<void>(backend->make_engines({}));
     } catch (const Error&) {
-        return;  // no GPU, or none that works
+        return;  // there is no GPU that works
     }
     rates.gpu_start_s =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -190,7 +190,7 @@ TransferGate parse_transfer_gate(std::string_view text) {
 }
 
 HostResources host_resources() {
-    const HostMemoryLimit memory = host_memory_limit();
+    const AvailableHostMemory memory = available_host_memory();
     return {processor_name(), thread_count(0), memory.available_bytes, memory.rule};
 }
 

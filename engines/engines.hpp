@@ -12,8 +12,8 @@ namespace convolume {
 /// Device::automatic, GPUs that cannot be used are left out, and gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});
 
-/// Makes engines for filter banks, otherwise like make_engines(). Of `choice`, transfer_gate and
-/// cpu_engines are not used.
+/// Makes engines for filter banks by the rules of make_engines(). Ignores choice.transfer_gate and
+/// choice.cpu_engines.
 FilterEngineList make_filter_engines(const EngineChoice& choice = {});
 
 }  // namespace convolume

@@ -37,7 +37,7 @@ int main() {
     const std::vector<float> smooth = {0.25F, 0.5F, 0.25F};
 
     FilterOptions options;
-    options.function = device_sample_function<float>(Spike{3}, 1, 1);  // sees 1 before and 1 after
+    options.function = device_sample_function<float>(Spike{3}, 1, 1);  // with 1 neighbor per side
     DeviceFilterBank bank({1, samples}, {view_of(smooth.data(), {1, 1, 3})}, options);
     std::cout << bank.plan().to_string();
 

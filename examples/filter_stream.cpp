@@ -64,7 +64,7 @@ std::vector<float> low_pass(index_t taps, double cutoff) {
 int main() {
     const index_t samples = 3'000'000, taps = 257;
     const std::vector<float> low = low_pass(taps, 0.1);
-    std::vector<float> high = low;  // passes all frequencies that the other filter stops
+    std::vector<float> high = low;  // high pass: passes what `low` stops
     for (float& tap : high) tap = -tap;
     high[static_cast<std::size_t>(taps / 2)] += 1;
 

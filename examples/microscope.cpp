@@ -44,7 +44,7 @@ int main() {
 
     PsfOptions objective;
     objective.objective.na = 1.2;
-    objective.objective.ni = objective.objective.ni0 = 1.33;  // water
+    objective.objective.ni = objective.objective.ni0 = 1.33;  // refractive index of water
     objective.voxel = specimen.voxel;
     objective.size = psf_size_for(objective, 0.9);
     const Psf psf = make_psf(objective);

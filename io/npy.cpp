@@ -21,12 +21,12 @@ namespace {
 
 struct NpyHeader {
     PixelType type = PixelType::float32;
-    /// type of stored 64-bit integers; `type` is then float64
+    /// Type of stored 64-bit integers, for which `type` is float64.
     WideInteger wide = WideInteger::none;
     bool is_half = false;  ///< true for half precision; `type` is then float32
     bool swapped = false;  ///< true if the byte order differs from this machine's
     bool fortran_order = false;
-    std::vector<index_t> dims;  ///< slowest first in C order; empty for a single value
+    std::vector<index_t> dims;  ///< extents, slowest first in C order; empty for a single value
     index_t data_offset = 0;
 
     /// Returns the bytes of an element in the file.

@@ -43,8 +43,8 @@ class PieceMemory {
 
     std::string folder_;
     index_t piece_bytes_;
-    index_t most_in_ram_;    // number of pieces
-    index_t mapping_bytes_;  // a multiple of the page size, at least one piece
+    index_t most_in_ram_;    // largest number of pieces in RAM
+    index_t mapping_bytes_;  // bytes of a mapping: a multiple of the page size, at least one piece
     index_t used_pieces_ = 0;
     std::vector<std::unique_ptr<char[]>> in_ram_;
     std::vector<void*> mapped_;
@@ -67,8 +67,8 @@ Box3 relative_to(const Box3& box, const Index3& origin);
 
 /// A piece of a volume. Pieces at the end of an axis are cut there.
 struct Piece {
-    index_t volume = 0;  ///< t · channels + c
-    index_t number = 0;  ///< index in the order of volumes, then z, y, x
+    index_t volume = 0;  ///< number of the volume, t · channels + c
+    index_t number = 0;  ///< number of the piece, in the order of volumes, then z, y, x
     Box3 box;
 };
 
@@ -99,7 +99,7 @@ class PieceAssembler {
   private:
     struct IncompletePiece {
         char* samples = nullptr;
-        index_t missing = 0;  // number of samples
+        index_t missing = 0;  // number of samples that were not added yet
     };
 
     Piece piece_at(index_t volume, const Index3& index) const;
@@ -111,7 +111,7 @@ class PieceAssembler {
     bool count_samples(const Piece& piece, index_t samples);
 
     StackFormat format_;
-    Shape3 grid_;  // pieces of a volume along z, y, x
+    Shape3 grid_;  // numbers of pieces of a volume along z, y, x
     mutable std::mutex mutex_;
     std::unordered_map<index_t, IncompletePiece> incomplete_;
     std::vector<bool> complete_;

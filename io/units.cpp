@@ -43,7 +43,8 @@ void append_utf8(std::string& text, std::uint32_t code) {
         text += static_cast<char>(code);
         return;
     }
-    const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;  // continuation bytes
+    // Number of continuation bytes.
+    const int continuation = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
     text += static_cast<char>((0xF0u << (3 - continuation) & 0xFFu) | code >> 6 * continuation);
     for (int shift = 6 * (continuation - 1); shift >= 0; shift -= 6)
         text += static_cast<char>(0x80 | (code >> shift & 0x3F));
@@ -65,8 +66,8 @@ std::size_t decode_utf8(std::string_view text, std::size_t i, std::uint32_t& cod
         if (byte(i + k) >> 6 != 2) return 0;
         code = code << 6 | (byte(i + k) & 0x3Fu);
     }
-    constexpr std::uint32_t least_code[] = {0, 0, 0x80, 0x800,
-                                            0x10000};  // for each length in bytes
+    // Least code point that needs a sequence of `length` bytes, the index. A lower one is invalid.
+    constexpr std::uint32_t least_code[] = {0, 0, 0x80, 0x800, 0x10000};
     const bool is_surrogate = code >> 11 == 0x1B;
     if (code < least_code[length] || is_surrogate || code > 0x10FFFF) return 0;
     return length;
@@ -119,7 +120,7 @@ std::optional<double> micrometers_per(std::string_view unit) {
 
 bool is_print_resolution(double pixels_per_inch) {
     constexpr double lowest = 50;
-    constexpr double highest = 10000;  // a film scanner
+    constexpr double highest = 10000;  // resolution of a film scanner
     return pixels_per_inch >= lowest && pixels_per_inch <= highest;
 }
 
@@ -170,7 +171,8 @@ std::string utf8_from_utf16(std::u16string_view text) {
         std::uint32_t code = text[i];
         if (code >> 10 == 0x36 && i + 1 < text.size() && text[i + 1] >> 10 == 0x37)
             code = 0x10000 + ((code & 0x3FF) << 10 | (text[++i] & 0x3FFu));
-        append_utf8(result, code >> 11 == 0x1B ? 0xFFFD : code);  // an unpaired surrogate
+        append_utf8(result,
+                    code >> 11 == 0x1B ? 0xFFFD : code);  // U+FFFD for an unpaired surrogate
     }
     return result;
 }

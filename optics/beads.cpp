@@ -17,12 +17,16 @@ namespace {
 // Noise of a sample after the binomial filter 1 4 6 4 1 along three axes, as a share of the noise
 // before: (70/256)^(3/2).
 constexpr double smoothed_noise = 0.143;
-constexpr double detection_sigmas = 10;  // of the smoothed noise, above the background
-// Largest height of a bead's rings and side lobes, as a share of its own; other beads are higher.
+// Least height of a bead above the background, in standard deviations of the smoothed noise.
+constexpr double detection_sigmas = 10;
+// Largest height of rings and side lobes near a bead, as a share of the bead's height. A higher
+// maximum is another bead.
 constexpr double highest_lobe = 0.15;
-constexpr double dimmest_bead =
-    0.1;  // share of the fifth brightest: dimmer maxima are stray light or dirt
-constexpr double highest_far_lobe = 0.05;  // like highest_lobe, up to twice the box away
+// Least height of a bead, as a share of the fifth brightest bead's. Lower maxima are stray light or
+// dirt.
+constexpr double dimmest_bead = 0.1;
+// Largest height of side lobes up to twice as far from a bead, as a share of the bead's height.
+constexpr double highest_far_lobe = 0.05;
 
 struct LocalMaximum {
     Index3 at;
@@ -161,7 +165,8 @@ BeadPsf find_beads(const ConstImageView& stack, const BeadOptions& options,
                      detection_sigmas * smoothed_noise * level.deviation);
     throw_if_stopped(context);
     const Shape3 half{options.size.z / 2, options.size.y / 2, options.size.x / 2};
-    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};  // box and light around it
+    // Half extents of the box and the light around it.
+    const Shape3 reach{half.z + 2, half.y + 2, half.x + 2};
 
     const Shape3 far{2 * reach.z, 2 * reach.y, 2 * reach.x};
 

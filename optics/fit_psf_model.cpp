@@ -174,7 +174,9 @@ double PsfComparison::relative_residual(const Values& x) const {
 }
 
 void PsfComparison::weight_by_noise(const Values& x) {
-    constexpr double least = 0.01;  // share of the brightest voxel: tails are modelled no better
+    // Least background that weights assume, as a share of the brightest voxel. Tails are modelled
+    // no better.
+    constexpr double least = 0.01;
     const FittedModel fitted = fit(x, weights_);
     if (!(fitted.brightness > 0))
         throw BadData(

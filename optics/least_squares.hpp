@@ -10,7 +10,7 @@
 namespace convolume::optics {
 
 struct FitParameter {
-    double start, low, high;  ///< low < high
+    double start, low, high;  ///< initial value, and bounds with low < high
     double step;              ///< step of the numeric derivatives
 };
 

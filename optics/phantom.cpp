@@ -21,7 +21,8 @@ namespace {
 
 using optics::Point;
 
-constexpr index_t voxels_per_band = index_t{1} << 16;  // band that one thread draws in its cache
+/// Number of voxels of the band of rows that one thread draws in its cache.
+constexpr index_t voxels_per_band = index_t{1} << 16;
 
 /// Returns the largest number of lattice steps, `fineness` a voxel, that lie within `radius`.
 index_t steps_within(double radius, index_t fineness) {
@@ -124,14 +125,15 @@ class BodyLattice {
   private:
     struct LatticeRow {
         index_t y;       // number of the row in the lattice, from the center
-        index_t points;  // points on either side of the middle one
-        index_t hollow;  // hollow points on either side, left out with the middle one; -1: none
+        index_t points;  // number of points on either side of the middle one
+        index_t hollow;  // number of points on either side that are left out with the middle one;
+                         // -1: none
     };
 
     Point radius_;
     double volume_;
     std::array<index_t, 3> fineness_;  // lattice points per voxel
-    index_t layers_;                   // layers on either side of the middle one
+    index_t layers_;                   // number of layers on either side of the middle one
     std::vector<LatticeRow> rows_;
     std::vector<std::size_t>
         first_row_;  // index of each layer's first row, then the number of rows
@@ -204,7 +206,8 @@ class PlaneBodies {
     }
 
   private:
-    struct PlacedBody {  // lengths in voxels
+    /// A body at its position in the volume. Lengths are in voxels.
+    struct PlacedBody {
         const BodyLattice* lattice;
         Point center;
         double value;
@@ -215,13 +218,14 @@ class PlaneBodies {
     index_t z_begin_, z_end_;
     std::map<std::pair<Point, double>, BodyLattice> lattices_;
     std::vector<PlacedBody> bodies_;
-    std::vector<std::vector<std::size_t>> in_plane_;  // indices into bodies_, for each plane
+    std::vector<std::vector<std::size_t>> in_plane_;  // for each plane, indices into bodies_
 };
 
 }  // namespace
 
 struct Phantom::Impl {
-    struct ObjectPlanes {  // planes [begin, end) that object `number` may touch
+    /// Range [begin, end) of the planes that object `number` may touch.
+    struct ObjectPlaneRange {
         index_t begin;
         index_t end;
         index_t number;
@@ -229,8 +233,8 @@ struct Phantom::Impl {
 
     PhantomOptions options;
     std::vector<PhantomObject> objects;
-    std::vector<ObjectPlanes> object_planes;  // ascending by begin, as `objects`
-    index_t max_planes = 0;                   // largest number of planes of an object
+    std::vector<ObjectPlaneRange> plane_ranges;  // ranges of `objects`, ascending by begin
+    index_t max_planes = 0;                      // largest number of planes of an object
 
     explicit Impl(const PhantomOptions& given);
 
@@ -240,35 +244,35 @@ struct Phantom::Impl {
 Phantom::Impl::Impl(const PhantomOptions& given) : options(given) {
     optics::check_phantom(options);
     const index_t count = optics::object_count(options);
-    object_planes.reserve(static_cast<std::size_t>(count));
+    plane_ranges.reserve(static_cast<std::size_t>(count));
     for (index_t number = 0; number < count; ++number) {
         const PhantomObject object = optics::place_object(options, number);
         const auto [low, high] = optics::z_range_um(options, number, object);
         // A body adds light up to almost one voxel beyond its edge.
-        const ObjectPlanes reach{static_cast<index_t>(std::floor(low / options.voxel.z_um)),
-                                 static_cast<index_t>(std::ceil(high / options.voxel.z_um)) + 1,
-                                 number};
+        const ObjectPlaneRange reach{static_cast<index_t>(std::floor(low / options.voxel.z_um)),
+                                     static_cast<index_t>(std::ceil(high / options.voxel.z_um)) + 1,
+                                     number};
         max_planes = std::max(max_planes, reach.end - reach.begin);
-        object_planes.push_back(reach);
+        plane_ranges.push_back(reach);
     }
-    std::sort(object_planes.begin(), object_planes.end(),
-              [](const ObjectPlanes& a, const ObjectPlanes& b) {
+    std::sort(plane_ranges.begin(), plane_ranges.end(),
+              [](const ObjectPlaneRange& a, const ObjectPlaneRange& b) {
                   return std::pair(a.begin, a.number) < std::pair(b.begin, b.number);
               });
-    objects.reserve(object_planes.size());
-    for (const ObjectPlanes& reach : object_planes)
+    objects.reserve(plane_ranges.size());
+    for (const ObjectPlaneRange& reach : plane_ranges)
         objects.push_back(optics::place_object(options, reach.number));
 }
 
 /// Adds the bodies of all objects that may touch planes [z_begin, z_end).
 void Phantom::Impl::add_bodies(index_t z_begin, index_t z_end, PlaneBodies& plane_bodies) const {
     const auto first = std::lower_bound(
-        object_planes.begin(), object_planes.end(), z_begin - max_planes,
-        [](const ObjectPlanes& reach, index_t plane) { return reach.begin < plane; });
-    for (auto reach = first; reach != object_planes.end() && reach->begin < z_end; ++reach) {
+        plane_ranges.begin(), plane_ranges.end(), z_begin - max_planes,
+        [](const ObjectPlaneRange& reach, index_t plane) { return reach.begin < plane; });
+    for (auto reach = first; reach != plane_ranges.end() && reach->begin < z_end; ++reach) {
         if (reach->end <= z_begin) continue;
         const PhantomObject& object =
-            objects[static_cast<std::size_t>(reach - object_planes.begin())];
+            objects[static_cast<std::size_t>(reach - plane_ranges.begin())];
         optics::for_each_equal_bodies(
             options, reach->number, object,
             [&](const optics::EqualBodies& bodies) { plane_bodies.add(bodies); });

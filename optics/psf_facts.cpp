@@ -12,8 +12,8 @@ namespace convolume {
 namespace {
 
 struct LevelCrossing {
-    double before_um, after_um;
-    double radius_um;  // interpolated between both
+    double before_um, after_um;  // sampled radii before and after the crossing
+    double radius_um;            // radius of the crossing, interpolated between them
 };
 
 // Finds the first radius from `low_um` to `high_um` at which the intensity at `z_um` is down to

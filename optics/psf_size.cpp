@@ -67,7 +67,7 @@ double radius_of(const PsfOptions& options, double center_um, double half_depth_
 // lens lights the whole sample, all planes hold the same light.
 double lit_half_depth_um(const PsfOptions& options, double center_um, double least_um,
                          double most_um, const ExecutionContext& context) {
-    constexpr double little = 0.05;  // share of the middle plane's light
+    constexpr double little = 0.05;  // little light, as a share of the middle plane's light
     const auto light = [&](double z_um) {
         return optics::plane_light(options, {z_um}, 0, thread_count(options.threads), context)[0]
             .total;
@@ -109,7 +109,7 @@ Shape3 psf_size_for(const PsfOptions& options, double share, const ExecutionCont
 Shape3 psf_size_for_image(const PsfOptions& options, const Shape3& image, double share,
                           const ExecutionContext& context) {
     check_request(options, share);
-    Shape3 most;  // samples beyond would meet no pixel
+    Shape3 most;  // largest useful extents: samples beyond them would meet no pixel
     for (int axis = 0; axis < 3; ++axis) {
         if (image[axis] < 1 || image[axis] > std::numeric_limits<index_t>::max() / 2)
             throw InvalidArgument(message("an image of ", image[axis], " pixels along ",

@@ -65,9 +65,9 @@ class PinholeArray {
     RadialGrid grid_;
     index_t radii_;
     double cell_um2_;
-    std::vector<double> weights_;    // [length of K]: number of vectors of this length, times d̂²
-    std::vector<double> analysis_;   // weights for ĥ(K): [length of K][radius of grid_]
-    std::vector<double> synthesis_;  // J₀(K r): [radius r][length of K]
+    std::vector<double> weights_;    // number of vectors K of a length, times d̂²: [length of K]
+    std::vector<double> analysis_;   // weights of h(r) in ĥ(K): [length of K][radius r of grid_]
+    std::vector<double> synthesis_;  // values of J₀(K r): [radius r][length of K]
 };
 
 /// Intensities of a microscope of any modality at fixed radii, for one z after another.
@@ -95,9 +95,9 @@ class MicroscopeResponse {
     std::optional<Pinhole> pinhole_;           // used in confocal microscopes only
     std::optional<PinholeArray> array_;        // used with spinning discs only
     std::optional<RadialProfile> excitation_;  // used with a pinhole or a disc
-    std::optional<RadialProfile> emission_;    // two-photon: excitation, to be squared
+    std::optional<RadialProfile> emission_;  // with two-photon it has the excitation, to be squared
     bool squared_ = false;
-    double sheet_fwhm_um_ = 0;  // 0: no light sheet
+    double sheet_fwhm_um_ = 0;  // width of the light sheet; 0 without one
     double sheet_z_um_ = 0;
 };
 

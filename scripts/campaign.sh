@@ -6,7 +6,7 @@
 # BUILD: a build folder, such as build/release. SCALE: factor of the counts, default 1; 0.01 is quick.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
-build=$(CDPATH='' cd -- "$1" && pwd)  # the checks work in folders of their own
+build=$(CDPATH='' cd -- "$1" && pwd)  # an absolute path, as the checks change folders
 scale=${2:-1}
 python=${CONVOLUME_PYTHON:-/usr/bin/python3}
 checks=$root/tests/campaign

@@ -17,7 +17,7 @@ import sys
 import tokenize
 from pathlib import Path
 
-from size import known_files
+from size import repository_files
 
 CPP = re.compile(r"\.(?:cpp|hpp|cu|cuh)(?:\.in)?$")
 SCRIPT = re.compile(r"\.(?:sh|cmake|yml|toml|in|nf)$|(?:^|/)(?:CMakeLists\.txt|Snakefile)$|^\.ci/run$")
@@ -55,7 +55,7 @@ def paths_and_endings(files):
 
 
 def main():
-    files = known_files()
+    files = repository_files()
     texts = {}
     for file in files:
         if file.endswith((".md", ".py")) or CPP.search(file) or SCRIPT.search(file):

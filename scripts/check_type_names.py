@@ -10,7 +10,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-from size import NOT_PRODUCT, known_files
+from size import NOT_PRODUCT, repository_files
 
 SOURCES = (".cpp", ".hpp", ".cu", ".cuh", ".cpp.in", ".hpp.in", ".cu.in")
 # Names that several types in one folder may have: (name, folder), with the reason.
@@ -36,7 +36,7 @@ def types_of(text):
 
 def main():
     places = defaultdict(list)
-    for file in known_files():
+    for file in repository_files():
         if not file.endswith(SOURCES) or file.startswith(NOT_PRODUCT):
             continue
         for name, line in types_of(Path(file).read_text(encoding="utf-8")):

@@ -27,7 +27,7 @@ class Roles(Extension):
         if obj.docstring:
             module = obj if obj.is_module else obj.module
             text = ROLE.sub(lambda role: _link(role[1], module), obj.docstring.value + "\n")
-            obj.docstring.value = SHARED.sub(_apart, text)
+            obj.docstring.value = SHARED.sub(_describe_each, text)
 
 
 def _show_keywords(function, defaults):
@@ -38,15 +38,16 @@ def _show_keywords(function, defaults):
 
 
 def _link(name, module):
-    """Returns the full name of a link's target. Names without a package belong to the same public module, or to the
-    package if the module is private."""
+    """Returns a Markdown link to a Python object. A name without a package is looked up in `module`, or in the package
+    if the module is private."""
     if name.partition(".")[0] == "convolume":
         return f"[`{name}`][{name}]"
     home = "convolume" if module.name.startswith("_") else module.path
     return f"[`{name}`][{home}.{name}]"
 
 
-def _apart(shared):
+def _describe_each(shared):
+    """Returns an entry for each parameter of a match of SHARED, with the type and description that they share."""
     names, kind, description = shared.groups()
     if not description:
         return shared[0]

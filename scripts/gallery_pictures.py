@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def projections(**images):
-    """Draws images side by side, as maxima along z, each from 0 to its largest value."""
+    """Draws images side by side, as maxima along z, from 0 or a negative least value to the 99.8th percentile."""
     figure, axes = plt.subplots(1, len(images), figsize=(2.6 * len(images), 2.8))
     for axis, (title, image) in zip(np.atleast_1d(axes), images.items()):
         shown = np.asarray(image, float).max(axis=0)
@@ -35,31 +35,34 @@ def projections(**images):
     return figure
 
 
-def microscope(v):
-    return projections(specimen=v["specimen"], light=v["light"], recording=v["image"] - 100.0)
+def draw_microscope(variables):
+    return projections(specimen=variables["specimen"], light=variables["light"], recording=variables["image"] - 100.0)
 
 
-def channels(v):
+def draw_channels(variables):
     images = {}
-    for number, name in enumerate(v["wavelengths"]):
-        images |= {f"{name}, recorded": v["recorded"][number] - 100.0, f"{name}, deconvolved": v["sharp"][number]}
+    for number, name in enumerate(variables["wavelengths"]):
+        images |= {f"{name}, recorded": variables["recorded"][number] - 100.0,
+                   f"{name}, deconvolved": variables["sharp"][number]}
     return projections(**images)
 
 
-def filters(v):
+def draw_filters(variables):
     figure, axis = plt.subplots(figsize=(7, 2.6))
-    shown = axis.imshow(v["power"], aspect="auto", cmap="magma", interpolation="nearest",
-                        extent=(0, v["samples"], len(v["bank"]) - 0.5, -0.5))
+    shown = axis.imshow(variables["power"], aspect="auto", cmap="magma", interpolation="nearest",
+                        extent=(0, variables["samples"], len(variables["bank"]) - 0.5, -0.5))
     axis.set(xlabel="sample", ylabel="template")
     figure.colorbar(shown, label="peak power")
     return figure
 
 
-def own_method(v):
-    return projections(specimen=v["specimen"], image=v["image"], solution=v["solution"])
+def draw_own_method(variables):
+    return projections(specimen=variables["specimen"], image=variables["image"], solution=variables["solution"])
 
 
-PICTURES = {"microscope": microscope, "channels": channels, "filters": filters, "own_method": own_method}
+# By the name of an example, the function that draws its picture from its global variables.
+PICTURES = {"microscope": draw_microscope, "channels": draw_channels, "filters": draw_filters,
+            "own_method": draw_own_method}
 
 
 def main():

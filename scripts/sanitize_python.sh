@@ -32,7 +32,7 @@ preload="$(library libasan.so) $(library libstdc++.so.6)"
 PYTHONPATH="$root/$build/python${PYTHONPATH:+:$PYTHONPATH}"
 export PYTHONPATH
 [ $# -gt 0 ] || set -- .
-cd python/tests  # in another folder than the package's sources, which Python would import from there
+cd python/tests  # in python, the sources would be imported instead of the built package
 LD_PRELOAD=$preload \
     ASAN_OPTIONS="detect_leaks=0:allocator_may_return_null=1:strict_string_checks=1:${ASAN_OPTIONS:-}" \
     UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1:${UBSAN_OPTIONS:-}" \

@@ -44,16 +44,17 @@ INTERFACES = {
 }
 
 
-def known_files():
-    known = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+def repository_files():
+    """Returns the files of the working tree that git tracks or does not ignore."""
+    names = subprocess.run(["git", "ls-files", "--cached", "--others", "--exclude-standard"],
                            capture_output=True, text=True, check=True).stdout.splitlines()
-    return [name for name in known if Path(name).is_file()]
+    return [name for name in names if Path(name).is_file()]
 
 
 def product_files():
-    known = known_files()
-    cpp = [name for name in known if name.endswith(CPP) and not name.startswith(NOT_PRODUCT)]
-    python = [name for name in known
+    files = repository_files()
+    cpp = [name for name in files if name.endswith(CPP) and not name.startswith(NOT_PRODUCT)]
+    python = [name for name in files
               if name.startswith("python/") and name.endswith(".py") and "/tests/" not in name]
     return cpp, python
 
@@ -67,7 +68,7 @@ def single_includers(cpp, text):
     """Returns the private headers that exactly one file includes, besides the source of the same name, and that file.
     Tests and benchmarks count as files, as a header that is tested is an interface."""
     includers = {name: set() for name in cpp}
-    for name in known_files():
+    for name in repository_files():
         if not name.endswith(CPP):
             continue
         content = text[name] if name in text else Path(name).read_text(encoding="utf-8")
@@ -81,6 +82,7 @@ def single_includers(cpp, text):
 
 
 def measured_functions(files):
+    """Yields the file and lizard\'s figures of each function in these files."""
     for name in files:
         for function in lizard.analyze_file(name).function_list:
             yield name, function

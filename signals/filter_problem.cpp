@@ -70,7 +70,7 @@ class AlignedFilters {
         if (filters_.empty())
             throw InvalidArgument("the bank holds no filters: it needs at least 1");
 
-        // The earliest tap of all filters is tap 0 of the frame.
+        // The frame begins with the earliest tap of any filter.
         origin_ = filters_.front().origin;
         for (const AlignedFilter& filter : filters_) origin_ = std::max(origin_, filter.origin);
         for (AlignedFilter& filter : filters_) {
@@ -84,9 +84,9 @@ class AlignedFilters {
     index_t origin() const { return origin_; }
     bool complex_taps() const { return complex_; }
 
-    /// Returns the taps of all filters. With `derivative`, they are h * (1, 0, -1)/2, which has two
-    /// taps more. Throws BadData if `type` cannot hold a tap.
-    Volume make_taps(PixelType type, bool derivative) const {
+    /// Returns the taps of all filters, padded with zeros to the frame. With `derivative`, they are
+    /// h * (1, 0, -1)/2, which has two taps more. Throws BadData if `type` cannot hold a tap.
+    Volume padded_taps(PixelType type, bool derivative) const {
         const index_t length = checked_add(taps_, derivative ? 2 : 0);
         Volume taps({1, filters(), length}, type);
         const bool single = type == PixelType::float32 || type == PixelType::complex64;
@@ -250,11 +250,11 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
     problem.mode = options.mode;
     problem.requested_range = options.range;
     problem.range = problem.range_of(shape.samples);
-    // Results in a chunk of a signal that arrives while it is recorded: they appear soon.
-    constexpr index_t soon = index_t{1} << 16;
+    // A signal of unknown length may still be recorded: small chunks let its results appear soon.
+    constexpr index_t live_chunk = index_t{1} << 16;
     problem.chunk = options.chunk;
     if (problem.chunk == 0 && shape.samples == unknown_samples)
-        problem.chunk = std::max(soon, 4 * std::min(aligned.taps(), unknown_samples));
+        problem.chunk = std::max(live_chunk, 4 * std::min(aligned.taps(), unknown_samples));
     // (y[n+1] - y[n-1]) / 2 is sample n+1 of the convolution with h * (1, 0, -1)/2.
     problem.shift = derivative ? 1 : 0;
 
@@ -285,7 +285,7 @@ FilterProblem resolve_filters(const SignalShape& shape, const std::vector<ConstI
                                           " samples, are larger than 64 bits address"));
         bytes *= factor;
     }
-    problem.taps = aligned.make_taps(spec.sample_type(), derivative);
+    problem.taps = aligned.padded_taps(spec.sample_type(), derivative);
     return problem;
 }
 
@@ -301,7 +301,7 @@ bool allows(const FilterOptions& options, FilterMethod method) {
 [[noreturn]] void throw_no_method(const FilterProblem& problem, const SignalShape& shape,
                                   const FilterOptions& options, const FilterEngineList& engines) {
     std::string choices;
-    bool only_the_segment = false;  // whether only the requested segment rules methods out
+    bool segment_excludes_methods = false;  // whether only the requested segment rules methods out
     for (const auto& engine : engines)
         for (const FilterMethod method : all_methods) {
             FilterSpec spec = problem.spec;
@@ -310,7 +310,7 @@ bool allows(const FilterOptions& options, FilterMethod method) {
             const auto cost =
                 engine->estimate(spec, shape.signals, problem.predicted_results(shape));
             if (!cost) continue;
-            only_the_segment |= options.segment > 0 && allows(options, method);
+            segment_excludes_methods |= options.segment > 0 && allows(options, method);
             choices +=
                 message(choices.empty() ? "" : ", ", engine->info().name, " ", to_string(method));
             if (cost->segment > 0) choices += message(" (segments of ", cost->segment, ")");
@@ -320,7 +320,7 @@ bool allows(const FilterOptions& options, FilterMethod method) {
                 to_string(options.method),
                 options.segment > 0 ? message(" in segments of ", options.segment) : std::string(),
                 ": ", choices.empty() ? "there is none" : "there is " + choices);
-    if (only_the_segment) throw InvalidArgument(text);
+    if (segment_excludes_methods) throw InvalidArgument(text);
     throw Unavailable(text);
 }
 

@@ -13,13 +13,13 @@
 namespace convolume {
 
 struct FilterProblem {
-    FilterSpec spec;         ///< method and segment are those of the options
+    FilterSpec spec;         ///< specification for engines, with the options' method and segment
     Volume taps;             ///< filters × spec.taps samples of spec.sample_type()
     index_t frame_taps = 0;  ///< taps of the common frame, without those added for a derivative
     SampleRange range;       ///< range of the caller's full result
     /// The caller's result n is result n + shift of engines: a derivative is folded into the taps.
     index_t shift = 0;
-    index_t origin = 0;  ///< the caller's origin in the frame
+    index_t origin = 0;  ///< tap of the frame that is the caller's origin
     Mode mode = Mode::same;
     std::optional<SampleRange> requested_range;  ///< requested range, which overrides the mode
     index_t chunk = 0;  ///< results computed at a time when signals are streamed; 0: any number
@@ -32,17 +32,17 @@ struct FilterProblem {
         return shape.samples == unknown_samples ? std::min(chunk, range.count()) : range.count();
     }
 
-    /// Returns the number of samples beyond its inputs that are needed to know whether a result
-    /// exists. It is above 0 for a delayed signal of unknown length, whose last results are
-    /// dropped.
-    index_t lookahead(const SignalShape& shape) const {
+    /// Returns the number of samples after the inputs of a result that must be read to know whether
+    /// the result exists. It is above 0 only for a signal of unknown length whose results are
+    /// delayed by a negative origin: the last ones are dropped.
+    index_t samples_to_detect_end(const SignalShape& shape) const {
         const bool dropped =
             shape.samples == unknown_samples && mode == Mode::same && !requested_range;
         return dropped ? std::max<index_t>(0, -origin - shift) : 0;
     }
 
-    /// Returns `range` for signals of `samples` samples. It always begins at the same result.
-    /// Throws InvalidArgument if it is empty or outside the full result.
+    /// Returns `range` for signals of `samples` samples. Its begin does not depend on
+    /// `samples`. Throws InvalidArgument if it is empty or outside the full result.
     SampleRange range_of(index_t samples) const;
 
     /// Returns the samples that the engines need for `results`, of a signal of `samples` samples.
@@ -59,8 +59,9 @@ struct MethodSelection {
 };
 
 /// Selects the engine and method with the least predicted seconds for signals of `shape`, among
-/// those that the options allow. With a memory limit, it prefers those that keep the limit on the
-/// host. Throws Unavailable if there are none, InvalidArgument if another segment would help.
+/// those that the options allow. Prefers engines and methods that keep the limit of host memory.
+/// Throws Unavailable if there are none, and InvalidArgument if only the requested segment excludes
+/// them.
 MethodSelection select_method(const FilterProblem& problem, const SignalShape& shape,
                               const FilterOptions& options, const FilterEngineList& engines);
 

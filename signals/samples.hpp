@@ -14,7 +14,7 @@ template <class T>
 index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count,
                     bool nonfinite_to_zero, T* out);
 
-/// Converts to the pixel type `to`, like the template above.
+/// Converts elements as the template convert_row() does, to a type `to` that is known at run time.
 index_t convert_row(const ConstImageView& view, index_t y, index_t begin, index_t count,
                     bool nonfinite_to_zero, PixelType to, void* out);
 

@@ -119,10 +119,11 @@ class SignalPipeline {
 
     ExecutionReport run() {
         {
-            // Ends waits for samples, and for a reader of results.
+            // On a stop, ends waits of the source for samples, and of the sink for its reader.
             const std::stop_callback on_stop(context_.stop, [this] { cancel(); });
             const std::jthread reader([this] { guard([this] { read_all(); }); });
-            guard([this] {  // if the second thread cannot start, the first does not wait forever
+            // If the writing thread cannot start, the reading thread does not wait forever.
+            guard([this] {
                 const std::jthread writer([this] { guard([this] { write_all(); }); });
                 guard([this] { filter_all(); });
             });
@@ -138,12 +139,12 @@ class SignalPipeline {
   private:
     struct InputSlot {
         StreamChunk chunk;
-        Buffer values;  ///< samples [signal][sample]
+        Buffer values;  ///< samples, indexed [signal][sample]
     };
     struct OutputSlot {
         StreamChunk chunk;
-        Buffer values;     ///< results [signal][filter][stored]
-        Buffer positions;  ///< positions of peaks
+        Buffer values;     ///< results, indexed [signal][filter][stored sample]
+        Buffer positions;  ///< positions of peaks, indexed like `values`
     };
 
     StreamChunk chunk_at(index_t number) const {
@@ -154,7 +155,7 @@ class SignalPipeline {
         chunk.at = range_chunks_[chunk.index];
         chunk.samples = job_.problem.inputs(chunk.at.results, samples_);
         chunk.samples.end =
-            std::min(samples_, chunk.samples.end + job_.problem.lookahead(job_.shape));
+            std::min(samples_, chunk.samples.end + job_.problem.samples_to_detect_end(job_.shape));
         chunk.last = number + 1 == chunks_;
         chunk.ends_window = (chunk.index + 1) % range_chunks_.chunks_per_window() == 0 ||
                             chunk.index + 1 == range_chunks_.count();
@@ -203,7 +204,7 @@ class SignalPipeline {
     }
 
     void read_all() {
-        SampleRange before;  // samples of the previous chunk
+        SampleRange before;  // range of the signal's samples that the previous chunk holds
         bool last = false;
         for (index_t number = 0; !last && inputs_.await_empty(number); ++number) {
             throw_if_stopped(context_);
@@ -382,7 +383,7 @@ class SignalPipeline {
     std::exception_ptr error_;
 };
 
-// Returns the host memory that an engine takes itself.
+// Returns the bytes of host memory that an engine allocates itself.
 index_t engine_bytes(const MethodSelection& choice) {
     return choice.engine->info().is_gpu ? choice.cost.host_bytes : choice.cost.work_bytes;
 }
@@ -408,7 +409,7 @@ StreamLayout stream_layout(const FilterProblem& problem, const SignalShape& shap
         layout.stored = chunks[0].stored;
         const index_t reach = checked_add(
             spec.taps - 1 + (spec.function ? spec.function->before + spec.function->after : 0),
-            problem.lookahead(shape));
+            problem.samples_to_detect_end(shape));
         layout.input_samples =
             std::min(shape.samples, checked_add(std::min(chunk, problem.range.count()), reach));
         const index_t inputs = checked_multiply(signals, layout.input_samples);

@@ -7,7 +7,7 @@
 
 namespace convolume {
 
-/// Number of results and of signals that are computed at a time, and their memory.
+/// Numbers of results and of signals that are computed at a time, and the bytes that they take.
 struct StreamLayout {
     /// Results of each filter and signal; 0: not even one result fits the memory limit.
     index_t chunk = 0;

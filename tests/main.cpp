@@ -16,9 +16,9 @@
 namespace {
 
 struct Progress {
-    std::string test_case;                                 // name of the current one
-    std::set<std::string> skipped;                         // also those of which some sections ran
-    std::map<std::string, std::set<std::string>> reasons;  // test cases by reason
+    std::string test_case;                                 // name of the test case that runs now
+    std::set<std::string> skipped;                         // test cases with a skipped section
+    std::map<std::string, std::set<std::string>> reasons;  // skipped test cases, by reason
     std::size_t cases = 0, failed = 0;
 };
 

@@ -85,7 +85,8 @@ ClampCount fold_planes(ScratchVolume& extended, const std::array<std::vector<ind
     for (index_t begin = 0; begin < to.shape.z; begin += at_once) {
         throw_if_stopped(context);
         const index_t end = std::min(begin + at_once, to.shape.z);
-        // Planes that are added to these, in order, so that sums equal those of a whole volume.
+        // Planes of `extended` that are added to this group, in ascending order, so that sums equal
+        // those of a whole volume.
         std::vector<index_t> planes, targets;
         for (std::size_t i = 0; i < sources[0].size(); ++i)
             if (sources[0][i] >= begin && sources[0][i] < end) {

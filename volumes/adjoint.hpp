@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // The adjoint of a convolution: the range of its outputs, and folding. Folding is the adjoint of
-// continuing an image by its boundary: samples outside are added to those they were copied from.
+// continuing an image by its boundary: samples outside are added to the samples
+// from which they were copied.
 
 #include <array>
 #include <vector>
@@ -15,10 +16,10 @@ namespace convolume {
 /// Whether an image with this boundary has non-zero samples outside of its extent.
 bool continues_outside(BoundaryKind boundary);
 
-/// Returns which outputs of a plain convolution are the adjoint. That convolution takes the outputs
-/// `forward` of the forward one and the flipped kernel. The adjoint has the samples i of the image
-/// or, if it is `continued`, of the continued image. The mode `full` of the plain convolution has
-/// at sample i - forward.begin + kernel - 1 the value
+/// Returns which outputs of a plain convolution are the adjoint. Input of the plain convolution are
+/// the outputs `forward` of the forward one; its kernel is flipped. The adjoint has the samples i
+/// of the image or, if it is `continued`, of the continued image. The mode `full` of the plain
+/// convolution has at sample i - forward.begin + kernel - 1 the value
 ///     Σ_n conj(h[n - i]) y[n].
 OutputRange adjoint_range(const OutputRange& forward, index_t image, index_t kernel,
                           bool continued);
@@ -33,7 +34,7 @@ std::vector<index_t> fold_sources(const OutputRange& forward, index_t image, ind
 ClampCount fold(const ConstImageView& extended, const std::array<std::vector<index_t>, 3>& sources,
                 const ImageView& target, int threads);
 
-/// Folds an image that is not in memory, some planes of `sink` at a time; otherwise like fold().
+/// Folds an image in scratch files as fold() does, and writes some planes to `sink` at a time.
 ClampCount fold_planes(ScratchVolume& extended, const std::array<std::vector<index_t>, 3>& sources,
                        ImageSink& sink, int threads, const ExecutionContext& context);
 

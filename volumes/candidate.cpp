@@ -66,7 +66,7 @@ Block part_block(const ConvolutionProblem& problem, const CandidateLayout& layou
     block.complex_data = problem.complex_data;
     block.complex_kernel = problem.complex_kernel;
     block.walks = layout.walks;
-    // Tiles at a wrapped edge read from both ends of an axis, and transfer the samples between.
+    // Tiles at a wrapped edge read from both ends of an axis, so the whole axis is transferred.
     const auto transferred = [&](int axis) {
         const index_t loaded = axes[static_cast<std::size_t>(axis)].loaded;
         const index_t image = problem.image[axis];
@@ -103,7 +103,8 @@ index_t scratch_bytes(const ConvolutionProblem& problem, const CandidateLayout& 
         checked_multiply(element_count(scratch_shape(problem, layout)), sample));
 }
 
-void lay_out(const ConvolutionProblem& problem, const CandidateLayout& layout, TaskPlan& plan) {
+void fill_task_plan(const ConvolutionProblem& problem, const CandidateLayout& layout,
+                    TaskPlan& plan) {
     plan.blocks.clear();
     plan.tasks.clear();
     plan.scratch = scratch_shape(problem, layout);
@@ -358,7 +359,8 @@ class Predictor {
         }
         if (!problem_.streamed || division.parts == 1 || candidate.host_bytes <= limits_.host_bytes)
             return;
-        // Only the parts in flight are then in memory. Every sample is written and read twice.
+        // With scratch files, only the parts in flight are in memory. Every sample is written and
+        // read twice.
         const index_t part = ceil_div(division.scratch_bytes, division.parts);
         const index_t in_memory =
             engines_.front()->info().streams
@@ -391,7 +393,7 @@ class Predictor {
         candidate.seconds += touch_s;
     }
 
-    // Adds the start of the program and of GPUs.
+    // Adds the seconds in which the program and GPUs start.
     void add_start(PlanCandidate& candidate) const {
         const double start_s = problem_.start_s + (problem_.streamed ? rates_.process_s : 0);
         candidate.stages.start = {0, start_s};
@@ -408,11 +410,11 @@ class Predictor {
         candidate.seconds += stages.read.seconds + stages.write.seconds;
     }
 
-    // Adds the time to bring bytes to disk that are not there after the last write, which comes
-    // `writing_s` after the first.
+    // Adds the time to bring the bytes to disk that are still in the system's cache after the last
+    // write. `writing_s` is the time from the first write to the last.
     void add_commit(double writing_s, PlanCandidate& candidate) const {
         const double bytes = static_cast<double>(images()) * static_cast<double>(output_bytes());
-        // Write-back begins after writeback_bytes, and goes on while others are written.
+        // Write-back begins after writeback_bytes, and goes on while later bytes are written.
         const double meanwhile = std::clamp(writing_s * rates_.file_sync_bytes_per_s, 0.0,
                                             std::max(bytes - writeback_bytes, 0.0));
         const double left = bytes - meanwhile;
@@ -427,7 +429,7 @@ class Predictor {
     bool streams(const BlockDivision& division) const {
         return problem_.streamed && division.parts == 1;
     }
-    /// Whether samples are read before a task and its results are written after it.
+    /// Whether all samples of a task are read before it, and its results are written after it.
     bool buffers_tasks(const BlockDivision& division) const {
         return streams(division) && !engines_.front()->info().streams;
     }

@@ -23,12 +23,12 @@ struct AxisTiling {
 
 /// Inputs of the choice of grid lengths along one axis.
 struct GridRule {
-    const Engine* engine;  ///< null for sums in space, which any length suits
+    const Engine* engine;  ///< null for direct and separable sums, which any length suits
     int axis;
     int parts = 1;
     bool complex_data = false;
     Precision precision = Precision::float32;
-    bool may_be_periodic = true;  ///< with a wrap boundary, the grid may have the image's length
+    bool may_be_periodic = true;  ///< whether the grid may be one period of a wrap boundary
 };
 
 /// Cuts the outputs of one axis into `count` tiles of equal size (to within one).
@@ -54,12 +54,13 @@ Shape3 scratch_shape(const ConvolutionProblem& problem, const CandidateLayout& l
 index_t scratch_bytes(const ConvolutionProblem& problem, const CandidateLayout& layout);
 
 /// Fills plan.blocks, plan.tasks, plan.windows and the size of the split volume.
-void lay_out(const ConvolutionProblem& problem, const CandidateLayout& layout, TaskPlan& plan);
+void fill_task_plan(const ConvolutionProblem& problem, const CandidateLayout& layout,
+                    TaskPlan& plan);
 
 /// Bytes that a plan may take.
 struct MemoryLimits {
     index_t host_bytes = 0;
-    std::optional<index_t> engine_bytes;  ///< the least of the engines' limits
+    std::optional<index_t> engine_bytes;  ///< smallest limit of any engine; none without limits
 };
 
 /// Sizes of the blocks of a candidate.
@@ -72,13 +73,14 @@ struct BlockDivision {
     Shape3 scratch;             ///< planes, rows and columns of the split volume
     index_t scratch_bytes = 0;  ///< bytes of the split volume
     Block first;                ///< part 0, or the largest tile
-    Block other;                ///< every other part
+    Block other;                ///< parts 1, 2, …, which have equal blocks
 };
 
 /// Memory and time of a candidate.
 struct Prediction {
     PlanCandidate candidate;
-    /// Whether kernels are kept between tasks and executions; not if the limit has no room.
+    /// Whether kernels are kept between tasks and executions; false if the memory limit has no
+    /// room.
     bool keep_kernels = true;
 };
 

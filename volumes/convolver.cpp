@@ -24,7 +24,7 @@ namespace convolume {
 
 namespace {
 
-// End of a message about NaN or infinities in an image.
+// Advice at the end of messages about NaN or infinities in an image.
 constexpr const char* cure_of_nonfinite =
     "repair it, or choose to read such samples as zero or to propagate them";
 
@@ -79,8 +79,8 @@ struct Convolver::Impl {
             factor_rank1(resolved.taps->view(), options.precision).has_value();
     }
 
-    // Plans for the CPU alone if few executions are expected. Returns whether they end there before
-    // a GPU could begin.
+    // Plans for the CPU alone if few executions are expected. Returns whether they end on the CPU
+    // before a GPU could start.
     bool may_end_before_gpus_start(const EngineChoice& choice) {
         const double start_s = gpu_start_seconds();
         if (choice.device != EngineChoice::Device::automatic || !options.expected_executions ||
@@ -112,7 +112,8 @@ struct Convolver::Impl {
         return current_runner;
     }
 
-    /// Makes a new plan after a GPU had less memory than planned. Its engine knows the new limit.
+    /// Makes a new plan after a GPU had less memory than planned. The GPU's engine knows the new
+    /// limit.
     void plan_again(const std::shared_ptr<const PlanRunner>& failed) const {
         const std::lock_guard lock(runner_mutex);
         if (current_runner != failed) return;  // another execution has made a new plan
@@ -264,7 +265,7 @@ struct Convolver::Impl {
         } catch (const OutOfMemoryAfterWrite& refused) {
             throw refused.error;
         }
-        // Tasks count the samples that they share more than once.
+        // Several tasks may count one sample, so the exact number is counted here.
         if (arguments.find_nonfinite && report.nonfinite_inputs > 0)
             report.nonfinite_inputs = check_finite(source, context);
         return report;
@@ -319,7 +320,7 @@ struct Convolver::Impl {
     }
 };
 
-// The public members
+// The public members of Convolver
 
 Convolver::Convolver(const Shape3& image_shape, const ConstImageView& kernel,
                      const Options& options, const EngineChoice& engines, PixelType image_type,

@@ -15,9 +15,9 @@ namespace convolume {
 
 namespace {
 
-// Relative error of predictions: a smaller difference does not count.
+// Relative error of predicted times: times that differ by less count as equal.
 constexpr double model_error = 0.1;
-// Only an absurd memory limit needs more tiles.
+// Largest numbers of tiles that are tried. Only a tiny memory limit needs more.
 constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
 
@@ -30,8 +30,8 @@ MemoryLimits find_limits(const Options& options, const EngineList& engines) {
     return limits;
 }
 
-// Returns a memory limit that can be typed: whole units, at least `bytes`.
-std::string size_to_allow(index_t bytes) {
+// Returns `bytes` as text for an option that limits memory, rounded up to whole units.
+std::string sufficient_limit(index_t bytes) {
     for (const auto& [unit, name] :
          {std::pair{index_t{1} << 30, "GiB"}, {index_t{1} << 20, "MiB"}, {index_t{1} << 10, "KiB"}})
         if (bytes >= 100 * unit || (unit == 1024 && bytes >= unit))
@@ -39,6 +39,7 @@ std::string size_to_allow(index_t bytes) {
     return message(bytes, " B");
 }
 
+// A candidate with its prediction and its tiles.
 struct Candidate : Prediction {
     CandidateLayout layout;
 };
@@ -60,13 +61,13 @@ class Planner {
             problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
                 ? Algorithm::separable
                 : Algorithm::direct;
-        if (allows(Method::in_core)) add_whole(Method::in_core, 1);
+        if (allows(Method::in_core)) add_single_tile(Method::in_core, 1);
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})
-                // One part is the undivided transform: a candidate only if dif was asked for.
+                // A split into one part is the undivided transform: a candidate only on request.
                 if (options_.parts == parts ||
                     (options_.parts == 0 && (parts > 1 || options_.method == Method::dif)))
-                    add_whole(Method::dif, parts);
+                    add_single_tile(Method::dif, parts);
         if (allows(Method::tiled)) add_best_tiling(Method::tiled, Algorithm::fft);
         if (allows(Method::direct) && engines_.front()->supports(in_space))
             add_best_tiling(Method::direct, in_space);
@@ -82,7 +83,7 @@ class Planner {
 
     // Returns an error that names the limits to raise: that of the engines if no candidate fits it,
     // and that of the host if the candidate which needs least exceeds it.
-    OutOfMemory nothing_fits() const {
+    OutOfMemory out_of_memory_error() const {
         const auto least = std::min_element(
             candidates_.begin(), candidates_.end(), [&](const Candidate& a, const Candidate& b) {
                 return std::pair(engine_excess(a.candidate), a.candidate.host_bytes) <
@@ -93,14 +94,14 @@ class Planner {
         std::vector<OptionName> options;
         MemoryKind memory = MemoryKind::host;
         if (engine_excess(candidate) > 0) {
-            cure = message("allow each engine ", size_to_allow(candidate.engine_bytes),
+            cure = message("allow each engine ", sufficient_limit(candidate.engine_bytes),
                            " instead of ", format_bytes(*limits_.engine_bytes));
             options.push_back({candidate.on_gpu ? "max_gpu_bytes" : "max_cpu_engine_bytes"});
             if (candidate.on_gpu) memory = MemoryKind::gpu;
         }
         if (candidate.host_bytes > limits_.host_bytes) {
             cure += message(cure.empty() ? "allow " : " and allow ",
-                            size_to_allow(candidate.host_bytes), " of host memory instead of ",
+                            sufficient_limit(candidate.host_bytes), " of host memory instead of ",
                             format_bytes(limits_.host_bytes));
             options.push_back({"max_host_bytes"});
             if (memory == MemoryKind::gpu) memory = MemoryKind::host_and_gpu;
@@ -144,8 +145,8 @@ class Planner {
                 problem_.complex_data, problem_.precision};
     }
 
-    // Adds the candidate of one tile, split into `parts` if there are several.
-    void add_whole(Method method, int parts) {
+    // Adds the candidate of one tile, which is split if `parts` is above 1.
+    void add_single_tile(Method method, int parts) {
         CandidateLayout layout{method, Algorithm::fft, parts, false, {}};
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
@@ -160,13 +161,13 @@ class Planner {
 
     // Adds the fastest tiling that fits, or the tiling that needs the least memory if none fits.
     void add_best_tiling(Method method, Algorithm algorithm) {
-        struct MeasuredTiling {
+        struct SizedTiling {
             AxisTiling tiling;
-            BlockAxis largest;
+            BlockAxis largest;  // sizes that no tile exceeds
         };
         const CandidateLayout shape{
             method, algorithm, 1, algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
-        std::array<std::vector<MeasuredTiling>, 3> tilings;
+        std::array<std::vector<SizedTiling>, 3> tilings;
         for (int a = 0; a < 3; ++a) {
             const AxisProblem axis = problem_.axis(a);
             const index_t extent = axis.out_end - axis.out_begin;
@@ -179,10 +180,10 @@ class Planner {
             }
         }
         std::optional<Candidate> best;
-        std::array<const MeasuredTiling*, 3> best_tiling{};
-        for (const MeasuredTiling& z : tilings[0])
-            for (const MeasuredTiling& y : tilings[1])
-                for (const MeasuredTiling& x : tilings[2]) {
+        std::array<const SizedTiling*, 3> best_tiling{};
+        for (const SizedTiling& z : tilings[0])
+            for (const SizedTiling& y : tilings[1])
+                for (const SizedTiling& x : tilings[2]) {
                     const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
                     if (element_count(tiles) > max_tiles) break;
                     Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
@@ -325,13 +326,13 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
             message("method ", to_string(options.method), " does not run on a GPU: use the CPU"));
     if (!best) {
         for (const Planner& planner : planners)
-            if (!planner.candidates().empty()) throw planner.nothing_fits();
+            if (!planner.candidates().empty()) throw planner.out_of_memory_error();
     }
     plan.chosen = best->best()->candidate;
     plan.keep_kernels = best->best()->keep_kernels;
     for (const auto& engine : best->engines()) plan.engines.push_back(engine->info().name);
     plan.host_limit_bytes = best->host_limit_bytes();
-    lay_out(problem, best->best()->layout, plan);
+    fill_task_plan(problem, best->best()->layout, plan);
     if (plan.chosen.on_gpu)
         for (Block& block : plan.blocks) block.memory_bytes = plan.chosen.block_bytes;
     return plan;

@@ -11,9 +11,11 @@
 
 namespace convolume {
 
-/// One block of a plan and the place of its data.
+/// One run of a block: its windows, or its part of the split volume.
 struct Task {
-    std::array<AxisWindow, 3> windows;  ///< windows of the tile; of the undivided problem for parts
+    /// Samples to load, taps to use and outputs to keep along each axis: those of the tile, or for
+    /// a part those of the undivided problem.
+    std::array<AxisWindow, 3> windows;
     PartId part;
     int block = 0;  ///< index into TaskPlan::blocks
 };
@@ -25,19 +27,21 @@ struct TaskPlan {
     std::vector<PlanCandidate> candidates;  ///< all candidates, the chosen one among them
     std::vector<Block> blocks;              ///< distinct block sizes
     std::vector<Task> tasks;
-    std::array<AxisWindow, 3> windows;  ///< windows of the undivided problem
-    Shape3 scratch;  ///< planes (the grid along z), rows and columns of the split volume
+    /// Samples to load, taps to use and outputs to keep along each axis of the undivided problem.
+    std::array<AxisWindow, 3> windows;
+    Shape3 scratch;  ///< split volume: planes (the length of the grid along z), rows, columns
     index_t scratch_bytes = 0;
-    /// Whether kernels are kept between tasks and executions; not if the limit has no room.
+    /// Whether kernels are kept between tasks and executions; false if the memory limit has no
+    /// room.
     bool keep_kernels = true;
     std::vector<int> engine_indices;   ///< indices of the engines that the plan uses
-    std::vector<std::string> engines;  ///< names of these engines
+    std::vector<std::string> engines;  ///< names of the engines that the plan uses
     index_t host_limit_bytes = 0;
 
     const Block& block_of(const Task& task) const {
         return blocks[static_cast<std::size_t>(task.block)];
     }
-    /// Returns the plan as callers see it.
+    /// Returns the public description of the plan.
     Plan summary() const;
 };
 

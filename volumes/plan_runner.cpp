@@ -17,7 +17,7 @@ namespace convolume {
 
 namespace {
 
-// Bytes of the split volume that are made at a time, at least, while GPUs convolve.
+// Least number of bytes of the split volume that are split at a time while GPUs convolve.
 constexpr index_t least_split_bytes = index_t{4} << 20;
 
 // Returns the number of host threads of all engines.
@@ -29,7 +29,7 @@ int host_threads(const EngineList& engines) {
 
 }  // namespace
 
-// The steps that a split has made, for engines that read planes before the split is complete.
+// Number of steps that a split has done, for engines that read planes before the split is complete.
 class PlanRunner::SplitProgress {
   public:
     explicit SplitProgress(index_t steps) : steps_(steps) {}
@@ -39,17 +39,18 @@ class PlanRunner::SplitProgress {
         const std::lock_guard lock(mutex_);
         return done_ >= steps_;
     }
-    void advance(index_t done) {
+    /// Sets the number of steps that are done, and wakes threads in await().
+    void set_done(index_t done) {
         {
             const std::lock_guard lock(mutex_);
             done_ = done;
         }
         advanced_.notify_all();
     }
-    /// Waits until planes [0, planes) of every part are made. Rethrows an exception of the split.
+    /// Waits until planes [0, planes) of every part are split. Rethrows an exception of the split.
     void await(index_t planes) {
         std::unique_lock lock(mutex_);
-        // If the data are real, part 0 has twice the planes, and a step makes two of them.
+        // If the data are real, part 0 has twice the planes, and a step splits two of them.
         const index_t needed = std::min(planes, steps_);
         advanced_.wait(lock, [&] { return error_ || done_ >= needed; });
         if (error_) std::rethrow_exception(error_);
@@ -137,7 +138,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
     ReportSum report;
     TaskProgress progress(context, all_tasks, 0, 1);
     const auto run_task = [&](int worker, index_t number, const ExecutionContext& task_context) {
-        const std::size_t engine = engine_of(worker);
+        const std::size_t engine = engine_index_of_worker(worker);
         const int task_number = static_cast<int>(number % tasks);
         const Task& task = plan_.tasks[static_cast<std::size_t>(task_number)];
         BlockInput input{arguments.input,
@@ -173,7 +174,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
         if (stream && done.nonfinite_inputs > 0 && !arguments.nonfinite_to_zero)
             throw NonfiniteInStream{};
     };
-    run_on_engines(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
+    run_on_workers(workers(buffers ? BufferedTasks::in_flight : plan_.chosen.tasks_in_flight),
                    all_tasks, context, [&](int worker, index_t number) {
                        progress.run(number, [&](const ExecutionContext& task_context) {
                            run_task(worker, number, task_context);
@@ -183,7 +184,7 @@ ExecutionReport PlanRunner::run_tiles(const ExecutionArguments& arguments,
 }
 
 const Task& PlanRunner::part_task(index_t number) const {
-    // If the data are real, the split completes part 0 last.
+    // Part 0 runs last: if the data are real, the split completes it after all other parts.
     const auto place = static_cast<std::size_t>(number + 1) % plan_.tasks.size();
     return plan_.tasks[place];
 }
@@ -220,7 +221,8 @@ BufferPool::BorrowedBuffer PlanRunner::take_scratch(const ExecutionContext& cont
 
 // The split works along z only: engines continue rows and columns of the image by the boundary.
 index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split_volume,
-                                SplitProgress& made, const ExecutionContext& context) const {
+                                SplitProgress& split_progress,
+                                const ExecutionContext& context) const {
     const ConvolutionProblem& problem = plan_.problem;
     const decompose::SplitLayout layout = split_layout(plan_);
     const PhaseTimer timer(context.timeline, Phase::decompose, -1, -1, plan_.scratch_bytes);
@@ -231,16 +233,17 @@ index_t PlanRunner::split_image(const ExecutionArguments& arguments, void* split
                            arguments.nonfinite_to_zero};
     const index_t stride =
         plan_.chosen.on_gpu
-            ? std::max(ceil_div(made.steps(), 16),
-                       ceil_div(least_split_bytes, ceil_div(plan_.scratch_bytes, made.steps())))
-            : made.steps();
+            ? std::max(ceil_div(split_progress.steps(), 16),
+                       ceil_div(least_split_bytes,
+                                ceil_div(plan_.scratch_bytes, split_progress.steps())))
+            : split_progress.steps();
     index_t replaced = 0;
-    for (index_t begin = 0; begin < made.steps(); begin += stride) {
+    for (index_t begin = 0; begin < split_progress.steps(); begin += stride) {
         const decompose::StepRange steps{begin, begin + stride};
         replaced += visit_reals(problem.precision, split_volume, [&](auto* reals) {
             return decompose::split(input, layout, reals, threads_, context, steps);
         });
-        made.advance(begin + stride);
+        split_progress.set_done(begin + stride);
     }
     return replaced;
 }
@@ -253,15 +256,15 @@ ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
     ReportSum report;
 
     // GPUs begin while the image is still being split.
-    SplitProgress made(decompose::split_steps(layout));
+    SplitProgress split_progress(decompose::split_steps(layout));
     const auto split = [&] {
-        report.add_nonfinite(split_image(arguments, scratch.data(), made, context));
+        report.add_nonfinite(split_image(arguments, scratch.data(), split_progress, context));
     };
     std::jthread splitter;
     if (plan_.chosen.on_gpu)
         splitter = std::jthread([&, scope = current_stop_scope()] {
             const AdoptedStopScope adopted(scope);
-            made.run(split);
+            split_progress.run(split);
         });
     else
         split();
@@ -269,16 +272,18 @@ ExecutionReport PlanRunner::run_parts(const ExecutionArguments& arguments,
 
     const auto tasks = static_cast<index_t>(plan_.tasks.size());
     TaskProgress progress(context, tasks, 0.1, 0.9);
-    run_on_engines(workers(), tasks, context, [&](int worker, index_t number) {
+    run_on_workers(workers(), tasks, context, [&](int worker, index_t number) {
         const auto connect_part = [&](BlockInput& input, BlockOutput& output) {
             store.connection(part_boxes(number))(input, output);
             input.find_nonfinite = arguments.find_nonfinite;
-            if (!made.is_complete())
-                input.await_planes = [&made](index_t planes) { made.await(planes); };
+            if (!split_progress.is_complete())
+                input.await_planes = [&split_progress](index_t planes) {
+                    split_progress.await(planes);
+                };
         };
         progress.run(number, [&](const ExecutionContext& task_context) {
             report.add_nonfinite(
-                convolve_part(engine_of(worker), number, connect_part, task_context)
+                convolve_part(engine_index_of_worker(worker), number, connect_part, task_context)
                     .nonfinite_inputs);
         });
     });
@@ -325,9 +330,9 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
             inner.progress = {};
             return inner;
         };
-        // TaskProgress advances by whole bands.
+        // Only complete bands count for the progress of the volume.
         const auto for_each_band = [&](index_t first_step, const auto& work) {
-            run_on_engines(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
+            run_on_workers(Bands::in_flight, bands.count(), context, [&](int, index_t i) {
                 progress.run(volume * steps + first_step + i, [&](const ExecutionContext& inner) {
                     work(bands[i], without_progress(inner));
                 });
@@ -337,10 +342,10 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
             report.add_nonfinite(streamed.split(band, inner));
         });
         const int at_once = loads ? workers(LoadedParts::in_flight) : workers();
-        run_on_engines(at_once, tasks, context, [&](int worker, index_t number) {
+        run_on_workers(at_once, tasks, context, [&](int worker, index_t number) {
             const index_t step = volume * steps + bands.count() + number;
             progress.run(step, [&](const ExecutionContext& inner) {
-                const std::size_t engine = engine_of(worker);
+                const std::size_t engine = engine_index_of_worker(worker);
                 const PartBoxes boxes = part_boxes(number);
                 const auto convolve = [&](const ConnectPart& connect_part) {
                     return convolve_part(engine, number, connect_part, inner);
@@ -356,22 +361,22 @@ ExecutionReport PlanRunner::run_streamed_parts(const ExecutionArguments& argumen
     return report.report();
 }
 
-void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, index_t task)>& run) {
+void run_on_workers(int workers, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int worker, index_t task)>& run) {
     std::atomic<index_t> next{0};
     std::atomic<bool> failed{false};
     std::mutex error_mutex;
     std::exception_ptr first_error;
 
     const StopScope* const scope = current_stop_scope();
-    const auto work = [&](int engine) {
+    const auto work = [&](int worker) {
         const AdoptedStopScope adopted(scope);
         try {
             while (!failed) {
                 throw_if_stopped(context);
                 const index_t task = next.fetch_add(1);
                 if (task >= tasks) return;
-                run(engine, task);
+                run(worker, task);
             }
         } catch (...) {
             const std::lock_guard lock(error_mutex);
@@ -380,11 +385,11 @@ void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
         }
     };
 
-    const auto workers = static_cast<int>(std::min<index_t>(engines, tasks));
+    const auto threads_used = static_cast<int>(std::min<index_t>(workers, tasks));
     {
         std::vector<std::jthread> threads;
-        for (int engine = 1; engine < workers; ++engine) threads.emplace_back(work, engine);
-        if (workers > 0) work(0);
+        for (int worker = 1; worker < threads_used; ++worker) threads.emplace_back(work, worker);
+        if (threads_used > 0) work(0);
     }
     if (first_error) std::rethrow_exception(first_error);
 }

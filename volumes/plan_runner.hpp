@@ -49,13 +49,15 @@ class PlanRunner {
                                   const ExecutionContext& context) const;
     BufferPool::BorrowedBuffer take_scratch(const ExecutionContext& context) const;
     class SplitProgress;
-    /// Splits the image. Returns the number of NaN and infinities that were read as 0.
+    /// Splits the image, and reports its steps to `split_progress`. Returns the number of NaN and
+    /// infinities that were read as 0.
     index_t split_image(const ExecutionArguments& arguments, void* split_volume,
-                        SplitProgress& made, const ExecutionContext& context) const;
+                        SplitProgress& split_progress, const ExecutionContext& context) const;
     /// Returns the number of threads that hand tasks to engines, with `in_flight` tasks on each.
     int workers(int in_flight) const { return static_cast<int>(engines_.size()) * in_flight; }
     int workers() const { return workers(plan_.chosen.tasks_in_flight); }
-    std::size_t engine_of(int worker) const {
+    /// Returns the index of the engine that `worker` hands its tasks to.
+    std::size_t engine_index_of_worker(int worker) const {
         return static_cast<std::size_t>(worker) % engines_.size();
     }
     std::shared_ptr<const EngineKernel> kernel(std::size_t engine, const Task& task,
@@ -63,23 +65,24 @@ class PlanRunner {
 
     struct KeptKernels {
         std::mutex mutex;
-        std::vector<std::shared_ptr<const EngineKernel>> of_part;
+        std::vector<std::shared_ptr<const EngineKernel>> of_part;  ///< element p: kernel of part p
     };
 
     TaskPlan plan_;
     EngineList engines_;
     std::shared_ptr<const Volume> taps_;
     int threads_;
-    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< kernels of each engine
-    std::unique_ptr<BufferPool> scratch_;          ///< split volumes
+    std::unique_ptr<KeptKernels[]> kept_kernels_;  ///< element e: kernels of engine e
+    std::unique_ptr<BufferPool> scratch_;          ///< memory of split volumes
     /// Held while GPUs execute: a plan may take all memory of a GPU.
     std::unique_ptr<std::mutex> gpu_mutex_ = std::make_unique<std::mutex>();
 };
 
-/// Calls `run(engine, task)` once for every task in [0, tasks), with one thread for each engine.
-/// After an exception no further tasks begin, and the first exception is rethrown.
-void run_on_engines(int engines, index_t tasks, const ExecutionContext& context,
-                    const std::function<void(int engine, index_t task)>& run);
+/// Calls `run(worker, task)` once for every task in [0, tasks), with one thread for each of
+/// `workers` workers. After an exception no further tasks begin, and the first exception is
+/// rethrown.
+void run_on_workers(int workers, index_t tasks, const ExecutionContext& context,
+                    const std::function<void(int worker, index_t task)>& run);
 
 /// Adds up the progress of tasks that run side by side.
 class TaskProgress {

@@ -98,8 +98,8 @@ KernelStatistics check_kernel(const ConstImageView& kernel, KernelNormalization 
 // Returns the samples of `box` of the kernel, normalized and converted to `type`. With `flip` the
 // kernel is first flipped along all axes and conjugated, and `box` refers to the flipped kernel.
 // Throws BadData if `type` cannot hold the peak of the kernel.
-Volume make_taps(const ConstImageView& kernel, const KernelStatistics& statistics, bool flip,
-                 const Box3& box, PixelType type) {
+Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& statistics, bool flip,
+                       const Box3& box, PixelType type) {
     const bool single = type == PixelType::float32 || type == PixelType::complex64;
     if (single && (statistics.normalized_peak > std::numeric_limits<float>::max() ||
                    statistics.normalized_peak < std::numeric_limits<float>::min()))
@@ -201,12 +201,12 @@ Volume unwrapped_kernel(const ConstImageView& kernel) {
     Volume unwrapped(kernel.shape, kernel.type);
     const Shape3& shape = kernel.shape;
     const Index3 middle = middle_of(shape);
-    // Along each axis the two halves change places.
+    // Exchanges the two halves of the kernel along each axis.
     for (int corner = 0; corner < 8; ++corner) {
         Box3 from, to;
         for (int a = 0; a < 3; ++a) {
             const bool upper = (corner >> a & 1) != 0;
-            const index_t first = shape[a] - middle[a];  // first sample of the wrapped half
+            const index_t first = shape[a] - middle[a];  // first index of the wrapped half
             from.begin[a] = upper ? first : 0;
             from.end[a] = upper ? shape[a] : first;
             to.begin[a] = upper ? 0 : middle[a];
@@ -315,9 +315,10 @@ ResolvedProblem resolve_problem(const Shape3& image, const ConstImageView& kerne
     // A folding adjoint runs as a convolution into the continued image, which is folded afterwards.
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     problem.output_type = resolved.folds ? natural : output_type;
-    resolved.taps = std::make_shared<const Volume>(make_taps(
+    resolved.taps = std::make_shared<const Volume>(normalized_taps(
         kernel, statistics, options.operation != Operation::convolve, used_taps(problem), natural));
-    // Counts the folded output, if the plan does not, and the taps, which are kept for engines.
+    // Counts the bytes of the taps, which are kept for engines, and of a folded output, which the
+    // plan does not count.
     const index_t caller_bytes =
         resolved.folds && !options.streamed ? bytes_of(image, output_type) : 0;
     problem.other_host_bytes =

@@ -16,17 +16,18 @@ namespace convolume {
 
 /// The plain convolution, without correlations and adjoints, that a plan is for.
 struct ConvolutionProblem {
-    Shape3 image;                                ///< extents of the image
-    Shape3 kernel;                               ///< extents of the kernel
-    PixelType image_type = PixelType::float32;   ///< only counts for bytes and transfers
-    PixelType output_type = PixelType::float32;  ///< only counts for bytes and transfers
-    index_t other_host_bytes = 0;  ///< bytes of an execution beside image, output and engines
+    Shape3 image;   ///< extents of the image
+    Shape3 kernel;  ///< extents of the kernel
+    /// Types of image and output. They enter predictions of bytes and transfers only.
+    PixelType image_type = PixelType::float32;
+    PixelType output_type = PixelType::float32;
+    index_t other_host_bytes = 0;  ///< bytes of an execution besides image, output and engines
     bool streamed = false;         ///< image and output are read and written box by box
-    /// Rates of reading and writing a stream; 0 for the rates of files of the engines.
+    /// Bytes a second that reading and writing a stream reach; 0 for the file rates of the engines.
     double source_bytes_per_s = 0;
     double sink_bytes_per_s = 0;
     index_t executions = 0;     ///< number of volumes that are expected; 0 for many
-    double start_s = 0;         ///< time that the engines took to start, used or not
+    double start_s = 0;         ///< seconds to start all engines, also unused ones
     bool complex_data = false;  ///< whether image or kernel is complex
     bool complex_kernel = false;
     bool rank1_kernel = false;
@@ -49,8 +50,8 @@ struct ResolvedProblem {
     Shape3 output_shape;           ///< shape of the output of an execution
     double subtract = 0;           ///< value to subtract from the input, for a constant boundary
     std::complex<double> add = 0;  ///< value to add to the result, for a constant boundary
-    /// Whether the result of `problem` is a continued image that is folded (adjoint.hpp): for an
-    /// adjoint whose boundary continues the image.
+    /// Whether the result of `problem` is a continued image that is folded afterwards
+    /// (adjoint.hpp). This holds for an adjoint whose boundary continues the image.
     bool folds = false;
     /// Source of every sample of the continued image, along each axis.
     std::array<std::vector<index_t>, 3> fold_sources;

@@ -127,8 +127,9 @@ SplitLayout band_layout(SplitLayout layout, const Band& band) {
     return layout;
 }
 
-// Calls use(z, plane, count) for every run of consecutive planes, of `extent` planes in all, that
-// `steps` need: `count` planes from z on, which are planes from `plane` on of the band.
+// Calls use(z, plane, count) for every run of consecutive planes that `steps` need. The run has
+// `count` planes. Its first plane is plane z of `extent` planes of the volume, and number `plane`
+// of the band.
 template <class Use>
 void for_each_plane_run(const SplitLayout& layout, const decompose::StepRange& steps,
                         index_t extent, const Use& use) {
@@ -203,8 +204,8 @@ ClampCount StreamedVolume::merge(const Band& band, const ExecutionContext& conte
     const index_t first = plan_.windows[0].kept_begin();
     std::vector<index_t> scatter(static_cast<std::size_t>(first + output.z), -1);
     struct PlaneRun {
-        index_t begin, end;  // planes of the output
-        index_t at;          // the first of them among the planes of the band
+        index_t begin, end;  // consecutive planes of the output
+        index_t at;          // index of plane `begin` in the box that is written
     };
     std::vector<PlaneRun> runs;
     index_t band_planes = 0;

@@ -59,7 +59,7 @@ class PartStore {
         ViewSource source;
         ViewSink sink;
     };
-    // One element for each part; one of the two lists is empty.
+    // One element for each part; only one of the two lists is filled.
     std::vector<std::unique_ptr<PartInMemory>> memory_;
     std::vector<std::unique_ptr<ScratchVolume>> files_;
 };
@@ -79,8 +79,8 @@ class LoadedParts {
     BufferPool parts_;
 };
 
-/// Rows of some steps of a split, which need a few planes all over the image. A band is split and
-/// merged at once if the image is not in memory.
+/// Some rows of some steps of a split. The steps need a few planes all over the image. An image
+/// that is not in memory is split and merged band by band.
 struct Band {
     decompose::StepRange steps;
     index_t row_begin, row_end;
@@ -102,7 +102,7 @@ class Bands {
   private:
     index_t steps_, rows_;                ///< steps and rows of the split volume
     index_t band_steps_, band_rows_;      ///< steps and rows of a band
-    index_t across_steps_, across_rows_;  ///< numbers of bands
+    index_t across_steps_, across_rows_;  ///< numbers of bands along steps and rows
     index_t row_bytes_;                   ///< bytes of one row of one step, in all its planes
 };
 

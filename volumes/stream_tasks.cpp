@@ -28,7 +28,7 @@ class BufferedBox {
     BufferedBox(std::counting_semaphore<>& free, BufferPool& pool, const Shape3& shape,
                 PixelType type, int threads, const BufferedTasks::TaskRecord& record)
         : permit_(free),
-          lease_([&] {
+          buffer_([&] {
               const index_t bytes = bytes_of(shape, type);
               const PhaseTimer timer(record.timeline, Phase::allocate, -1, record.task, bytes);
               return pool.take(bytes, threads, "a box of the image");
@@ -36,11 +36,11 @@ class BufferedBox {
           shape_(shape),
           type_(type) {}
 
-    ImageView view() const { return contiguous_view(lease_.data(), type_, shape_); }
+    ImageView view() const { return contiguous_view(buffer_.data(), type_, shape_); }
 
   private:
     Permit permit_;
-    BufferPool::BorrowedBuffer lease_;
+    BufferPool::BorrowedBuffer buffer_;
     Shape3 shape_;
     PixelType type_;
 };

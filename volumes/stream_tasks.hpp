@@ -27,7 +27,7 @@ struct StreamedImage {
 struct ExecutionArguments {
     ConstImageView input;
     ImageView output;
-    StreamedImage* stream = nullptr;  ///< all its volumes are convolved, `input` is not used
+    StreamedImage* stream = nullptr;  ///< if set, its volumes are convolved, not `input`
     double subtract = 0;              ///< value to subtract from samples of the input
     std::complex<double> add = 0;     ///< value to add to results
     bool nonfinite_to_zero = false;
@@ -49,8 +49,8 @@ struct StreamTask {
     int number;
 };
 
-/// Makes `input` read the samples of the task and `output` write its results. They refer to
-/// `stream` and `timeline`.
+/// Makes `input` read the samples of the task and `output` write its results. Both keep
+/// references to `stream` and `timeline`.
 void connect(StreamedImage& stream, const StreamTask& task, Timeline* timeline, BlockInput& input,
              BlockOutput& output);
 

@@ -60,7 +60,8 @@ class Images:
         return self.context.row(names, lambda: self.timed(self.prepare(xyz, keys)))
 
 
-def data_key(data):
+def complex_argument(data):
+    """Returns the argument for complex data of a request to the timed program; empty for real data."""
     return " complex=1" if data == "c2c" else ""
 
 
@@ -75,7 +76,7 @@ def gpu_speed(images, gpus):
         for data, way, method in ways:
             names = {"experiment": "speed", "number": size["number"], "device": "gpu", "gpus": gpus, "data": data,
                      "way": way.split()[0], "parts": parts if way.startswith("dif") else 1}
-            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + data_key(data))
+            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + complex_argument(data))
 
 
 def cpu_speed(images):
@@ -84,7 +85,8 @@ def cpu_speed(images):
         for size in PAPER["sizes"]["images"]:
             names = {"experiment": "speed", "number": size["number"], "device": "cpu", "threads": threads,
                      "data": data, "way": "in-core", "parts": 1}
-            yield images.speed(names, size["xyz"], f"device=cpu threads={threads} method=in-core" + data_key(data))
+            keys = f"device=cpu threads={threads} method=in-core{complex_argument(data)}"
+            yield images.speed(names, size["xyz"], keys)
 
 
 def phases(images, device):
@@ -93,7 +95,7 @@ def phases(images, device):
     for data in ("c2c", "r2c"):
         for parts in PARTS:
             names = {"experiment": "phases", "data": data, "parts": parts} | device["names"]
-            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
     if device["names"].get("gpus", 1) > 1:
         size = next(size for size in PAPER["sizes"]["images"] if size["number"] == 7)
         for gate in ("global", "per-link", "off"):
@@ -122,7 +124,7 @@ def large_kernel(images, devices):
 def precision(images, device):
     """Measures tables 6 and 7: the largest difference from the CPU's result in float32, in counts, and in float64."""
     for size in PAPER["sizes"]["images"]:
-        if size["number"] in (8, 16):  # the paper has no figures of these sizes either
+        if size["number"] in (8, 16):  # the paper has no precision for these sizes
             continue
         for kind in ("float32", "float64"):
             base = {"experiment": "precision", "number": size["number"], "precision": kind, "bits": BITS,
@@ -157,7 +159,7 @@ def smooth_psf(numpy, shape):
 
 
 def measure_exact_sizes(context):
-    """Measures these differences by transforms of exactly that size, such as 257, and of the next 7-smooth size."""
+    """Measures the errors of transforms of exactly the result's size, such as 257, and of the next 7-smooth size."""
     try:
         import numpy as np
         import scipy.fft
@@ -223,10 +225,10 @@ def counted(planned):
     plan = planned["plan"]
     chosen = plan["chosen"]
     grid, tasks = math.prod(chosen["grid_zyx"]), plan["tasks"]
-    if chosen["method"] == "dif":  # the grid is that of all parts; split and merge add operations
+    if chosen["method"] == "dif":  # the grid is the sum of all parts'; split and merge add operations
         parts = chosen["parts"]
         operations = 3 * (parts * transform_operations(grid // parts) + 5 * grid * math.log2(parts))
-    else:  # the kernel's transform serves all tiles
+    else:  # the kernel is transformed once for all tiles
         operations = (2 * tasks + 1) * transform_operations(grid)
     moved = {name: stage["bytes"] for name, stage in chosen["stages"].items() if stage["bytes"]}
     return {"tasks": tasks, "tiles_zyx": chosen["tiles_zyx"], "grid_zyx": chosen["grid_zyx"],
@@ -242,7 +244,7 @@ def counts(images, device):
                      "parts": parts} | device["names"]
 
             def dif(parts=parts, data=data):
-                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{data_key(data)}")
+                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
                 return counted(planned) | {"bytes": images.ask("run")["bytes"]}
 
             yield images.context.row(names, dif)
@@ -257,7 +259,8 @@ def tiled_counts(images, device, data, xyz):
     seen = {1}
 
     def tiled():
-        planned = images.prepare(xyz, f"{device['keys']} method=tiled {device['limit']}={limit}{data_key(data)}")
+        keys = f"{device['keys']} method=tiled {device['limit']}={limit}{complex_argument(data)}"
+        planned = images.prepare(xyz, keys)
         found = counted(planned)
         found["parts"] = found["tasks"]
         if found["tasks"] not in seen:
@@ -298,7 +301,7 @@ def row_without_gpus(context, gpus):
 
 
 def measure(context):
-    """Measures on one GPU, or on the CPU of a machine without GPUs."""
+    """Measures the tables of one GPU, or of the CPU on a machine without GPUs."""
     device = on_gpus(1) if context.gpus else ON_CPU
 
     def rows(images):
@@ -316,7 +319,7 @@ def measure(context):
 
 
 def measure_two(context):
-    """Measures on two GPUs."""
+    """Measures the tables of two GPUs."""
     if len(context.gpus) < 2:
         yield row_without_gpus(context, 2)
         return

@@ -53,7 +53,7 @@ def measure(context):
         return
     for line in forms:
         yield {"experiment": "forms"} | line
-    for line in lines:  # the library's sums in 1D, and the method that it would choose
+    for line in lines:  # direct sums in 1D, and the method that the library would choose
         if line["kind"] == "r2r" and line["filters"] == 1:
             yield {"experiment": "forms 1D", "role": line["role"], "taps": line["taps"], "samples": line["samples"],
                    "ms": line["ms"]}

@@ -24,12 +24,13 @@ IDENTITY = ("experiment", "number", "device", "gpus", "threads", "data", "way", 
 
 
 def identity_of(row):
-    chosen = row["experiment"] == "methods" or row.get("role") == "ours"  # for these rows the segment is a result
+    # The segment of some rows is a result, not a parameter.
+    chosen = row["experiment"] == "methods" or row.get("role") == "ours"
     return json.dumps([row.get(key) for key in IDENTITY] + [None if chosen else row.get("segment")])
 
 
 class Results:
-    """Returns the rows of one part, each with the machine on which it was measured."""
+    """Rows measured for one page, and the machines on which they were measured."""
 
     def __init__(self):
         self.by_identity = {}
@@ -44,16 +45,18 @@ class Results:
             if "not_measured" not in row:
                 self.machines[machine] = None
 
-    def all(self, **wanted):
+    def rows(self, **wanted):
+        """Returns all rows whose keys have the given values."""
         return [row for row in self.by_identity.values() if all(row.get(key) == value for key, value in wanted.items())]
 
-    def one(self, **wanted):
-        """Returns a measured row that matches, else one with a reason why it was not measured, else None."""
-        found = sorted(self.all(**wanted), key=lambda row: "not_measured" in row)
+    def row(self, **wanted):
+        """Returns a measured row that matches, else a row with the reason why it was not measured, else None."""
+        found = sorted(self.rows(**wanted), key=lambda row: "not_measured" in row)
         return found[0] if found else None
 
     def reason(self, **wanted):
-        found = [row["not_measured"] for row in self.all(**wanted) if "not_measured" in row]
+        """Returns the reason why a row that matches was not measured, or None."""
+        found = [row["not_measured"] for row in self.rows(**wanted) if "not_measured" in row]
         return found[0] if found else None
 
 

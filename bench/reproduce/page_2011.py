@@ -21,34 +21,34 @@ def size_text(size):
     return "×".join(map(str, size["xyz"]))
 
 
-def speed(results, size, **wanted):
-    found = results.one(experiment="speed", number=size["number"], **wanted)
+def speed_row(results, size, **wanted):
+    found = results.row(experiment="speed", number=size["number"], **wanted)
     if found:
         return found
     # A machine without a GPU has one row for all numbers of GPUs.
     general = {key: value for key, value in wanted.items() if key in ("device", "gpus")}
-    return next((row for row in results.all(experiment="speed", **general)
+    return next((row for row in results.rows(experiment="speed", **general)
                  if "number" not in row and "not_measured" in row), None)
 
 
 def best_device(results, experiment):
     """Returns the machine of the measurements, one with a GPU if there is one."""
     on_gpu = {"device": "gpu", "gpus": 1}
-    return on_gpu if results.all(experiment=experiment, **on_gpu) else {"device": "cpu"}
+    return on_gpu if results.rows(experiment=experiment, **on_gpu) else {"device": "cpu"}
 
 
-def gpu(results, size, gpus, data, way):
-    return speed(results, size, device="gpu", gpus=gpus, data=data, way=way)
+def gpu_row(results, size, gpus, data, way):
+    return speed_row(results, size, device="gpu", gpus=gpus, data=data, way=way)
 
 
-def cpu(results, size, threads, data):
-    return speed(results, size, device="cpu", threads=threads, data=data, way="in-core")
+def cpu_row(results, size, threads, data):
+    return speed_row(results, size, device="cpu", threads=threads, data=data, way="in-core")
 
 
 def decomposed_row(results, size, gpus):
     """Returns the measurement in the paper's number of parts, or in core if the paper did not divide the image."""
     undivided = gpus == 1 and paper_value("single_gpu", "parts", size) == 1
-    return gpu(results, size, gpus, "c2c", "in-core" if undivided else "dif")
+    return gpu_row(results, size, gpus, "c2c", "in-core" if undivided else "dif")
 
 
 def one_gpu(results):
@@ -58,8 +58,8 @@ def one_gpu(results):
                    "ours, r2c too", "in P parts slower than in core, ours")
     for size in SIZES:
         way = decomposed_row(results, size, 1)
-        whole, planned = gpu(results, size, 1, "c2c", "in-core"), gpu(results, size, 1, "r2c", "auto")
-        c2c, r2c = cpu(results, size, 1, "c2c"), cpu(results, size, 1, "r2c")
+        whole, planned = gpu_row(results, size, 1, "c2c", "in-core"), gpu_row(results, size, 1, "r2c", "auto")
+        c2c, r2c = cpu_row(results, size, 1, "c2c"), cpu_row(results, size, 1, "r2c")
         their_gpu, their_c2c, their_r2c = (paper_value("single_gpu", column, size)
                                            for column in ("gpu_c2c", "cpu_c2c", "cpu_r2c"))
         seconds.add(size_text(size), paper_value("single_gpu", "parts", size), number(their_c2c), seconds.cell(c2c),
@@ -71,21 +71,21 @@ def one_gpu(results):
     return f"{seconds}\n\n{ratios}"
 
 
-def several(results):
+def several_gpus_and_threads(results):
     gpus = Table("image", "two GPUs c2c, theirs, s", "ours, s", "two faster than one, theirs", "ours",
                  "ours, r2c in parts")
     threads = Table("image", "4 threads c2c, theirs, s", "ours, s", "4 faster than 1, theirs", "ours",
                     "4 threads r2c, theirs, s", "ours, s", "4 faster than 1, theirs", "ours")
     for size in SIZES:
-        two, one = gpu(results, size, 2, "c2c", "dif"), gpu(results, size, 1, "c2c", "dif")
-        real = [figure(gpu(results, size, n, "r2c", "dif")) for n in (1, 2)]
+        two, one = gpu_row(results, size, 2, "c2c", "dif"), gpu_row(results, size, 1, "c2c", "dif")
+        real = [figure(gpu_row(results, size, n, "r2c", "dif")) for n in (1, 2)]
         paper_two = paper_value("multi_gpu", "gpu2_c2c", size)
         gpus.add(size_text(size), number(paper_two), gpus.cell(two),
                  times(ratio(paper_value("single_gpu", "gpu_c2c", size), paper_two)),
                  times(ratio(figure(one), figure(two))), times(ratio(*real)))
         cells = []
         for data in ("c2c", "r2c"):
-            four, alone = cpu(results, size, 4, data), cpu(results, size, 1, data)
+            four, alone = cpu_row(results, size, 4, data), cpu_row(results, size, 1, data)
             their_four = paper_value("multi_gpu", f"cpu4_{data}", size)
             cells += [number(their_four), threads.cell(four),
                       times(ratio(paper_value("single_gpu", f"cpu_{data}", size), their_four)),
@@ -104,9 +104,9 @@ def rates(results, sizes, title):
              line("4 threads r2c, 2011", lambda size: paper_value("multi_gpu", "cpu4_r2c", size), True),
              line("GPU c2c in P parts", lambda size: figure(decomposed_row(results, size, 1)), False),
              line("two GPUs", lambda size: figure(decomposed_row(results, size, 2)), False),
-             line("GPU r2c, as planned", lambda size: figure(gpu(results, size, 1, "r2c", "auto")), False),
-             line("4 threads c2c", lambda size: figure(cpu(results, size, 4, "c2c")), False),
-             line("4 threads r2c", lambda size: figure(cpu(results, size, 4, "r2c")), False)]
+             line("GPU r2c, as planned", lambda size: figure(gpu_row(results, size, 1, "r2c", "auto")), False),
+             line("4 threads c2c", lambda size: figure(cpu_row(results, size, 4, "c2c")), False),
+             line("4 threads r2c", lambda size: figure(cpu_row(results, size, 4, "r2c")), False)]
     return chart(title, "padded size, million voxels", "million voxels a second", lines)
 
 
@@ -115,13 +115,13 @@ def phase_tables(results):
     text = ""
     for device, gpus, title in (("gpu", 1, "One GPU"), ("gpu", 2, "Two GPUs"), ("cpu", None, "CPU")):
         wanted = {"experiment": "phases", "device": device} | ({"gpus": gpus} if gpus else {})
-        if not results.all(**wanted):
+        if not results.rows(**wanted):
             continue
         table = Table("data", "P", *(name.replace("_", " ") for name in shown), "all phases", "elapsed",
                       "share of the convolution")
         for data in ("c2c", "r2c"):
             for parts in PARTS:
-                row = results.one(**wanted, data=data, parts=parts)
+                row = results.row(**wanted, data=data, parts=parts)
                 phases = (row or {}).get("phases", {})
                 total = sum(phases.values()) or None
                 table.add(data, parts, *(number(1e3 * phases[name]) if name in phases else "–" for name in shown),
@@ -133,7 +133,7 @@ def phase_tables(results):
 
 
 def gates(results):
-    rows = results.all(experiment="gate")
+    rows = results.rows(experiment="gate")
     if not rows:
         return "Not measured yet: this needs two GPUs."
     table = Table("transfer gate", "ms")
@@ -161,8 +161,8 @@ def counts(results):
     base_formula = formula("dif", 1, image, kernel)
     for data in ("c2c", "r2c"):
         measured = {"experiment": "counts", "data": data} | best_device(results, "counts")
-        whole = results.one(way="in-core", **measured)
-        rows = [row for row in results.all(**measured) if "not_measured" not in row]
+        whole = results.row(way="in-core", **measured)
+        rows = [row for row in results.rows(**measured) if "not_measured" not in row]
         for row in sorted(rows, key=lambda row: (row["way"] == "tiled", row["parts"])):
             operations, transactions = formula("tiled" if row["way"] == "tiled" else "dif", row["parts"], image,
                                                kernel)
@@ -191,13 +191,13 @@ def precision(results):
         row = dict(zip(columns, published))
         cells = []
         for parts in PARTS:
-            ours = results.one(experiment="precision", number=size["number"], precision="float32", parts=parts,
+            ours = results.row(experiment="precision", number=size["number"], precision="float32", parts=parts,
                                **device)
             cells += [number(row[f"float32_p{parts}"]), table.cell(ours, "max_difference")]
-        ours = results.one(experiment="precision", number=size["number"], precision="float64", parts=4, **device)
+        ours = results.row(experiment="precision", number=size["number"], precision="float64", parts=4, **device)
         table.add(size_text(size), *cells, number(row["float64"]), table.cell(ours, "max_difference"))
     exact = Table("image", "transforms by", "grid z, y, x", "largest difference, counts", "relative L2")
-    for row in results.all(experiment="unpadded"):
+    for row in results.rows(experiment="unpadded"):
         if "number" not in row:
             continue
         size = SIZES[row["number"] - 1]
@@ -212,7 +212,7 @@ def compared_text(results):
     def largest(sizes):
         numbers = {size["number"] for size in sizes}
         return max((row["max_difference"] for row in
-                    results.all(experiment="precision", precision="float32", **best_device(results, "precision"))
+                    results.rows(experiment="precision", precision="float32", **best_device(results, "precision"))
                     if row["number"] in numbers and "max_difference" in row), default=None)
 
     powers, others = largest(SIZES[:8]), largest(SIZES[8:])
@@ -223,16 +223,16 @@ def compared_text(results):
 
 def large_kernel(results):
     table = Table("device", "as planned, s", "method", "direct sums, predicted, s")
-    for row in results.all(experiment="large kernel", way="auto"):
+    for row in results.rows(experiment="large kernel", way="auto"):
         device = {key: row[key] for key in ("device", "gpus") if key in row}
-        direct = results.one(experiment="large kernel", way="direct", **device)
+        direct = results.row(experiment="large kernel", way="direct", **device)
         table.add("CPU" if row["device"] == "cpu" else f"{row['gpus']} GPU", table.cell(row), row.get("method"),
                   table.cell(direct, "predicted_s"))
     return str(table) if table.rows else "Not measured yet."
 
 
 def page(results):
-    gpus, threads = several(results)
+    gpus, threads = several_gpus_and_threads(results)
     compared, exact = precision(results)
     text = f"""# 3D images by decimation in frequency
 

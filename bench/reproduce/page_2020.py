@@ -12,12 +12,12 @@ NUMBERS = {"c2c": "complex", "r2r": "real"}
 
 def best(results, **wanted):
     """Returns the fastest measurement, as overlap-save by cuFFT was measured with two segments."""
-    found = [row for row in results.all(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
+    found = [row for row in results.rows(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
     return min(found, key=lambda row: row["ms"], default=None)
 
 
 def series(results, x, **wanted):
-    places = sorted({row[x] for row in results.all(experiment="filters", **wanted) if "ms" in row})
+    places = sorted({row[x] for row in results.rows(experiment="filters", **wanted) if "ms" in row})
     return {place: best(results, **wanted, **{x: place})["ms"] for place in places}
 
 

@@ -14,14 +14,14 @@ def ms(row, key):
     value = (row or {}).get(key)
     if isinstance(value, dict):
         value = value.get("ms")
-    return value if isinstance(value, float) else None  # otherwise it is the reason why there is no figure
+    return value if isinstance(value, float) else None  # a text is the reason why there is no figure
 
 
 def by_width(results, dimension, extent):
-    rows = {row["kernel_zyx"][2]: row for row in results.all(experiment="forms", forms=dimension)
+    rows = {row["kernel_zyx"][2]: row for row in results.rows(experiment="forms", forms=dimension)
             if row["image_zyx"][2] == extent}
     if dimension == "2D" and extent == 1024:
-        for row in results.all(experiment="slice"):
+        for row in results.rows(experiment="slice"):
             rows.setdefault(row["kernel_zyx"][2], row)
     return dict(sorted(rows.items()))
 
@@ -29,14 +29,14 @@ def by_width(results, dimension, extent):
 def used(results, row, dimension, width):
     if dimension == "2D":
         return ms(row, "library")
-    found = results.one(experiment="forms 1D", role="direct", taps=width)
+    found = results.row(experiment="forms 1D", role="direct", taps=width)
     return found and found.get("ms")
 
 
 def forms_table(results, dimension, extent):
     rows = by_width(results, dimension, extent)
     if dimension == "1D" and not rows:
-        rows = {row["taps"]: row for row in sorted(results.all(experiment="forms 1D", role="direct"),
+        rows = {row["taps"]: row for row in sorted(results.rows(experiment="forms 1D", role="direct"),
                                                    key=lambda row: row["taps"])}
     missing = results.reason(experiment="forms") or "not in the results yet"
     table = Table("width", *FORMS.values(), "used by the library", "transforms", "cuDNN",
@@ -45,8 +45,8 @@ def forms_table(results, dimension, extent):
         found = {key: ms(row, key) for key in FORMS}
         ours = used(results, row, dimension, width)
         transforms = row.get("fft_ms") if dimension == "2D" else ms(
-            results.one(experiment="forms 1D", role="overlap-save", taps=width), "ms")
-        cudnn = results.one(experiment="cudnn", forms=dimension, extent=extent, width=width)
+            results.row(experiment="forms 1D", role="overlap-save", taps=width), "ms")
+        cudnn = results.row(experiment="cudnn", forms=dimension, extent=extent, width=width)
         least = min((value for value in found.values() if value), default=None)
         cells = [number(value) if value else table.note(missing) for value in found.values()]
         table.add(width, *cells, number(ours) if ours else table.note("not measured for this width"),
@@ -77,7 +77,7 @@ def forms_chart(results, dimension, extent):
     lines.append(("used by the library", {width: value for width, row in rows.items()
                                           if (value := used(results, row, dimension, width))}, False))
     lines.append(("transforms", {width: row["fft_ms"] for width, row in rows.items() if row.get("fft_ms")}, True))
-    lines.append(("cuDNN", {row["width"]: row["ms"] for row in results.all(experiment="cudnn", forms=dimension,
+    lines.append(("cuDNN", {row["width"]: row["ms"] for row in results.rows(experiment="cudnn", forms=dimension,
                                                                            extent=extent) if "ms" in row}, True))
     title = f"{extent}×{extent}" if dimension == "2D" else f"{extent:,} samples"
     return chart(f"{dimension}, {title}, float32", "width of the filter", "ms", lines)
@@ -87,7 +87,7 @@ def sources(results):
     """Makes the table of the three access patterns with register blocking, in 3D."""
     ways = ("cached", "cached_constant", "shared", "shared_constant", "cached_halo", "cached_halo_constant")
     table = Table("kernel", *(way.replace("_", " ") for way in ways), "transforms")
-    for row in sorted(results.all(experiment="volume"), key=lambda row: row["kernel_zyx"]):
+    for row in sorted(results.rows(experiment="volume"), key=lambda row: row["kernel_zyx"]):
         cells = [number(ms(row, way)) if ms(row, way) else table.note(
             "too many taps for constant memory" if way.endswith("constant") else "not compiled for this width")
             for way in ways]

@@ -11,8 +11,8 @@ WAYS = ("direct", "overlap-save", "overlap-add", "partitioned", "one transform",
 
 def methods(results):
     table = Table("M", *(f"{way}, ms" for way in WAYS), "chosen", "one transform / chosen")
-    for taps in sorted({row["taps"] for row in results.all(experiment="methods")}):
-        rows = {way: results.one(experiment="methods", way=way, taps=taps) for way in WAYS}
+    for taps in sorted({row["taps"] for row in results.rows(experiment="methods")}):
+        rows = {way: results.row(experiment="methods", way=way, taps=taps) for way in WAYS}
         chosen = rows["auto"] or {}
         cells = [table.cell(rows[way], "ms", otherwise="not run for so many taps") for way in WAYS]
         table.add(taps, *cells, f"{chosen.get('method')}, {chosen.get('segment')}" if "method" in chosen else None,
@@ -23,7 +23,7 @@ def methods(results):
 def curve(results, taps):
     lines = []
     for way in ("overlap-save", "overlap-add"):
-        rows = [row for row in results.all(experiment="segments", way=way, taps=taps) if "ms" in row]
+        rows = [row for row in results.rows(experiment="segments", way=way, taps=taps) if "ms" in row]
         lines.append((f"{way}", {row["segment"]: row["ms"] for row in rows}, False))
         lines.append((f"{way}, predicted", {row["segment"]: row["predicted_ms"] for row in rows}, True))
     return chart(f"8 filters of {taps} taps, 2 Mi samples", "segment", "ms", lines)
@@ -33,14 +33,14 @@ def origins(results):
     ways = ("direct", "overlap-save", "overlap-add")
     table = Table("looks at", "origin", *(f"{way}, ms" for way in ways))
     for name, origin in (("the past", "causal"), ("both sides", "center"), ("the future", "anticausal")):
-        rows = [results.one(experiment="origins", way=way, origin=origin) for way in ways]
+        rows = [results.row(experiment="origins", way=way, origin=origin) for way in ways]
         table.add(name, origin, *(table.cell(row, "ms") for row in rows))
     return str(table)
 
 
 def parts(results):
     table = Table("results", "way", "segment", "measured, ms", "predicted, ms")
-    for row in results.all(experiment="parts"):
+    for row in results.rows(experiment="parts"):
         table.add("all" if row["mode"] == "full" else "where both overlap", row["way"], row.get("segment"),
                   table.cell(row, "ms"), number(row.get("predicted_ms")))
     return str(table) if table.rows else "Not measured yet."

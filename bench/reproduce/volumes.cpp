@@ -66,7 +66,7 @@ template <class T, class Value>
 void fill(Volume& volume, const Value& value) {
     T* const elements = static_cast<T*>(volume.view().data);
     const index_t count =
-        volume.bytes() / static_cast<index_t>(sizeof(T));  // a complex sample counts as two
+        volume.bytes() / static_cast<index_t>(sizeof(T));  // real numbers: two for a complex sample
     parallel_for(ceil_div(count, index_t{1} << 16), thread_count(0), [&](index_t block, int) {
         for (index_t i = block << 16; i < std::min(count, (block + 1) << 16); ++i)
             elements[i] = static_cast<T>(value(i));
@@ -94,7 +94,7 @@ void fill_psf(Volume& kernel) {
             const auto extent = static_cast<double>(shape[a]);
             const double from_center = (static_cast<double>(at[a]) - (extent - 1) / 2) / extent;
             exponent -= 32 * from_center *
-                        from_center;  // the standard deviation is an eighth of the extent
+                        from_center;  // Gaussian whose deviation is an eighth of the extent
         }
         return std::exp(exponent) * (0.9 + 0.2 * random_fraction(2, i));
     });

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// What is compared: problems from files, or random ones of a sweep.
+/// Problems to compare ways on: from files, or the random problems of a sweep.
 struct CompareInputs {
     std::vector<std::unique_ptr<Subject>> subjects;
     Json identity;  ///< checksums or sizes of the data, and options of the result

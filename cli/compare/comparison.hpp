@@ -33,19 +33,19 @@ ResultErrors errors_of(const ConstImageView& a, const ConstImageView& b);
 
 /// Times of one turn: a way is planned, executed once unmeasured, and executed again.
 struct TurnTimes {
-    double plan_s = 0;   ///< making the plan and preparing the kernel or filters
-    double first_s = 0;  ///< the first execution: fresh memory, first use of transforms
-    double seconds = 0;  ///< the measured execution
+    double plan_s = 0;   ///< seconds to make the plan and prepare the kernel or filters
+    double first_s = 0;  ///< seconds of the first execution, with fresh memory and new transforms
+    double seconds = 0;  ///< seconds of the measured execution
     /// Name and seconds of each phase of the measured execution, summed over parallel work.
     std::vector<std::pair<std::string, double>> phases;
 };
 
 /// Bytes of memory that a way takes. Measured figures are the largest of all turns.
 struct MemoryFigures {
-    index_t declared_host = 0;             ///< by the plan, with input and result; 0: unknown
-    index_t counted_host = 0;              ///< in buffers: input, and the memory of the way
-    std::optional<index_t> resident_host;  ///< resident: input, and the memory of the way
-    index_t declared_gpu = 0;              ///< by the plan, on each GPU
+    index_t declared_host = 0;  ///< declared by the plan, with input and result; 0: unknown
+    index_t counted_host = 0;   ///< bytes in buffers: input, and memory of the way
+    std::optional<index_t> resident_host;  ///< resident bytes: input, and memory of the way
+    index_t declared_gpu = 0;              ///< bytes that the plan declares for each GPU
     std::optional<index_t> held_gpu;       ///< drop in the GPU's free memory after an execution
 };
 
@@ -96,7 +96,7 @@ struct ComparedProblem {
     std::vector<Measurement> measured;
     std::vector<SkippedWay> left_out;
     std::vector<PairDifference> pairs;
-    std::string pairs_note;  ///< which pairs are missing and why; empty if none is
+    std::string pairs_note;  ///< missing pairs and the reason; empty if all pairs are there
 
     Measurement* find(const Way& way);
     /// Returns the work per second of a way; nothing if it took no time.

@@ -26,7 +26,7 @@ constexpr std::array<std::pair<ReferenceKind, const char*>, 4> reference_names{
 /// Most products for which direct sums are the automatic reference: seconds on a few cores.
 constexpr double max_direct_products = 4e9;
 
-/// The result that others are compared with.
+/// The result that all other results are compared with.
 struct Reference {
     std::optional<Volume> result;
     std::string description;  ///< method of the reference, or why there is none

@@ -28,8 +28,8 @@ const char* to_string(ReferenceKind kind);
 struct RunnerSettings {
     std::vector<Way> ways;
     int repeats = 3;
-    double time_limit_s = 60;  ///< limit of one execution
-    index_t limit_bytes = 0;   ///< limit of host memory, all together
+    double time_limit_s = 60;  ///< longest time of one execution
+    index_t limit_bytes = 0;   ///< host memory for the inputs, all results and the plans
     ReferenceKind reference = ReferenceKind::automatic;
 };
 

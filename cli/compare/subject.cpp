@@ -273,7 +273,7 @@ class SignalSubject : public Subject {
     }
 
     std::unique_ptr<PlannedWay> plan(const Way& way, index_t limit_bytes) const override {
-        // The least memory is that of the results and of the input.
+        // Every plan takes at least the memory of the results and the input.
         const index_t result = way.precision == "float64" ? result_bytes() : result_bytes() / 2;
         if (checked_add(result, input_bytes()) > limit_bytes)
             throw OutOfMemory(message("signals and results take ",

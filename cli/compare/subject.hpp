@@ -39,14 +39,16 @@ class Subject {
     virtual ~Subject() = default;
 
     virtual std::string name() const = 0;
-    virtual index_t size() const = 0;  ///< returns the size in a sweep; else 0
-    virtual index_t work() const = 0;  ///< returns the voxels or the samples of the result
+    virtual index_t size() const = 0;  ///< returns the size of the problem in a sweep; else 0
+    virtual index_t work() const = 0;  ///< returns the number of voxels or samples of the result
     /// Makes the input, unless it exists. Throws OutOfMemory beyond `limit_bytes`.
     virtual void prepare(index_t limit_bytes) = 0;
     /// Frees the input that prepare() has made.
     virtual void release() = 0;
-    virtual index_t input_bytes() const = 0;   ///< returns the memory of prepare()
-    virtual index_t result_bytes() const = 0;  ///< returns the memory of a reference in float64
+    /// Returns the bytes of the input that prepare() makes.
+    virtual index_t input_bytes() const = 0;
+    /// Returns the bytes of a result in float64, the precision of the reference.
+    virtual index_t result_bytes() const = 0;
     /// Returns the number of products of direct sums, which decides if they are the reference.
     virtual double products() const = 0;
 

@@ -14,11 +14,11 @@ namespace convolume::cli {
 /// One combination of device, method, parts or segment, precision and threads.
 struct Way {
     std::string device;     ///< a value of --devices, such as "cpu" or "gpu:0+1"
-    std::string method;     ///< a value of --methods
+    std::string method;     ///< a value of --methods, such as "fft"
     int parts = 0;          ///< parts of method dif; 0: chosen by the plan
     index_t segment = 0;    ///< length of the transforms of signals; 0: chosen by the plan
     std::string precision;  ///< "float32" or "float64"
-    int threads = 0;        ///< CPU threads; 0: all
+    int threads = 0;        ///< number of CPU threads; 0: all
 
     /// Returns a name such as "cpu dif 4 parts float32 2 threads", without automatic values.
     std::string name() const;

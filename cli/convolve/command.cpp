@@ -46,20 +46,21 @@ void add_output_options(CLI::App& app, ConvolveRequest& request) {
 
 void ConvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
-    input_ = reader_->metadata();
-    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
+    input_metadata_ = reader_->metadata();
+    kernels_.load(request_, input_metadata_, host_limit_bytes(request_.options.max_host_bytes),
+                  context);
 }
 
 void ConvolveSteps::plan(const ExecutionContext&) {
-    output_ = input_;
-    output_.images = 1;
-    output_.scaling.reset();
+    output_metadata_ = input_metadata_;
+    output_metadata_.images = 1;
+    output_metadata_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
-    output_.type =
-        resolve_output_type(result_.scaled ? scaled_output_type(request_.output_type, input_.type)
-                                           : request_.output_type,
-                            input_.type, kernels_.type(), request_.options.precision);
-    result_.computed = output_.type;
+    output_metadata_.type = resolve_output_type(
+        result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
+                       : request_.output_type,
+        input_metadata_.type, kernels_.type(), request_.options.precision);
+    result_.computed = output_metadata_.type;
     if (result_.scaled) {
         if (request_.options.nan == NanPolicy::propagate)
             throw InvalidArgument(
@@ -71,7 +72,7 @@ void ConvolveSteps::plan(const ExecutionContext&) {
     kernels_.plan([&](Kernels::Ready& kernel) {
         // With mode full, the result has the planes of the kernel too.
         if (request_.options.mode != Mode::full)
-            warn_of_one_plane(kernel.file, input_, kernel.file.warnings);
+            warn_of_one_plane(kernel.file, input_metadata_, kernel.file.warnings);
         const index_t share = kernels_.share_of(limit);
         if (!result_.scaled) return make_convolver(kernel, share);
         std::optional<Convolver> convolver;
@@ -79,18 +80,20 @@ void ConvolveSteps::plan(const ExecutionContext&) {
             share, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
         return std::move(*convolver);
     });
-    output_.shape = kernels_.solver(0).output_shape();
+    output_metadata_.shape = kernels_.solver(0).output_shape();
     for (const auto& kernel : kernels_.all())
-        if (kernel->solver->output_shape() != output_.shape)
-            throw InvalidArgument(message("the result would be z,y,x ", to_string(output_.shape),
-                                          " for some channels and ",
-                                          to_string(kernel->solver->output_shape()),
-                                          " for others, since their kernels differ in size; choose "
-                                          "--mode same"));
+        if (kernel->solver->output_shape() != output_metadata_.shape)
+            throw InvalidArgument(
+                message("the result would be z,y,x ", to_string(output_metadata_.shape),
+                        " for some channels and ", to_string(kernel->solver->output_shape()),
+                        " for others, since their kernels differ in size; choose "
+                        "--mode same"));
     result_.box_bytes = scaled_box_bytes(limit);
-    result_.place = place_of_intermediate(
-        StackFormat{output_.shape, result_.computed, input_.frames, input_.channels}.bytes(), limit,
-        kernels_.intermediate_fits());
+    result_.place =
+        place_of_intermediate(StackFormat{output_metadata_.shape, result_.computed,
+                                          input_metadata_.frames, input_metadata_.channels}
+                                  .bytes(),
+                              limit, kernels_.intermediate_fits());
 }
 
 Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
@@ -101,18 +104,19 @@ Convolver ConvolveSteps::make_convolver(const Kernels::Ready& kernel,
     options.expected_executions = kernel.volumes;
     options.scratch_directory = folder_of(request_.output);
     options.max_host_bytes = max_host_bytes;
-    return Convolver(planned_image_shape(input_.shape, kernel.file.shape, options),
-                     kernel.file.values.view(), options, request_.engines, input_.type,
+    return Convolver(planned_image_shape(input_metadata_.shape, kernel.file.shape, options),
+                     kernel.file.values.view(), options, request_.engines, input_metadata_.type,
                      result_.computed);
 }
 
 WorkAmount ConvolveSteps::work() const {
-    return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
+    return {static_cast<double>(volumes()) *
+            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void ConvolveSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     auto [writer, nonfinite] = write_result(
-        request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
+        request_.output, result_, request_.create, output_metadata_, context, [&](ImageSink& sink) {
             executed_ = with_places_in_file(
                 *reader_, [&] { return convolve_channels(kernels_, *reader_, sink, context); });
             reader_->check_unchanged();
@@ -139,8 +143,8 @@ Shape3 planned_image_shape(const Shape3& input, const Shape3& kernel, const Opti
 }
 
 void ConvolveSteps::report_plan(const Console& console) const {
-    console.fact("image", message(request_.image, ": ", one_line(input_)));
-    warn_of_input(console, request_.image, input_);
+    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
+    warn_of_input(console, request_.image, input_metadata_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         const Plan plan = kernel.solver->plan();
         report_kernel(console, kernel.file,
@@ -152,18 +156,18 @@ void ConvolveSteps::report_plan(const Console& console) const {
 }
 
 void ConvolveSteps::report_result(const Console& console, const RunTimes& times) const {
-    warn_of_clamped_values(console, executed_, output_.type);
+    warn_of_clamped_values(console, executed_, output_metadata_.type);
     if (request_.options.nan != NanPolicy::propagate)
-        warn_of_nonfinite_result(console, nonfinite_, output_.type);
+        warn_of_nonfinite_result(console, nonfinite_, output_metadata_.type);
     if (executed_.nonfinite_inputs > 0)
         console.warning(message(executed_.nonfinite_inputs,
                                 " NaN or infinite values of the image were read as 0"));
     report_times(console, times);
-    report_output(console, request_.output, output_, request_.create.compression);
+    report_output(console, request_.output, output_metadata_, request_.create.compression);
 }
 
 void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    json["input"] = to_json(request_.image, input_);
+    json["input"] = to_json(request_.image, input_metadata_);
     json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
         nlohmann::ordered_json one = to_json(kernel.file);
         one["sum"] = kernel.solver->kernel_sum();
@@ -178,7 +182,7 @@ void ConvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* time
         json["report"] = report_json(executed_, *times);
         json["report"]["nonfinite_outputs"] = nonfinite_;
     }
-    json["output"] = output_json(request_.output, output_);
+    json["output"] = output_json(request_.output, output_metadata_);
 }
 
 void add_convolve_command(CLI::App& app, Action& action) {

@@ -26,62 +26,69 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
 
 void DeconvolveSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
-    input_ = reader_->metadata();
-    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
-    if (is_complex(input_.type))
+    input_metadata_ = reader_->metadata();
+    kernels_.load(request_, input_metadata_, host_limit_bytes(request_.options.max_host_bytes),
+                  context);
+    if (is_complex(input_metadata_.type))
         throw BadData("the image is complex: give its intensity, which is real");
-    if (!request_.start.empty()) open_start();
-    output_ = input_;
-    output_.images = 1;
-    output_.scaling.reset();
+    if (!request_.start.empty()) open_initial_image();
+    output_metadata_ = input_metadata_;
+    output_metadata_.images = 1;
+    output_metadata_.scaling.reset();
     result_ = {.scaled = request_.scale_output};
-    output_.type =
-        resolve_output_type(result_.scaled ? scaled_output_type(request_.output_type, input_.type)
-                                           : request_.output_type,
-                            input_.type, PixelType::float32, Precision::float32);
-    if (is_complex(output_.type))
+    output_metadata_.type = resolve_output_type(
+        result_.scaled ? scaled_output_type(request_.output_type, input_metadata_.type)
+                       : request_.output_type,
+        input_metadata_.type, PixelType::float32, Precision::float32);
+    if (is_complex(output_metadata_.type))
         throw InvalidArgument(message("the result is real and is not written as ",
-                                      to_string(output_.type), "; choose another --output-type"));
+                                      to_string(output_metadata_.type),
+                                      "; choose another --output-type"));
 }
 
-void DeconvolveSteps::open_start() {
-    start_reader_ = io::open_image(request_.start);
-    const io::ImageMetadata& start = start_reader_->metadata();
-    const bool same_extents = start.frames == input_.frames && start.channels == input_.channels;
-    if (start.shape != input_.shape || !(same_extents || start.frames * start.channels == 1))
-        throw InvalidArgument(message(
-            request_.start, " is ", to_string(start.shape), " (z×y×x) with ", start.channels,
-            " channels and ", start.frames, " time points, but the image is ",
-            to_string(input_.shape), " with ", input_.channels, " and ", input_.frames,
-            ": --start takes an image of the same extents, or one volume for all"));
-    start_ = Volume(start.shape, start.type);
+void DeconvolveSteps::open_initial_image() {
+    initial_image_reader_ = io::open_image(request_.start);
+    const io::ImageMetadata& start = initial_image_reader_->metadata();
+    const bool same_extents =
+        start.frames == input_metadata_.frames && start.channels == input_metadata_.channels;
+    if (start.shape != input_metadata_.shape ||
+        !(same_extents || start.frames * start.channels == 1))
+        throw InvalidArgument(
+            message(request_.start, " is ", to_string(start.shape), " (z×y×x) with ",
+                    start.channels, " channels and ", start.frames,
+                    " time points, but the image is ", to_string(input_metadata_.shape), " with ",
+                    input_metadata_.channels, " and ", input_metadata_.frames,
+                    ": --start takes an image of the same extents, or one volume for all"));
+    initial_volume_ = Volume(start.shape, start.type);
 }
 
-ConstImageView DeconvolveSteps::next_start() {
+ConstImageView DeconvolveSteps::next_initial_estimate() {
     const auto number = static_cast<index_t>(volumes_.size());
-    const auto channel = static_cast<std::size_t>(number % input_.channels);
-    if (request_.warm_start && number >= input_.channels) return last_results_[channel].view();
-    if (!start_reader_) return {};
-    const io::ImageMetadata& start = start_reader_->metadata();
+    const auto channel = static_cast<std::size_t>(number % input_metadata_.channels);
+    if (request_.warm_start && number >= input_metadata_.channels)
+        return last_results_[channel].view();
+    if (!initial_image_reader_) return {};
+    const io::ImageMetadata& start = initial_image_reader_->metadata();
     const bool single = start.frames * start.channels == 1;
     if (!single || number == 0)
-        start_reader_->read(single ? 0 : number / start.channels,
-                            single ? 0 : number % start.channels, start_.view());
-    return std::as_const(start_).view();
+        initial_image_reader_->read(single ? 0 : number / start.channels,
+                                    single ? 0 : number % start.channels, initial_volume_.view());
+    return std::as_const(initial_volume_).view();
 }
 
 void DeconvolveSteps::plan(const ExecutionContext&) {
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
-        for (std::string& warning : psf_warnings(psf.file, input_))
+        for (std::string& warning : psf_warnings(psf.file, input_metadata_))
             psf.file.warnings.push_back(std::move(warning));
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
-        options.image_type = input_.type;
-        const auto& size = input_.voxel_size_um;
+        options.image_type = input_metadata_.type;
+        const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
-        return Deconvolver(input_.shape, psf.file.values.view(), options, request_.engines);
+        return Deconvolver(input_metadata_.shape, psf.file.values.view(), options,
+                           request_.engines);
     });
     plan_memory(limit);
 }
@@ -89,10 +96,11 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
 /// Divides the memory limit. The memory beside the plans goes to the result that is to be scaled,
 /// then to the next and the last volume.
 void DeconvolveSteps::plan_memory(index_t limit) {
-    result_.computed = result_.scaled ? PixelType::float32 : output_.type;
+    result_.computed = result_.scaled ? PixelType::float32 : output_metadata_.type;
     result_.box_bytes = scaled_box_bytes(limit);
-    const StackFormat result{output_.shape, result_.computed, output_.frames, output_.channels};
-    const index_t volume_bytes = StackFormat{output_.shape, result_.computed}.bytes();
+    const StackFormat result{output_metadata_.shape, result_.computed, output_metadata_.frames,
+                             output_metadata_.channels};
+    const index_t volume_bytes = StackFormat{output_metadata_.shape, result_.computed}.bytes();
     // Each plan counts one input and one output.
     index_t left = limit;
     for (const auto& psf : kernels_.all()) left -= psf->solver->plan().host_bytes;
@@ -100,15 +108,17 @@ void DeconvolveSteps::plan_memory(index_t limit) {
         result_.place = ScratchImage::Place::memory;
         left -= result.bytes();
     }
-    if (start_reader_) left -= start_.bytes();
+    if (initial_image_reader_) left -= initial_volume_.bytes();
     if (request_.dump_every > 0) left -= volume_bytes;
-    if (request_.warm_start) left -= input_.channels * volume_bytes;
-    overlapped_ = StackFormat{input_.shape, input_.type}.bytes() + volume_bytes <= left;
+    if (request_.warm_start) left -= input_metadata_.channels * volume_bytes;
+    overlapped_ =
+        StackFormat{input_metadata_.shape, input_metadata_.type}.bytes() + volume_bytes <= left;
 }
 
 WorkAmount DeconvolveSteps::work() const {
-    return {static_cast<double>(input_.frames * input_.channels) * request_.options.iterations *
-            static_cast<double>(element_count(input_.shape))};
+    return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
+            request_.options.iterations *
+            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
@@ -123,9 +133,9 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     const auto restore = [&](const ConstImageView& input, const ImageView& output,
                              const ExecutionContext& volume_context) {
         pixels_->add(input);
-        const index_t channel = static_cast<index_t>(volumes_.size()) % input_.channels;
+        const index_t channel = static_cast<index_t>(volumes_.size()) % input_metadata_.channels;
         DeconvolveRun run;
-        run.start = next_start();
+        run.start = next_initial_estimate();
         run.reads_every = request_.dump_every;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
@@ -135,27 +145,28 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         };
         volumes_.push_back(kernels_.solver(channel).execute(input, output, run, volume_context));
         if (!request_.warm_start) return;
-        last_results_.resize(static_cast<std::size_t>(input_.channels));
+        last_results_.resize(static_cast<std::size_t>(input_metadata_.channels));
         Volume& last = last_results_[static_cast<std::size_t>(channel)];
         if (last.shape() != output.shape) last = Volume(output.shape, output.type);
         std::memcpy(last.view().data, output.data, static_cast<std::size_t>(last.bytes()));
     };
     std::optional<double> most;
-    if (input_.microscope.significant_bits)
-        most = std::ldexp(1.0, *input_.microscope.significant_bits) - 1;
+    if (input_metadata_.microscope.significant_bits)
+        most = std::ldexp(1.0, *input_metadata_.microscope.significant_bits) - 1;
     pixels_.emplace(request_.options.background, most);
     if (request_.dump_every > 0)
         estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
-                           output_, result_.computed, request_.create, request_.inputs());
+                           output_metadata_, result_.computed, request_.create, request_.inputs());
     try {
-        auto [writer, nonfinite] = write_result(
-            request_.output, result_, request_.create, output_, context, [&](ImageSink& sink) {
-                for_each_volume(*reader_, sink, overlapped_, context, restore);
-            });
+        auto [writer, nonfinite] =
+            write_result(request_.output, result_, request_.create, output_metadata_, context,
+                         [&](ImageSink& sink) {
+                             for_each_volume(*reader_, sink, overlapped_, context, restore);
+                         });
         writer_ = std::move(writer);
         nonfinite_ = nonfinite;
     } catch (const DeviceFailure&) {
-        if (estimates_) estimates_->remove();  // a run on the CPU may write them again
+        if (estimates_) estimates_->remove();  // a run on the CPU may write the estimates again
         throw;
     }
 }
@@ -175,28 +186,30 @@ EstimateFiles::EstimateFiles(int every, int iterations, std::string path,
     : every_(every),
       iterations_(iterations),
       path_(std::move(path)),
-      result_(result),
+      result_metadata_(result),
       create_(std::move(create)),
       estimate_(result.shape, type) {
     for (index_t volume = 0; volume < result.frames * result.channels; ++volume)
         for (int iteration = every; iteration <= iterations; iteration += every)
-            check_outputs({{path_, estimate_name(path_, result_, volume, iteration, iterations)},
-                           inputs,
-                           create_.overwrite});
+            check_outputs(
+                {{path_, estimate_name(path_, result_metadata_, volume, iteration, iterations)},
+                 inputs,
+                 create_.overwrite});
 }
 
 io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
-    io::ImageMetadata one = result_;
+    io::ImageMetadata one = result_metadata_;
     one.type = estimate_.type();
     one.scaling.reset();
-    if (result_.frames * result_.channels == 1) return one;
-    const index_t c = volume % result_.channels;
+    if (result_metadata_.frames * result_metadata_.channels == 1) return one;
+    const index_t c = volume % result_metadata_.channels;
     const auto channel = static_cast<std::size_t>(c);
     one.frames = one.channels = 1;
     one.frame_interval_s.reset();
     one.axes = "ZYX";
-    if (!one.channel_names.empty()) one.channel_names = {result_.channel_names[channel]};
-    if (!one.channel_colors.empty()) one.channel_colors = {result_.channel_colors[channel]};
+    if (!one.channel_names.empty()) one.channel_names = {result_metadata_.channel_names[channel]};
+    if (!one.channel_colors.empty())
+        one.channel_colors = {result_metadata_.channel_colors[channel]};
     // The image's texts describe channels and planes that this single volume does not have.
     one.microscope.channels.clear();
     one.ome_xml.clear();
@@ -210,7 +223,8 @@ void EstimateFiles::write_if_due(index_t volume, const Iteration& iteration,
     // Estimates of a search are not written: they use a part of the photons only.
     if (iteration.searching || iteration.number % every_ != 0) return;
     read(estimate_.view());
-    const std::string name = estimate_name(path_, result_, volume, iteration.number, iterations_);
+    const std::string name =
+        estimate_name(path_, result_metadata_, volume, iteration.number, iterations_);
     const auto writer = io::create_image(name, metadata_of(volume), create_);
     writer->write(0, 0, std::as_const(estimate_).view());
     writer->commit();

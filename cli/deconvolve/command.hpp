@@ -64,7 +64,7 @@ class EstimateFiles {
     int every_;
     int iterations_;
     std::string path_;
-    io::ImageMetadata result_;
+    io::ImageMetadata result_metadata_;
     io::CreateOptions create_;
     Volume estimate_;
     std::vector<std::string> written_;
@@ -95,17 +95,17 @@ class DeconvolveSteps : public ImageSteps {
     ExecutionReport executed() const;
     void plan_memory(index_t limit);
 
-    void open_start();
+    void open_initial_image();
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
-    ConstImageView next_start();
+    ConstImageView next_initial_estimate();
 
     const DeconvolveRequest request_;
-    std::unique_ptr<io::ImageReader> start_reader_;  ///< reader of --start
-    Volume start_;                                   ///< one volume of --start
+    std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image
+    Volume initial_volume_;                                  ///< one volume of the --start image
     std::vector<Volume> last_results_;  ///< for --warm-start, last result of each channel
     Kernels kernels_;
     ResultStorage result_;
-    bool overlapped_ = false;  ///< there is memory to read and write volumes meanwhile
+    bool overlapped_ = false;  ///< whether volumes are read and written beside computation
     std::optional<PixelCheck> pixels_;
     std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
     std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c

@@ -88,9 +88,10 @@ ExecutionReport DeconvolveSteps::executed() const {
 }
 
 void DeconvolveSteps::report_plan(const Console& console) const {
-    console.fact("image", message(request_.image, ": ", one_line(input_)));
-    warn_of_input(console, request_.image, input_);
-    if (start_reader_) warn_of_input(console, request_.start, start_reader_->metadata());
+    console.fact("image", message(request_.image, ": ", one_line(input_metadata_)));
+    warn_of_input(console, request_.image, input_metadata_);
+    if (initial_image_reader_)
+        warn_of_input(console, request_.start, initial_image_reader_->metadata());
     kernels_.report_each(console, [&](const Kernels::Ready& psf) {
         const Deconvolver& deconvolver = *psf.solver;
         report_kernel(
@@ -123,18 +124,18 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
     for (const std::string& warning : pixels_->warnings()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
-    warn_of_clamped_values(console, executed(), output_.type);
-    warn_of_nonfinite_result(console, nonfinite_, output_.type);
+    warn_of_clamped_values(console, executed(), output_metadata_.type);
+    warn_of_nonfinite_result(console, nonfinite_, output_metadata_.type);
     report_times(console, times);
     if (estimates_ && !estimates_->written().empty())
         console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
                                        estimates_->written().back()));
-    report_output(console, request_.output, output_, request_.create.compression);
+    report_output(console, request_.output, output_metadata_, request_.create.compression);
 }
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
     const DeconvolveOptions& options = request_.options;
-    json["input"] = to_json(request_.image, input_);
+    json["input"] = to_json(request_.image, input_metadata_);
     json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& psf) {
         nlohmann::ordered_json one = to_json(psf.file);
         one["sum"] = psf.solver->psf_sum();
@@ -181,7 +182,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
         }
     }
     if (estimates_) json["estimates"] = estimates_->written();
-    json["output"] = output_json(request_.output, output_);
+    json["output"] = output_json(request_.output, output_metadata_);
 }
 
 }  // namespace convolume::cli

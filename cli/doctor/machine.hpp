@@ -37,14 +37,14 @@ struct GpuDiagnosis {
     struct MeasuredDevice {
         GpuDevice info;
         std::optional<GpuBandwidth> bandwidth;
-        std::string not_measured;  ///< why there is no bandwidth
+        std::string not_measured;  ///< why no bandwidth was measured
     };
 
     std::string unavailable;  ///< why no GPU can compute; empty if one can
     std::string driver;       ///< version of the driver; empty without one
     std::string runtime;      ///< version of the CUDA runtime; empty without one
     std::vector<MeasuredDevice> devices;
-    std::optional<TransferGateChoice> gate;  ///< the choice that `auto` makes
+    std::optional<TransferGateChoice> gate;  ///< transfer gate that `auto` chooses
 };
 
 /// Queries and measures the devices. Failures are recorded in the diagnosis; nothing is thrown.

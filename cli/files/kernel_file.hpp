@@ -33,7 +33,7 @@ struct KernelOptions {
     KernelCenter center;
     KernelBackground background;
     PsfResample resample = PsfResample::automatic;
-    index_t most_bytes = INT64_MAX;  ///< bytes that reading and resampling may take
+    index_t most_bytes = INT64_MAX;  ///< largest memory for reading and resampling
 };
 
 /// Adds --kernel-axes, --kernel-image, --kernel-center, --psf-background and --psf-resample.
@@ -41,14 +41,14 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
 
 /// A kernel that is ready to use. "The file" also means the samples of a computed PSF.
 struct KernelFile {
-    std::string path;                ///< empty for a computed PSF
+    std::string path;                ///< path of the file; empty for a computed PSF
     std::optional<PsfOptions> made;  ///< options of a computed PSF; nothing for files
     std::string optics;              ///< sentence on the parameters of a computed PSF
     io::ImageMetadata metadata;      ///< metadata of the file
     KernelOptions options;
     Volume values;          ///< samples on the image's voxels; empty once a solver has a copy
     Shape3 shape;           ///< shape of `values`, also when they are gone
-    Index3 center;          ///< center of `values`
+    Index3 center;          ///< index of the center in `values`
     Index3 file_center;     ///< center of the file's samples, in natural order
     Index3 file_peak;       ///< place of the file's largest magnitude, in natural order
     WrappedAxes wrapped;    ///< axes in FFT order that are used as they are

@@ -36,7 +36,7 @@ std::array<Profile, 3> energy_profiles(const ConstImageView& kernel) {
 }
 
 /// Returns the mean square distance of light from index 0, around which the axis wraps, divided by
-/// that from the middle.
+/// the mean square distance from the middle.
 double distance_from_end(const Profile& profile) {
     const auto extent = static_cast<index_t>(profile.size());
     double from_end = 0, from_middle = 0;
@@ -50,13 +50,13 @@ double distance_from_end(const Profile& profile) {
     return from_middle > 0 ? from_end / from_middle : 1;
 }
 
-/// Whether light beyond the end near the peak continues at the other end, as bright as on the other
-/// side of the peak. That is not the case if a kernel is only off center.
+/// Returns true if light beyond the end near the peak continues at the other end, as bright as on
+/// the other side of the peak. Kernels that are only off center have no such light.
 bool continues_at_other_end(const Profile& profile, index_t peak) {
     constexpr double least_share = 0.2;  // least light of the darker side, relative to the brighter
     const auto extent = static_cast<index_t>(profile.size());
     const bool at_lower_end = peak < extent / 2;
-    const index_t step = at_lower_end ? -1 : 1;  // towards the end
+    const index_t step = at_lower_end ? -1 : 1;  // from the peak towards the nearer end
     double beyond = 0, opposite = 0;
     for (index_t i = at_lower_end ? peak + 1 : extent - peak; 2 * i < extent; ++i) {
         beyond += profile[static_cast<std::size_t>((peak + step * i + extent) % extent)];
@@ -65,7 +65,7 @@ bool continues_at_other_end(const Profile& profile, index_t peak) {
     return std::min(beyond, opposite) > least_share * std::max(beyond, opposite);
 }
 
-/// Whether the peak is at an end, or nearly so: measured peaks may be a little off.
+/// Returns true if the peak is at an end, or nearly so: measured peaks may be a little off.
 bool is_at_end(index_t peak, index_t extent) {
     const index_t allowed = extent < 5 ? 0 : std::max<index_t>(1, extent / 16);
     return std::min(peak, extent - peak) <= allowed;

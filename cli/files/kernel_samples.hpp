@@ -15,7 +15,7 @@ struct WrappedAxes {
     std::array<bool, 3> wrapped{};
 
     bool any() const { return wrapped[0] || wrapped[1] || wrapped[2]; }
-    /// Whether all axes are in FFT order, except for axes that are too short to tell.
+    /// Returns true if all axes are in FFT order, not counting axes that are too short to tell.
     bool all_wrapped(const Shape3& shape) const;
     /// Returns the names of the axes in FFT order, such as "z, y and x".
     std::string names() const;
@@ -32,8 +32,8 @@ void check_finite_kernel(const std::string& path, const ConstImageView& kernel);
 
 /// The background of a measured PSF: its value without light.
 struct KernelBackground {
-    bool automatic = false;  ///< whether it is found on the outer faces of the stack
-    double value = 0;        ///< value if it is not automatic
+    bool automatic = false;  ///< whether the outer faces of the stack give the value
+    double value = 0;        ///< the background, unless it is automatic
 };
 
 /// Subtracts the background and sets negative results to 0. Returns the value that was subtracted.

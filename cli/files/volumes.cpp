@@ -28,7 +28,7 @@ class OverlappedSteps {
             try {
                 const std::jthread writer([this] { run_step(write_step, steps_.write); });
                 run_step(compute_step, steps_.compute);
-            } catch (const std::system_error&) {  // no thread for the writer
+            } catch (const std::system_error&) {  // the system refused the thread of the writer
                 fail(-1, std::current_exception());
             }
         }
@@ -39,7 +39,7 @@ class OverlappedSteps {
     /// Returns the number of a step when one item is processed after the other.
     static index_t sequence_number(index_t item, Step step) { return 3 * item + step; }
 
-    /// Whether the input of the step is ready and the place of its result is free.
+    /// Returns true if the input of the step is ready and the place of its result is free.
     bool is_ready(index_t item, Step step) const {
         switch (step) {
             case read_step:

@@ -64,13 +64,13 @@ class FilterSteps : public RunSteps {
     void check_rows() const;
     std::string output_text() const;
     std::string type_text() const;
-    bool is_end_known() const { return signal_.length_known() || request_.options.range; }
+    bool is_end_known() const { return signal_info_.length_known() || request_.options.range; }
 
     const FilterRequest& request_;
     std::unique_ptr<io::SignalReader> reader_;
     std::unique_ptr<io::SignalWriter> results_;
-    std::unique_ptr<io::SignalWriter> positions_;  ///< null without --positions
-    io::SignalInfo signal_;
+    std::unique_ptr<io::SignalWriter> positions_;  ///< writer of --positions, or null
+    io::SignalInfo signal_info_;
     std::vector<FilterFile> filters_;
     std::optional<FilterBank> bank_;
     std::vector<index_t> result_dims_;

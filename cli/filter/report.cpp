@@ -53,13 +53,13 @@ std::string FilterSteps::type_text() const {
 }
 
 void FilterSteps::report_plan(const Console& console) const {
-    console.fact("signal",
-                 message(request_.signal, ": ", signal_.format, ", ", signal_.to_string()));
+    console.fact("signal", message(request_.signal, ": ", signal_info_.format, ", ",
+                                   signal_info_.to_string()));
     for (const FilterFile& file : filters_)
         console.fact("filters",
                      message(file.path, ": ", file.info.format, ", ", file.info.to_string()));
     cli::report_plan(console, request_.run, bank_->plan().to_string(),
-                     plan_line(bank_->plan(), signal_.length_known()));
+                     plan_line(bank_->plan(), signal_info_.length_known()));
     if (request_.run.dry_run) console.fact("result", output_text());
 }
 
@@ -79,7 +79,7 @@ void FilterSteps::report_result(const Console& console, const RunTimes& times) c
 }
 
 void FilterSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
-    json["input"] = file_json(request_.signal, signal_);
+    json["input"] = file_json(request_.signal, signal_info_);
     json["filters"] = {{"count", bank_->filters()}, {"taps", bank_->taps()}};
     for (const FilterFile& file : filters_)
         json["filters"]["files"].push_back(file_json(file.path, file.info));

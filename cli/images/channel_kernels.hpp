@@ -26,7 +26,7 @@ namespace convolume::cli {
 /// A kernel, and the Convolver or Deconvolver that is made of it.
 template <class Solver>
 struct ReadyKernel {
-    KernelFile file;    ///< without values once the solver has its own
+    KernelFile file;    ///< the kernel; without values once the solver has a copy
     index_t volumes{};  ///< number of volumes that are expected
     std::optional<Solver> solver;
     /// Whether a quarter of the memory limit is left beside the solver, for an intermediate image.
@@ -83,7 +83,7 @@ class ChannelKernels {
         for (const auto& ready : all_) {
             if (ready->solver) continue;
             ready->solver.emplace(make(*ready));
-            ready->file.values = Volume();  // the solver has its own
+            ready->file.values = Volume();  // the solver has a copy
         }
     }
 
@@ -97,7 +97,7 @@ class ChannelKernels {
     /// Returns the bytes that each solver may take of a memory limit: solvers keep their memory.
     index_t share_of(index_t bytes) const { return bytes / static_cast<index_t>(all_.size()); }
 
-    /// Whether a quarter of the memory limit is left beside every solver.
+    /// Returns true if a quarter of the memory limit is left beside every solver.
     bool intermediate_fits() const {
         return std::all_of(all_.begin(), all_.end(),
                            [](const auto& ready) { return ready->intermediate_fits; });
@@ -166,7 +166,7 @@ class ChannelKernels {
     bool named_ = false;            ///< whether reports name channels, because kernels may differ
     std::vector<index_t> numbers_;  ///< number in the file of each channel
     std::vector<std::shared_ptr<Ready>> of_channel_;  ///< kernel of each channel
-    std::vector<std::shared_ptr<Ready>> all_;         ///< each kernel once
+    std::vector<std::shared_ptr<Ready>> all_;         ///< all kernels, each once
 };
 
 /// Convolves every channel with its kernel. Throws as Convolver::execute() does. With several

@@ -10,7 +10,7 @@
 
 namespace convolume::cli {
 
-/// Whether `path` has one of * ? [ and is not the name of an existing file.
+/// Returns true if `path` has one of * ? [ and is not the name of an existing file.
 bool is_pattern(const std::string& path);
 
 /// Returns the files that match a pattern, sorted by name, and any other path as it is. The pattern
@@ -26,9 +26,9 @@ void check_kernel_path(const std::string& path);
 
 /// One of the images of a run.
 struct NumberedImage {
-    std::string image;  ///< path
+    std::string image;  ///< path of the image
     index_t index = 0;  ///< number of the image, from 0
-    index_t count = 1;  ///< number of images
+    index_t count = 1;  ///< number of images of the run
 };
 
 /// Fills in {stem}, {name}, {index} and {dataset}. A name without an extension gets that of the

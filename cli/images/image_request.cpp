@@ -63,7 +63,7 @@ double wavelength_of(const std::vector<double>& typed, const ImageChannel& image
 
 void take_kernel(ImageRequest& request, ManyFilesRequest& many) {
     std::vector<std::string>& words = many.images;
-    const std::size_t images = many.list.empty() ? 1 : 0;  // images that must be named
+    const std::size_t images = many.list.empty() ? 1 : 0;  // least number of named images
     if (words.size() < images)
         throw InvalidArgument(
             message(many.image_name, " is missing; give one or several, then ", many.kernel_name));
@@ -143,7 +143,7 @@ std::vector<ChannelKernel> parse_channel_kernels(std::string_view option, const 
         if (split_channel(piece, kernel))
             kernels.push_back(kernel);
         else if (!kernels.empty())
-            kernels.back().path += "," + piece;  // the comma belongs to the name
+            kernels.back().path += "," + piece;  // the comma belongs to the path
         else
             throw InvalidArgument(message(option, " is \"", text, "\"", cure));
     }

@@ -66,7 +66,7 @@ struct ChannelKernel {
 /// The source of a channel's kernel: a file, or a PSF that is computed.
 struct KernelSource {
     std::string path;                    ///< path of the file; empty for a PSF
-    std::shared_ptr<const MadePsf> psf;  ///< null for a file
+    std::shared_ptr<const MadePsf> psf;  ///< computed PSF; null for a file
 
     /// Returns a name that equal kernels have in common.
     std::string name() const;
@@ -78,7 +78,7 @@ struct ImageRequest {
     std::string kernel;  ///< kernel of channels that `channel_kernels` does not name; may be empty
     std::vector<ChannelKernel> channel_kernels;
     MadePsfRequest made_psf;   ///< PSF of channels without a kernel, if it is needed
-    std::string output;        ///< may be empty in a dry run
+    std::string output;        ///< path of the result; may be empty in a dry run
     ImageSelection selection;  ///< selected part of the image
     KernelOptions kernel_options;
     EngineChoice engines;
@@ -115,7 +115,7 @@ void add_expected_volumes(ExpectedVolumes& expected, const std::vector<KernelSou
 struct ManyFilesRequest {
     std::vector<std::string> images;  ///< paths and patterns
     std::string list;                 ///< file with paths, "-" for standard input; may be empty
-    std::string output_folder;        ///< may be empty in a dry run
+    std::string output_folder;        ///< folder of the results; may be empty in a dry run
     std::string output_name = "{stem}";
     bool resume = false;
     std::string image_name, kernel_name;  ///< names of the arguments in --help

@@ -119,7 +119,7 @@ void FileQueue::report_plan(const ListedFile& file, const ImageSteps& steps,
     print([&] {
         if (reported_.empty()) warn_of_idle_gpu(console_, engines);
         if (!reported_.insert(file.solver_keys).second)
-            return warn_of_input(console_, file.image, steps.input());
+            return warn_of_input(console_, file.image, steps.input_metadata());
         index_t alike = 0;
         for (const std::size_t i : list_.order)
             if (list_.files[i].solver_keys == file.solver_keys) ++alike;
@@ -227,7 +227,7 @@ std::unique_ptr<Worker::FileRun> Worker::compute(ListedFile& file) {
     if (queue_.resume() && !file.output.empty()) {
         std::vector<std::string> inputs = queue_.request().kernels();
         inputs.push_back(file.image);
-        if (is_complete(file, inputs, file_run->steps->output())) {
+        if (is_complete(file, inputs, file_run->steps->output_metadata())) {
             file.status = FileStatus::skipped;
             queue_.leave_out(file);
             queue_.report(file);

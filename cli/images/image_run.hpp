@@ -21,19 +21,19 @@ namespace convolume::cli {
 class ImageSteps : public RunSteps {
   public:
     /// Returns the metadata of the image that is read; valid after open().
-    const io::ImageMetadata& input() const { return input_; }
+    const io::ImageMetadata& input_metadata() const { return input_metadata_; }
     /// Returns the metadata of the image that is written; valid after plan().
-    const io::ImageMetadata& output() const { return output_; }
+    const io::ImageMetadata& output_metadata() const { return output_metadata_; }
     void commit() override { writer_->commit(); }
 
   protected:
-    index_t volumes() const { return input_.frames * input_.channels; }
+    index_t volumes() const { return input_metadata_.frames * input_metadata_.channels; }
 
     std::unique_ptr<SelectedImage> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
     index_t nonfinite_ = 0;  ///< number of NaN and infinities in the result
-    io::ImageMetadata input_;
-    io::ImageMetadata output_;
+    io::ImageMetadata input_metadata_;
+    io::ImageMetadata output_metadata_;
 };
 
 /// Engines of a worker, and its share of the host's memory.
@@ -76,7 +76,7 @@ void run_images(const Request& request, const ManyFilesRequest& many) {
                 Request of_file = of_worker;
                 of_file.image = file.image;
                 of_file.output = file.output;
-                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth;
+                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth_output;
                 // Each file has its own noise.
                 if constexpr (requires { of_file.camera.seed; })
                     of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);

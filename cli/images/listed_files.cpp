@@ -67,7 +67,8 @@ std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::str
         file.image = image;
         if (!folder.empty()) {
             file.output = (folder / output_name(many.output_name, numbered)).string();
-            if (!truth.empty()) file.truth = (folder / output_name(truth, numbered)).string();
+            if (!truth.empty())
+                file.truth_output = (folder / output_name(truth, numbered)).string();
         }
         files.push_back(std::move(file));
     }
@@ -80,7 +81,7 @@ void check_names(const std::vector<ListedFile>& files, const std::vector<std::st
     for (const std::string& kernel : kernels) inputs.insert(identity_of(kernel));
     std::map<std::string, const ListedFile*> outputs;
     for (const ListedFile& file : files)
-        for (const std::string& output : {file.output, file.truth}) {
+        for (const std::string& output : {file.output, file.truth_output}) {
             if (output.empty()) continue;
             const std::string identity = identity_of(output);
             if (inputs.contains(identity))
@@ -224,7 +225,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
     for (std::size_t i = 0; i < list.files.size() && !stop.stop_requested(); ++i) {
         ListedFile& file = list.files[i];
         try {
-            for (const std::string& output : {file.output, file.truth})
+            for (const std::string& output : {file.output, file.truth_output})
                 if (!output.empty() && fs::is_directory(many.output_folder))
                     check_output_path(io::parse_path(output).file,
                                       request.create.overwrite || many.resume);
@@ -244,7 +245,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected) {
     std::error_code missing;
-    for (const std::string& output : {file.output, file.truth}) {
+    for (const std::string& output : {file.output, file.truth_output}) {
         if (output.empty()) continue;
         const auto written = fs::last_write_time(io::parse_path(output).file, missing);
         if (missing) return false;

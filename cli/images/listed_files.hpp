@@ -29,10 +29,10 @@ const char* to_string(FileStatus status);
 struct ListedFile {
     index_t number = 0;  ///< number of the file, from 1
     std::string image;
-    std::string output;       ///< path of the result; empty in a dry run without a folder
-    std::string truth;        ///< path of a second output; empty for none
-    std::string solver_keys;  ///< solver_key() of all kernels: equal if files share their plans
-    double voxels = 0;        ///< voxels of all volumes
+    std::string output;        ///< path of the result; empty in a dry run without a folder
+    std::string truth_output;  ///< path of the second output (--truth); empty for none
+    std::string solver_keys;   ///< solver_key() of all kernels: equal if files share their plans
+    double voxels = 0;         ///< voxels of all volumes
 
     FileStatus status = FileStatus::not_started;
     double seconds = 0;
@@ -61,7 +61,7 @@ void throw_result(const std::vector<ListedFile>& files, bool dry_run);
 struct FileList {
     std::vector<ListedFile> files;  ///< all files; those with unreadable headers have failed
     std::vector<std::size_t>
-        order;                 ///< indices of the others; files that share plans are neighbors
+        order;                 ///< indices of readable files; files that share plans are neighbors
     ExpectedVolumes expected;  ///< volumes of the files in `order`
     double voxels = 0;         ///< voxels of the files in `order`
 };
@@ -73,8 +73,8 @@ struct FileList {
 FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
                     const std::string& truth, const std::stop_token& stop);
 
-/// Whether the outputs of a file are complete: they are not older than `inputs`, and the image has
-/// the expected shape and type.
+/// Returns true if the outputs of a file are complete: they are not older than `inputs`, and the
+/// image has the expected shape and type.
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected);
 

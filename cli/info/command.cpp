@@ -71,7 +71,7 @@ nlohmann::ordered_json statistics_json(const PixelStatistics& statistics) {
     return {{"min", statistics.minimum},
             {"max", statistics.maximum},
             {"mean", statistics.mean()},
-            {"sum", statistics.sum},
+            {"sum", statistics.value_sum},
             {"nan", statistics.nan_count}};
 }
 
@@ -79,7 +79,8 @@ std::string statistics_text(const PixelStatistics& statistics) {
     return message("minimum: ", format_number(statistics.minimum),
                    "\nmaximum: ", format_number(statistics.maximum),
                    "\nmean: ", format_number(statistics.mean()),
-                   "\nsum: ", format_number(statistics.sum), "\nNaN: ", statistics.nan_count, '\n');
+                   "\nsum: ", format_number(statistics.value_sum), "\nNaN: ", statistics.nan_count,
+                   '\n');
 }
 
 /// Returns true if `path` holds signals rather than an image: raw files, WAV, and arrays of one
@@ -173,7 +174,7 @@ void PixelStatistics::add(const ConstImageView& image) {
                     maximum = std::max(maximum, value);
                     row_sum += value;
                 }
-                sum += row_sum;
+                value_sum += row_sum;
             }
     });
     count += element_count(image.shape);

@@ -14,9 +14,9 @@ struct PixelStatistics {
     index_t nan_count = 0;
     double minimum = std::numeric_limits<double>::infinity();
     double maximum = -std::numeric_limits<double>::infinity();
-    double sum = 0;
+    double value_sum = 0;
 
-    double mean() const { return sum / static_cast<double>(count - nan_count); }
+    double mean() const { return value_sum / static_cast<double>(count - nan_count); }
     void add(const ConstImageView& image);
 };
 

@@ -28,16 +28,16 @@ io::ImageMetadata metadata_of(const PhantomRequest& request) {
 
 void PhantomSteps::plan(const ExecutionContext&) {
     phantom_.emplace(request_.options);
-    output_ = metadata_of(request_);
+    output_metadata_ = metadata_of(request_);
 }
 
 WorkAmount PhantomSteps::work() const {
-    return {static_cast<double>(element_count(output_.shape))};
+    return {static_cast<double>(element_count(output_metadata_.shape))};
 }
 
 /// Returns the number of planes to draw at a time: worth a call, and whole pieces of the file.
 index_t PhantomSteps::group_planes() const {
-    const Shape3& shape = output_.shape;
+    const Shape3& shape = output_metadata_.shape;
     const index_t plane_bytes = checked_multiply(checked_multiply(shape.y, shape.x), index_t{4});
     const index_t piece = writer_->format().piece.z;
     const index_t planes = std::max<index_t>(plane_group_bytes / plane_bytes / piece, 1) * piece;
@@ -45,17 +45,17 @@ index_t PhantomSteps::group_planes() const {
 }
 
 void PhantomSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = io::create_image(request_.output, output_, request_.create);
-    const Shape3& shape = output_.shape;
+    writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+    const Shape3& shape = output_metadata_.shape;
     const index_t planes = group_planes();
     const Shape3 group{planes, shape.y, shape.x};
-    const bool rounded = output_.type != PixelType::float32;
+    const bool rounded = output_metadata_.type != PixelType::float32;
     // One group of planes is drawn, first into `unrounded` if necessary, while another is written.
     Volume unrounded(rounded ? group : Shape3{}, PixelType::float32);
     const index_t groups = ceil_div(shape.z, planes);
     std::vector<Volume> results;
     for (index_t slot = 0; slot < std::min<index_t>(groups, 2); ++slot)
-        results.emplace_back(group, output_.type);
+        results.emplace_back(group, output_metadata_.type);
     const auto part_of_group = [&](index_t number) {
         return Box3{{0, 0, 0}, {std::min(planes, shape.z - number * planes), shape.y, shape.x}};
     };

@@ -47,7 +47,7 @@ class PhantomSteps : public RunSteps {
 
     const PhantomRequest& request_;
     std::optional<Phantom> phantom_;
-    io::ImageMetadata output_;
+    io::ImageMetadata output_metadata_;
     std::unique_ptr<io::ImageWriter> writer_;
     index_t clamped_ = 0;  ///< number of values that were too large for integers
 };

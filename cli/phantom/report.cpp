@@ -31,16 +31,17 @@ void PhantomSteps::report_plan(const Console& console) const {
     const std::size_t objects = phantom_->objects().size();
     console.fact("phantom", message(to_string(request_.options.kind), ", ", objects,
                                     objects == 1 ? " object, " : " objects, ",
-                                    format_voxel_size(output_.voxel_size_um), ", seed ",
+                                    format_voxel_size(output_metadata_.voxel_size_um), ", seed ",
                                     request_.options.seed));
 }
 
 void PhantomSteps::report_result(const Console& console, const RunTimes& times) const {
     if (clamped_ > 0)
-        console.warning(message(clamped_, " values above the range of ", to_string(output_.type),
+        console.warning(message(clamped_, " values above the range of ",
+                                to_string(output_metadata_.type),
                                 " were clamped; lower --brightness or write float32"));
     console.fact("time", format_duration(times.timeline.now_s()));
-    report_output(console, request_.output, output_, request_.create.compression);
+    report_output(console, request_.output, output_metadata_, request_.create.compression);
 }
 
 /// Returns JSON with the options and one object a line. It is made as text, since a tree of
@@ -75,7 +76,7 @@ void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
         json["peak_buffer_bytes"] = memory_use().peak_bytes;
         json["peak_resident_bytes"] = peak_resident_bytes();
     }
-    json["output"] = output_json(request_.output, output_);
+    json["output"] = output_json(request_.output, output_metadata_);
 }
 
 }  // namespace convolume::cli

@@ -110,7 +110,7 @@ PreviewStack load(const Console& console, const std::string& role, const std::st
                                    ? views_of<MiddleSlices>(*reader, request.frame, one.number)
                                    : views_of<Projections>(*reader, request.frame, one.number)};
         channel.color = one.color;
-        if (chosen.size() > 1) channel.name = name_of(metadata, one.number);
+        if (chosen.size() > 1) channel.channel_name = name_of(metadata, one.number);
         channel.limits =
             request.decades
                 ? scale_by_decades(channel.views, *request.decades)
@@ -135,8 +135,8 @@ PreviewStack load_psf(const Console& console, const PreviewRequest& request) {
 }
 
 std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel) {
-    return message(stack.title, channel.name.empty() ? "" : ", ", channel.name, ": black ",
-                   format_number(channel.limits.low), ", ", text_of(channel.color), ' ',
+    return message(stack.title, channel.channel_name.empty() ? "" : ", ", channel.channel_name,
+                   ": black ", format_number(channel.limits.low), ", ", text_of(channel.color), ' ',
                    format_number(channel.limits.high), stack.logarithmic ? ", powers of ten" : "");
 }
 

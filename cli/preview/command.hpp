@@ -19,18 +19,18 @@ struct PreviewChannel {
     OrthogonalViews views;
     GrayLimits limits{0, 1};
     Color color{255, 255, 255};
-    std::string name{};  ///< shown beside the ramp if there are several channels
+    std::string channel_name{};  ///< shown beside the color ramp if there are several channels
 };
 
 /// A stack of the picture.
 struct PreviewStack {
     std::string title;
-    std::array<std::string, 2> captions;   ///< lines below the title
+    std::array<std::string, 2> captions;   ///< two lines of text below the title
     std::vector<PreviewChannel> channels;  ///< at least one; all have the same extents
     std::array<double, 3> step{1, 1, 1};   ///< z, y, x distance of samples, in `unit`
     std::string unit = "px";
-    bool logarithmic = false;  ///< views and limits are decimal logarithms
-    bool own_zoom = false;     ///< enlarged to the height of the other stacks
+    bool logarithmic = false;  ///< whether views and limits are decimal logarithms
+    bool own_zoom = false;     ///< whether the stack is enlarged to the height of the others
 };
 
 struct PreviewStyle {

@@ -177,8 +177,8 @@ void draw_ramp(Canvas& canvas, int left, int top, int width, const PreviewChanne
     else if (gamma != 1)
         high += "  gamma " + format_number(gamma);
     constexpr int ramp = 120;
-    if (!channel.name.empty()) {
-        const std::string name = shortened(channel.name, width / 3);
+    if (!channel.channel_name.empty()) {
+        const std::string name = shortened(channel.channel_name, width / 3);
         canvas.text(left, top, name, bright, text_size);
         left += text_width(name, text_size) + 12;
     }

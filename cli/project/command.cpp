@@ -11,7 +11,7 @@ namespace convolume::cli {
 
 namespace {
 
-// Samples of a box: their sums take 64 MiB.
+// Number of samples of a box. Their float64 sums take 64 MiB.
 constexpr index_t box_samples = index_t{8} << 20;
 
 /// Returns the extents of boxes to read: whole planes, or else rows, in whole pieces of the file.
@@ -42,7 +42,8 @@ io::ImageMetadata projected_metadata(const io::ImageMetadata& image, int axis, P
         if (letter == 'T' || letter == 'C') result.axes += letter;
     result.axes += "YX";
     result.scaling.reset();
-    // Labels and regions belong to planes, which are gone. Contrast limits do not fit sums.
+    // Labels and regions belong to planes that the result does not have. Contrast limits of the
+    // image do not fit sums.
     std::vector<index_t> channels(static_cast<std::size_t>(image.channels));
     std::iota(channels.begin(), channels.end(), index_t{0});
     io::keep_lookup_tables(result, channels);
@@ -73,31 +74,31 @@ Box3 projected_box(const Box3& region, int axis) {
 
 void ProjectSteps::open(const ExecutionContext&) {
     reader_ = open_selected(request_.image, request_.selection);
-    input_ = reader_->metadata();
-    if (is_complex(input_.type))
+    input_metadata_ = reader_->metadata();
+    if (is_complex(input_metadata_.type))
         throw BadData(message("\"", request_.image,
                               "\" is complex, and projections are of real values; give its "
                               "magnitude"));
-    output_ = projected_metadata(input_, request_.axis, request_.by);
-    if (is_png(request_.output)) check_fits_png(request_.output, output_);
+    output_metadata_ = projected_metadata(input_metadata_, request_.axis, request_.by);
+    if (is_png(request_.output)) check_fits_png(request_.output, output_metadata_);
 }
 
 void ProjectSteps::plan(const ExecutionContext&) {
     box_ = box_of(reader_->format());
     region_ = box_;
-    region_[request_.axis] = input_.shape[request_.axis];
+    region_[request_.axis] = input_metadata_.shape[request_.axis];
 }
 
 WorkAmount ProjectSteps::work() const {
-    return {static_cast<double>(input_.frames * input_.channels) *
-            static_cast<double>(element_count(input_.shape))};
+    return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
+            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction, Volume& samples,
                            const ExecutionContext& context) {
-    const Box3 whole{{0, 0, 0}, input_.shape};
-    const double volumes = static_cast<double>(input_.frames * input_.channels);
-    const double before = static_cast<double>(frame * input_.channels + channel);
+    const Box3 whole{{0, 0, 0}, input_metadata_.shape};
+    const double volumes = static_cast<double>(input_metadata_.frames * input_metadata_.channels);
+    const double before = static_cast<double>(frame * input_metadata_.channels + channel);
     double done = 0;
     for_each_box(whole, region_, [&](const Box3& region) {
         reduction.begin(region.shape());
@@ -105,16 +106,17 @@ void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction,
             throw_if_stopped(context);
             const ImageView view = subview(samples.view(), {{0, 0, 0}, box.shape()});
             {
-                const PhaseTimer timer(
-                    context.timeline, Phase::read, -1, -1,
-                    element_count(box.shape()) * static_cast<index_t>(size_of(input_.type)));
+                const PhaseTimer timer(context.timeline, Phase::read, -1, -1,
+                                       element_count(box.shape()) *
+                                           static_cast<index_t>(size_of(input_metadata_.type)));
                 reader_->read_box(frame, channel, box, view);
             }
             const Index3& begin = region.begin;
             reduction.add(view, {box.begin.z - begin.z, box.begin.y - begin.y, 0});
             done += static_cast<double>(element_count(box.shape()));
-            context.progress((before + done / static_cast<double>(element_count(input_.shape))) /
-                             volumes);
+            context.progress(
+                (before + done / static_cast<double>(element_count(input_metadata_.shape))) /
+                volumes);
         });
         const ConstImageView result = reduction.result();
         const PhaseTimer timer(
@@ -126,13 +128,13 @@ void ProjectSteps::project(index_t frame, index_t channel, Reduction& reduction,
 
 void ProjectSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
     if (is_png(request_.output))
-        writer_ = std::make_unique<GrayPng>(request_.output, output_);
+        writer_ = std::make_unique<GrayPng>(request_.output, output_metadata_);
     else
-        writer_ = io::create_image(request_.output, output_, request_.create);
-    Reduction reduction(request_.by, request_.axis, region_, input_.type);
-    Volume samples(box_, input_.type);
-    for (index_t frame = 0; frame < input_.frames; ++frame)
-        for (index_t channel = 0; channel < input_.channels; ++channel)
+        writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+    Reduction reduction(request_.by, request_.axis, region_, input_metadata_.type);
+    Volume samples(box_, input_metadata_.type);
+    for (index_t frame = 0; frame < input_metadata_.frames; ++frame)
+        for (index_t channel = 0; channel < input_metadata_.channels; ++channel)
             project(frame, channel, reduction, samples, context);
     reader_->check_unchanged();
 }

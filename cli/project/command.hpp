@@ -48,8 +48,8 @@ class ProjectSteps : public RunSteps {
 
     const ProjectRequest& request_;
     std::unique_ptr<io::ImageReader> reader_;
-    io::ImageMetadata input_;
-    io::ImageMetadata output_;
+    io::ImageMetadata input_metadata_;
+    io::ImageMetadata output_metadata_;
     Shape3 box_;     ///< extents of the boxes that are read at a time
     Shape3 region_;  ///< extents that are projected at a time: box_ along the whole axis
     std::unique_ptr<io::ImageWriter> writer_;

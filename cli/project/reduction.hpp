@@ -38,7 +38,7 @@ class Reduction {
     ProjectionKind by_;
     int axis_;
     Shape3 region_;
-    Volume values_;   ///< of the image's type for max, else float64 sums
+    Volume values_;   ///< maxima of the image's type, or sums in float64
     Volume rounded_;  ///< means or sums as float32
 };
 

@@ -135,16 +135,16 @@ nlohmann::ordered_json refined_json(const RefinedPsf& refined) {
 
 void BeadPsfSteps::open(const ExecutionContext&) {
     reader_ = io::open_image(request_.beads);
-    input_ = reader_->metadata();
-    check_channel(request_, input_, request_.beads);
-    optics_ = optics_of(input_, request_.channel, request_.typed);
+    input_metadata_ = reader_->metadata();
+    check_channel(request_, input_metadata_, request_.beads);
+    optics_ = optics_of(input_metadata_, request_.channel, request_.typed);
     Json parameters = optics_.parameters;
     parameters.update(request_.typed);
     if (!parameters.contains("voxel_um"))
-        parameters["voxel_um"] = psf_voxel_for(input_, request_.beads, "add --voxel");
+        parameters["voxel_um"] = psf_voxel_for(input_metadata_, request_.beads, "add --voxel");
     const Json voxel = parameters["voxel_um"];
     for (std::size_t axis = 0; axis < 3; ++axis)
-        input_.voxel_size_um[axis] = voxel.at(axis).get<double>();
+        input_metadata_.voxel_size_um[axis] = voxel.at(axis).get<double>();
     const bool sized = parameters.contains("size");
     if (sized)
         size_ = {parameters["size"][0].get<index_t>(), parameters["size"][1].get<index_t>(),
@@ -155,7 +155,7 @@ void BeadPsfSteps::open(const ExecutionContext&) {
         model_ = psf_options_of(std::move(parameters), "the command line");
         refuse_unused_layers(*model_, request_.typed);
         model_->threads = request_.threads;
-        if (!sized) size_ = default_size(*model_, input_.shape);
+        if (!sized) size_ = default_size(*model_, input_metadata_.shape);
         model_->size = size_;
     } else if (!sized) {
         throw InvalidArgument(
@@ -171,28 +171,29 @@ void BeadPsfSteps::check_refinement() const {
         throw InvalidArgument(
             "--refine starts from a model, and NA or wavelength is not known; give --na and "
             "--wavelength");
-    if (input_.shape.z < 5)
+    if (input_metadata_.shape.z < 5)
         throw InvalidArgument(message(
             "--refine finds a model by how light spreads out of focus, but \"", request_.beads,
-            "\" has ", input_.shape.z, input_.shape.z == 1 ? " plane" : " planes",
+            "\" has ", input_metadata_.shape.z, input_metadata_.shape.z == 1 ? " plane" : " planes",
             "; record a stack through the beads' focus"));
 }
 
 void BeadPsfSteps::report_plan(const Console& console) const {
-    console.fact("image", message(request_.beads, ": ", one_line(input_)));
-    warn_of_input(console, request_.beads, input_);
+    console.fact("image", message(request_.beads, ": ", one_line(input_metadata_)));
+    warn_of_input(console, request_.beads, input_metadata_);
     report_optics(console, optics_, request_.beads);
     if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
 }
 
 void BeadPsfSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = create_psf_file(request_, size_, input_.voxel_size_um);
-    Volume read(input_.shape, input_.type);
+    writer_ = create_psf_file(request_, size_, input_metadata_.voxel_size_um);
+    Volume read(input_metadata_.shape, input_metadata_.type);
     reader_->read(0, request_.channel, read.view());
     reader_->check_unchanged();
     const Volume stack = as_float32(read.view());
     read = Volume();
-    psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_.type, stack.view())}, context);
+    psf_ = psf_from_beads(stack.view(), {size_, saturation_of(input_metadata_.type, stack.view())},
+                          context);
     if (!request_.refine.empty()) {
         refined_ =
             refine_psf(psf_->values.view(), *model_,
@@ -219,7 +220,7 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
     console.fact("light", message(format_number(psf.flux), " a bead, above a background of ",
                                   format_number(psf.background)));
     const auto width = [&](std::size_t axis) {
-        return format_um(psf.fwhm[axis] * *input_.voxel_size_um[axis]);
+        return format_um(psf.fwhm[axis] * *input_metadata_.voxel_size_um[axis]);
     };
     console.fact("width", message("FWHM z,y,x: ", width(0), ", ", width(1), ", ", width(2)));
     if (model_) {
@@ -237,7 +238,7 @@ void BeadPsfSteps::report_result(const Console& console, const RunTimes&) const 
 }
 
 void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
-    json["input"] = to_json(request_.beads, input_);
+    json["input"] = to_json(request_.beads, input_metadata_);
     json["size"] = shape_json(size_);
     if (!psf_) return;
     const BeadPsf& psf = *psf_;
@@ -254,7 +255,7 @@ void BeadPsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) cons
     json["model"]["residual"] = refined_ ? refined_->residual : residual_;
     if (!refined_) return;
     json["refined"] = refined_json(*refined_);
-    json["psf"] = psf_parameters(*model_);  // --from reads this
+    json["psf"] = psf_parameters(*model_);  // --from reads these parameters
 }
 
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text) {

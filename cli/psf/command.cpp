@@ -92,7 +92,7 @@ void check_channel(const PsfRequest& request, const io::ImageMetadata& image,
 }
 
 void PsfSteps::open(const ExecutionContext& context) {
-    options_ = options_of(request_, context, like_, optics_);
+    options_ = options_of(request_, context, like_metadata_, optics_);
 }
 
 void PsfSteps::plan(const ExecutionContext& context) {

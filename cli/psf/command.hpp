@@ -24,17 +24,17 @@ struct PsfRequest {
     nlohmann::ordered_json typed =
         nlohmann::ordered_json::object();  ///< typed parameters, see parameters.hpp
     std::string from;                      ///< side file to read; empty for none
-    bool auto_size = false;                ///< --size auto was typed
-    bool brightest = false;                ///< --focus brightest was typed
+    bool auto_size = false;                ///< whether --size auto was typed
+    bool brightest = false;                ///< whether --focus brightest was typed
     std::optional<double> capture;         ///< share of light for an automatic size
     std::string like;                      ///< image to make the PSF for; empty for none
     index_t channel = 0;                   ///< channel of `like` or `beads`
     std::string beads;                     ///< stack to measure the PSF from; empty for none
     std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
-    bool write_model = false;              ///< write the refined model, not the measured PSF
-    std::string voxel_warning;             ///< warning of the typed voxel size; empty for none
+    bool write_model = false;   ///< whether to write the refined model, not the measured PSF
+    std::string voxel_warning;  ///< warning of the typed voxel size; empty for none
     int threads = 0;
-    std::string output;  ///< empty: only figures are printed, as in a dry run
+    std::string output;  ///< path of the PSF; empty: only figures are printed
     bool overwrite = false;
     bool explain = false;
     RunOptions run;
@@ -80,7 +80,7 @@ class PsfSteps : public RunSteps {
     const PsfRequest& request_;
     PsfOptions options_;
     PsfFacts facts_;
-    std::optional<io::ImageMetadata> like_;
+    std::optional<io::ImageMetadata> like_metadata_;
     ImageOptics optics_;  ///< microscope as described by the file of --like
     std::optional<Psf> psf_;
     std::unique_ptr<io::ImageWriter> writer_;
@@ -105,13 +105,13 @@ class BeadPsfSteps : public RunSteps {
     void check_refinement() const;
 
     const PsfRequest& request_;
-    io::ImageMetadata input_;
+    io::ImageMetadata input_metadata_;
     std::unique_ptr<io::ImageReader> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
-    std::optional<PsfOptions> model_;  ///< nothing if NA or wavelength is unknown
+    std::optional<PsfOptions> model_;  ///< model of the PSF; nothing if NA or wavelength is unknown
     Shape3 size_;
     std::optional<BeadPsf> psf_;
-    std::optional<RefinedPsf> refined_;  ///< if set, model_ is the refined model
+    std::optional<RefinedPsf> refined_;  ///< result of --refine; model_ is its model
     double residual_ = 0;                ///< relative L2 difference of PSF and model
     ImageOptics optics_;
 };

@@ -15,7 +15,8 @@ namespace convolume::cli {
 
 /// The microscope of an image.
 struct ImageOptics {
-    nlohmann::ordered_json parameters = nlohmann::ordered_json::object();  ///< see parameters.hpp
+    /// Parameters of the microscope, with the keys of psf/parameters.hpp.
+    nlohmann::ordered_json parameters = nlohmann::ordered_json::object();
     std::string text;  ///< "NA 1.4, ni 1.515 (Oil), emission 520 nm"; empty without parameters
     /// Parameters that neither the image nor the command line gives, with their defaults, if `text`
     /// is not empty: "ni 1.515 assumed (the image does not say the immersion)".

@@ -76,7 +76,7 @@ std::string wavelength_text(const PsfOptions& options) {
 }  // namespace
 
 void PsfSteps::report_plan(const Console& console) const {
-    if (like_) warn_of_notes(console, request_.like, *like_);
+    if (like_metadata_) warn_of_notes(console, request_.like, *like_metadata_);
     report_optics(console, optics_, request_.like);
     if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
     report_psf(console, options_);
@@ -94,7 +94,7 @@ void PsfSteps::report_result(const Console& console, const RunTimes&) const {
 void PsfSteps::fill_json(nlohmann::ordered_json& json, const RunTimes*) const {
     json["psf"] = psf_parameters(options_);
     json["facts"] = to_json(facts_);
-    if (like_ && !like_->notes.empty()) json["notes"] = like_->notes;
+    if (like_metadata_ && !like_metadata_->notes.empty()) json["notes"] = like_metadata_->notes;
     if (psf_) {
         json["facts"]["middle_plane_z_um"] = psf_->center_z_um;
         json["facts"]["captured_by_plane"] = psf_->captured;

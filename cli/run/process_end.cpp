@@ -87,7 +87,7 @@ void end_without_memory() noexcept {
         "convolume: error: the system refused memory; close other programs or set "
         "--max-host-mem\n";
     const ssize_t written = ::write(STDERR_FILENO, sentence.data(), sentence.size());
-    static_cast<void>(written);  // there is nowhere else to report it
+    static_cast<void>(written);  // a failure of stderr cannot be reported
     ::_exit(static_cast<int>(ExitCode::out_of_memory));
 }
 

@@ -33,7 +33,7 @@ bool has_nvidia_gpu() {
     namespace fs = std::filesystem;
     std::error_code error;
     if (fs::exists("/dev/nvidiactl", error))
-        return true;  // also found if PCI devices are not visible
+        return true;  // the file exists even if PCI devices are not visible
     const auto first_word = [](const fs::path& path) {
         std::string word;
         std::ifstream(path) >> word;

@@ -118,23 +118,24 @@ index_t count_negative(io::ImageReader& phantom, const ExecutionContext& context
 
 void SimulateSteps::open(const ExecutionContext& context) {
     reader_ = open_selected(request_.image, request_.selection);
-    input_ = reader_->metadata();
-    kernels_.load(request_, input_, host_limit_bytes(request_.options.max_host_bytes), context);
-    check_light(request_, input_.type, kernels_.type());
-    grid_ = grid_of(request_, input_);
-    output_ = recorded_metadata(request_, input_, grid_->shape());
+    input_metadata_ = reader_->metadata();
+    kernels_.load(request_, input_metadata_, host_limit_bytes(request_.options.max_host_bytes),
+                  context);
+    check_light(request_, input_metadata_.type, kernels_.type());
+    grid_ = grid_of(request_, input_metadata_);
+    output_metadata_ = recorded_metadata(request_, input_metadata_, grid_->shape());
 }
 
 void SimulateSteps::plan(const ExecutionContext&) {
     light_.format = {
-        input_.shape,
+        input_metadata_.shape,
         request_.options.precision == Precision::float64 ? PixelType::float64 : PixelType::float32,
-        input_.frames, input_.channels};
+        input_metadata_.frames, input_metadata_.channels};
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     light_.overlapped = camera_bytes(2) <= limit / 4;
     const index_t left = limit - std::min(camera_bytes(light_.overlapped ? 2 : 1), limit);
     kernels_.plan([&](Kernels::Ready& kernel) {
-        warn_of_one_plane(kernel.file, input_, kernel.file.warnings);
+        warn_of_one_plane(kernel.file, input_metadata_, kernel.file.warnings);
         kernel.file.negative_samples += clip_negative(kernel.file.values);
         Options options = request_.options;
         options.center = kernel.file.explicit_center();
@@ -145,8 +146,8 @@ void SimulateSteps::plan(const ExecutionContext&) {
         kernel.intermediate_fits =
             plan_beside_intermediate(kernels_.share_of(left), [&](index_t bytes) {
                 options.max_host_bytes = bytes;
-                convolver.emplace(input_.shape, kernel.file.values.view(), options,
-                                  request_.engines, input_.type, light_.format.type);
+                convolver.emplace(input_metadata_.shape, kernel.file.values.view(), options,
+                                  request_.engines, input_metadata_.type, light_.format.type);
             });
         return std::move(*convolver);
     });
@@ -158,18 +159,20 @@ index_t SimulateSteps::camera_bytes(index_t slots) const {
     const auto bytes = [](const Shape3& shape, std::size_t each) {
         return checked_multiply(checked_multiply(shape.y, shape.x), static_cast<index_t>(each));
     };
-    const index_t slot_bytes = checked_add(bytes(input_.shape, 2 * size_of(light_.format.type)),
-                                           bytes(grid_->shape(), size_of(output_.type) + 4));
+    const index_t slot_bytes =
+        checked_add(bytes(input_metadata_.shape, 2 * size_of(light_.format.type)),
+                    bytes(grid_->shape(), size_of(output_metadata_.type) + 4));
     return checked_add(checked_multiply(slots, slot_bytes), bytes(grid_->shape(), 8));
 }
 
 WorkAmount SimulateSteps::work() const {
-    return {static_cast<double>(volumes()) * static_cast<double>(element_count(input_.shape))};
+    return {static_cast<double>(volumes()) *
+            static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionContext& context) {
-    writer_ = io::create_image(request_.output, output_, request_.create);
-    io::ImageMetadata expected = output_;
+    writer_ = io::create_image(request_.output, output_metadata_, request_.create);
+    io::ImageMetadata expected = output_metadata_;
     expected.type = PixelType::float32;
     if (!request_.truth.empty())
         truth_ = io::create_image(request_.truth, expected, request_.create);
@@ -207,7 +210,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
     const Shape3 plane_shape{1, grid_->shape().y, grid_->shape().x};
     std::vector<Volume> adu, expected;
     for (int slot = 0; slot < (light_.overlapped ? 2 : 1); ++slot) {
-        adu.emplace_back(plane_shape, output_.type);
+        adu.emplace_back(plane_shape, output_metadata_.type);
         expected.emplace_back(truth_ ? plane_shape : Shape3{}, PixelType::float32);
     }
     const auto compute = [&](const BlurredLight::CameraPlane& plane) {
@@ -221,7 +224,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
                     static_cast<float>(photons[i] + request_.camera.background_photons);
         }
         const index_t first_plane =
-            (plane.t * input_.channels + plane.c) * grid_->shape().z + plane.z;
+            (plane.t * input_metadata_.channels + plane.c) * grid_->shape().z + plane.z;
         recorded_ += expose(request_.camera, plane.photons.view(), first_plane, adu[slot].view(),
                             request_.engines.threads);
     };

@@ -24,9 +24,10 @@ struct SimulateRequest : ImageRequest {
 
     std::string truth;  ///< file of the expected photons; empty for none
     Options options;
-    std::optional<double> pixel_um;  ///< camera pixel, in the sample; default: phantom's voxel
-    std::optional<double> step_um;   ///< step of the focus; default: the phantom's planes
-    double photons = 1000;           ///< expected photons at the brightest pixel
+    /// Side of a camera pixel in the sample; default: the phantom's voxel.
+    std::optional<double> pixel_um;
+    std::optional<double> step_um;  ///< focus step; default: distance of the phantom's planes
+    double photons = 1000;          ///< expected photons at the brightest pixel
     std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
     Camera camera;
 
@@ -98,13 +99,13 @@ class SimulateSteps : public ImageSteps {
 
     const SimulateRequest request_;
     Kernels kernels_;
-    std::unique_ptr<io::ImageWriter> truth_;  ///< null without --truth
+    std::unique_ptr<io::ImageWriter> truth_;  ///< writer of --truth; null without the option
     std::optional<CameraGrid> grid_;
     LightPlan light_;
     double photons_per_unit_ = 0;
     ExecutionReport executed_;      ///< report of the convolutions
     index_t negative_samples_ = 0;  ///< number of negative samples of the phantom
-    CameraReport recorded_;         ///< report of all pixels
+    CameraReport recorded_;         ///< camera's report on all pixels
 };
 
 }  // namespace convolume::cli

@@ -35,8 +35,8 @@ ordered_json camera_json(const Camera& camera) {
 }  // namespace
 
 void SimulateSteps::report_plan(const Console& console) const {
-    console.fact("phantom", message(request_.image, ": ", one_line(input_)));
-    warn_of_input(console, request_.image, input_);
+    console.fact("phantom", message(request_.image, ": ", one_line(input_metadata_)));
+    warn_of_input(console, request_.image, input_metadata_);
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         report_kernel(console, kernel.file, ", normalized to sum 1");
         if (const index_t negative = kernel.file.negative_samples; negative > 0)
@@ -44,9 +44,9 @@ void SimulateSteps::report_plan(const Console& console) const {
         warn_of_input(console, kernel.file.path, kernel.file.metadata);
     });
     const Camera& camera = request_.camera;
-    console.fact("camera", message("z,y,x ", to_string(output_.shape), ", ",
-                                   format_voxel_size(output_.voxel_size_um), ", ", camera.bits,
-                                   camera.bits == 1 ? " bit" : " bits",
+    console.fact("camera", message("z,y,x ", to_string(output_metadata_.shape), ", ",
+                                   format_voxel_size(output_metadata_.voxel_size_um), ", ",
+                                   camera.bits, camera.bits == 1 ? " bit" : " bits",
                                    camera.noise ? message(", seed ", camera.seed) : ", no noise"));
     kernels_.report_each(console, [&](const Kernels::Ready& kernel) {
         const Plan plan = kernel.solver->plan();
@@ -81,14 +81,14 @@ void SimulateSteps::report_result(const Console& console, const RunTimes& times)
     warn(recorded.saturated, "are saturated", "lower --photons or raise --gain");
     warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
     report_times(console, times);
-    report_output(console, request_.output, output_, request_.create.compression);
+    report_output(console, request_.output, output_metadata_, request_.create.compression);
     if (!request_.truth.empty())
-        console.fact("truth", message(request_.truth, ": z,y,x ", to_string(output_.shape),
+        console.fact("truth", message(request_.truth, ": z,y,x ", to_string(output_metadata_.shape),
                                       " float32, expected photons"));
 }
 
 void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
-    json["input"] = to_json(request_.image, input_);
+    json["input"] = to_json(request_.image, input_metadata_);
     json["kernel"] = kernels_.json_of_each([&](const Kernels::Ready& kernel) {
         ordered_json one = to_json(kernel.file);
         kernels_.add_channels(one, kernel);
@@ -113,7 +113,7 @@ void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
             {"below_zero_pixels", recorded.below_zero}};
         json["report"] = report_json(executed_, *times);
     }
-    json["output"] = output_json(request_.output, output_);
+    json["output"] = output_json(request_.output, output_metadata_);
     if (!request_.truth.empty()) json["output"]["truth"] = request_.truth;
 }
 

@@ -8,7 +8,7 @@ namespace convolume {
 
 struct CpuFilterEngineOptions {
     std::string name = "cpu:0";
-    int index = 0;  ///< row on timelines
+    int index = 0;  ///< number of the engine on timelines
     int threads = 1;
 };
 

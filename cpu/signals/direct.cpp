@@ -123,7 +123,7 @@ class DirectSums : public CpuFilters {
     }
 
     index_t taps_;
-    Buffer weights_;  ///< [filter][sum][tap group][row][tap]
+    Buffer weights_;  ///< weights [filter][sum][tap group][row][tap]
 };
 
 }  // namespace

@@ -60,7 +60,7 @@ inline index_t function_halo(const FilterSpec& spec) {
     return spec.function ? spec.function->before + spec.function->after : 0;
 }
 
-/// Whether filtered samples are stored without post-processing.
+/// Returns true if filtered samples are stored without post-processing.
 inline bool is_plain(const FilterSpec& spec) {
     return !spec.power && !spec.function && spec.window.kind == WindowPost::Kind::none;
 }
@@ -68,8 +68,8 @@ inline bool is_plain(const FilterSpec& spec) {
 /// Returns the number of groups into which the filters are divided, so that `units` of work occupy
 /// all threads.
 inline index_t filter_groups(index_t units, index_t filters, int threads) {
-    constexpr index_t enough_a_thread = 4;
-    const index_t wanted = enough_a_thread * threads;
+    constexpr index_t units_per_thread = 4;
+    const index_t wanted = units_per_thread * threads;
     return std::min(filters, ceil_div(wanted, std::clamp<index_t>(units, 1, wanted)));
 }
 

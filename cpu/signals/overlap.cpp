@@ -68,7 +68,8 @@ class SegmentBank {
     }
 
   private:
-    /// Returns the distance between spectra: aligned for FFTW.
+    /// Returns the distance between consecutive spectra, rounded up so that FFTW finds them
+    /// aligned.
     static index_t stride(index_t length) {
         return round_up(length, static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }

@@ -113,7 +113,7 @@ class Partitioned : public CpuFilters {
     static index_t bins(index_t length) {
         return is_complex_sample<Sample> ? length : length / 2 + 1;
     }
-    // Returns the distance between spectra: whole cache lines.
+    // Returns the distance between consecutive spectra, rounded up to whole cache lines.
     static index_t stride(index_t length) {
         return round_up(bins(length), static_cast<index_t>(Buffer::alignment / sizeof(Complex)));
     }

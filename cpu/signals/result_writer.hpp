@@ -26,8 +26,8 @@ class ResultWriter {
     index_t before() const { return spec_.function ? spec_.function->before : 0; }
     index_t after() const { return spec_.function ? spec_.function->after : 0; }
 
-    /// Whether filtered samples are stored without post-processing. Then methods may write them
-    /// directly, to `result_address`.
+    /// Returns true if filtered samples are stored without post-processing. Then methods may write
+    /// them directly, to `result_address`.
     bool is_plain() const { return cpu::is_plain(spec_); }
     /// Returns the address of result n, if results are plain.
     Sample* result_address(index_t signal, index_t filter, index_t n) const {

@@ -71,7 +71,7 @@ namespace {
 /// Input of a block for sums in space: its gathers are widened by the extent of the kernel.
 struct WidenedInput {
     ConstImageView source;
-    std::array<std::vector<index_t>, 2> gather;  ///< source planes and source rows
+    std::array<std::vector<index_t>, 2> gather;  ///< indices of source planes and source rows
     pixels::RowGather row;
     pixels::LoadOptions options;
 
@@ -137,7 +137,7 @@ class DirectSumsKernel : public CpuKernel {
 
         Sample* const out = static_cast<Sample*>(scratch);
         Sample* const ring = out + layout.line;
-        Sample* const loaded = ring + shape_.z * ring_rows * layout.line;  // separable only
+        Sample* const loaded = ring + shape_.z * ring_rows * layout.line;  // only used if separable
         Sample* const filtered = loaded + layout.line;
         ClampCount clamped;
 

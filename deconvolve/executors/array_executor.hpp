@@ -24,7 +24,7 @@ namespace convolume::deconvolve {
 template <class Arrays>
 class ArrayExecutor final : public Executor {
   public:
-    /// Both are kept by reference.
+    /// Makes an executor that keeps references to both arguments.
     ArrayExecutor(Arrays& arrays, const DeconvolutionProblem& problem)
         : arrays_(arrays), problem_(problem) {
         int objects = 0, images = 0;
@@ -48,7 +48,7 @@ class ArrayExecutor final : public Executor {
         change_ = object(traits.keeps_change);
         data_ = image(true);
         model_ = image(true);
-        held_ = image(problem.options.hold_out);
+        held_out_ = image(problem.options.hold_out);
         other_image_ = image(traits.draws_halves);
     }
 
@@ -68,13 +68,13 @@ class ArrayExecutor final : public Executor {
     void hold_out(const PhotonScale& photons, int halvings) override {
         arrays_.for_each(
             pixels_,
-            PhotonThinning{data_, held_, halvings, static_cast<float>(photons.gain),
+            PhotonThinning{data_, held_out_, halvings, static_cast<float>(photons.gain),
                            static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out});
     }
-    void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_, 1}); }
+    void put_back() override { arrays_.for_each(pixels_, ScaledAddition{data_, held_out_, 1}); }
 
     void begin(const LoadedImage& image, float held_out_share) override {
-        settings_ = settings_of(problem_, image, held_out_share);
+        step_settings_ = settings_of(problem_, image, held_out_share);
         is_complete_ = true;
         if (problem_.traits.solves_system) {
             arrays_.for_each(pixels_,
@@ -112,14 +112,14 @@ class ArrayExecutor final : public Executor {
     }
 
   private:
-    /// The arrays, as functors see them.
+    /// Views of the whole arrays, from which functors are made (methods/method.hpp).
     struct ArrayViews {
         const ArrayExecutor& executor;
         float* object(ArrayRole role) const { return executor.array(role); }
         float* image(ArrayRole role) const { return executor.array(role); }
         const float* data() const { return executor.data_; }
-        const float* held() const {
-            return executor.settings_.held_out_share > 0 ? executor.held_ : nullptr;
+        const float* held_out() const {
+            return executor.step_settings_.held_out_share > 0 ? executor.held_out_ : nullptr;
         }
         const float* weights() const { return executor.weights_; }
         PixelNumbers pixel_numbers() const { return {}; }
@@ -136,7 +136,7 @@ class ArrayExecutor final : public Executor {
         StepResult result;
         bool is_accepted = false;
 
-        const StepSettings& settings() const { return executor.settings_; }
+        const StepSettings& settings() const { return executor.step_settings_; }
         const StepStart& start() const { return at_start; }
 
         void load_point() { executor.load_point(at_start); }
@@ -173,7 +173,7 @@ class ArrayExecutor final : public Executor {
         }
         template <class Make>
         void sum_voxels_of_grid(SumIndex which, ArrayRoles, const Make& make) {
-            add(which, VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
+            add(which, VoxelGrid{executor.step_settings_.variation}, make(ArrayViews{executor}));
         }
         template <class Make>
         void step(ArrayRoles, const Make& make) {
@@ -181,7 +181,7 @@ class ArrayExecutor final : public Executor {
         }
         template <class Make>
         void step_of_grid(ArrayRoles, const Make& make) {
-            take(VoxelGrid{executor.settings_.variation}, make(ArrayViews{executor}));
+            take(VoxelGrid{executor.step_settings_.variation}, make(ArrayViews{executor}));
         }
 
       private:
@@ -222,8 +222,8 @@ class ArrayExecutor final : public Executor {
                 return weights_;
             case ArrayRole::data:
                 return data_;
-            case ArrayRole::held:
-                return held_;
+            case ArrayRole::held_out:
+                return held_out_;
             case ArrayRole::model:
                 return model_;
             case ArrayRole::other_image:
@@ -263,7 +263,7 @@ class ArrayExecutor final : public Executor {
 
     Arrays& arrays_;
     const DeconvolutionProblem& problem_;
-    StepSettings settings_;
+    StepSettings step_settings_;
     index_t voxels_ = element_count(problem_.object);
     index_t pixels_ = element_count(problem_.image);
     float* estimate_ = nullptr;
@@ -274,7 +274,7 @@ class ArrayExecutor final : public Executor {
     float* previous_ = nullptr;  ///< the previous estimate, then the starting point of the step
     float* change_ = nullptr;    ///< the change that the last step added to its point
     float *residual_ = nullptr, *direction_ = nullptr, *product_ = nullptr;
-    float *data_ = nullptr, *model_ = nullptr, *held_ = nullptr, *other_image_ = nullptr;
+    float *data_ = nullptr, *model_ = nullptr, *held_out_ = nullptr, *other_image_ = nullptr;
     bool is_complete_ = true;
 };
 

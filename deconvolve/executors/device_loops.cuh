@@ -98,7 +98,7 @@ struct StoredSum {
     const SumPair* values;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const { return values[i]; }
 };
-/// Enqueues the sum of sums.
+/// Enqueues the addition of the sums of all thread blocks.
 inline void add_up(const SumPair* sums, index_t count, SumPair* target, cudaStream_t stream) {
     sum_cuda_kernel<<<1, loop_threads, 0, stream>>>(count, StoredSum{sums}, target);
     gpu::check(cudaGetLastError(), "starting a sum of the deconvolution");
@@ -108,7 +108,7 @@ class DeviceLoops {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
 
-    /// `device` is current.
+    /// Makes the loops and the memory for sums on `device`, which must be current.
     DeviceLoops(int device, int threads)
         : threads_(threads),
           sums_(device, most_blocks * most_sum_bytes, "sums of a deconvolution") {}
@@ -146,7 +146,7 @@ class DeviceLoops {
         return total;
     }
 
-    // These copy between an array and memory of the host or of the device.
+    // Copy between an array and memory of the host or of the device.
     void write(const float* values, float* array, index_t first, index_t count) const {
         gpu::check(
             cudaMemcpyAsync(array + first, values, static_cast<std::size_t>(count) * sizeof(float),

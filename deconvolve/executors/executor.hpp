@@ -23,7 +23,7 @@ class IterationProgress {
   public:
     using ReadEstimate = std::function<void(const ImageView& target)>;
 
-    /// `read` stores the estimate in a view.
+    /// Makes the reporter of a deconvolution. `read` stores the current estimate in a view.
     IterationProgress(const ExecutionContext& context, const DeconvolveRun& run, int iterations,
                       ReadEstimate read = {})
         : context_(context), run_(run), iterations_(iterations), read_(std::move(read)) {}
@@ -82,7 +82,7 @@ class Executor {
     virtual HostMemory staging() const = 0;
     virtual int threads() const = 0;
 
-    // These copy ranges of pixels or voxels in C order.
+    // Copy ranges of pixels or voxels, in C order, between the host and the executor's arrays.
     virtual void write_image(const float* values, index_t first, index_t count) = 0;
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;
     virtual void read_estimate(float* values, index_t first, index_t count) const = 0;
@@ -101,8 +101,8 @@ class Executor {
 
     /// Returns the largest number of consecutive iterations that are faster when fused.
     virtual int most_fused_iterations() const { return 1; }
-    /// Carries out consecutive iterations, at most most_fused_iterations(). It refuses none of
-    /// them.
+    /// Carries out consecutive iterations, at most most_fused_iterations(). No step is refused,
+    /// whatever its objective.
     virtual std::vector<StepResult> iterate_fused(const std::vector<StepStart>&,
                                                   const IterationProgress&) {
         throw InternalError("iterations are not taken together here");

@@ -6,7 +6,7 @@
 namespace convolume::deconvolve {
 
 void FusedWalker::upload(index_t k, const WalkTask& task) {
-    const WalkStep step = walk().step(k);
+    const WalkStep step = walk().planes_at_step(k);
     const bool restarts = task.starts.front().restart;
     copy_in(rings_.newest, arrays_.newest, step.load);
     if (arrays_.before && !restarts) copy_in(rings_.before, arrays_.before, step.load);
@@ -17,7 +17,7 @@ void FusedWalker::upload(index_t k, const WalkTask& task) {
 
 void FusedWalker::work(index_t k, const WalkTask& task) {
     for (std::size_t i = 0; i < task.starts.size(); ++i) {
-        const WalkStep step = walk(i).step(k);
+        const WalkStep step = walk(i).planes_at_step(k);
         if (i == 0)
             load_points(step.load, task.starts[i]);
         else
@@ -31,10 +31,10 @@ void FusedWalker::work(index_t k, const WalkTask& task) {
 // WalkArrays::target().
 void FusedWalker::download(index_t k, const WalkTask& task) {
     const std::size_t last = task.starts.size() - 1;
-    const IndexRange planes = walk(last).step(k).update;
+    const IndexRange planes = walk(last).planes_at_step(k).update;
     copy_out(rings_.points[last], last > 0 ? arrays_.newest : arrays_.target(), planes);
     if (last > 0 && arrays_.before)
-        copy_out(rings_.points[last - 1], arrays_.before, walk(last - 1).step(k).update);
+        copy_out(rings_.points[last - 1], arrays_.before, walk(last - 1).planes_at_step(k).update);
     if (arrays_.change) copy_out(rings_.changes, arrays_.change, planes);
 }
 
@@ -57,12 +57,12 @@ void FusedWalker::compare(const WalkStep& step, const WalkTask& task, std::size_
     const auto ring = static_cast<index_t>(i);
     blur(walk(i), step, ring);
     for_counted(step.image, [&](const IndexRange& part, bool counted) {
-        for_runs(part, {&rings_.data, &rings_.held}, [&](index_t z, index_t count) {
+        for_runs(part, {&rings_.data, &rings_.held_out}, [&](index_t z, index_t count) {
             ElementWork work;
             work.kind = ElementKind::compare;
             work.data = rings_.data.bytes_of(z);
             work.data_is_uint16 = arrays_.data_is_uint16;
-            if (task.settings.held_out_share > 0) work.held = rings_.held.at(z);
+            if (task.settings.held_out_share > 0) work.held_out = rings_.held_out.at(z);
             work.elements.held_out_share = task.settings.held_out_share;
             work.elements.model = task.settings.model;
             work.elements.less = task.starts[i].unmatched ? 1 : 0;
@@ -92,7 +92,7 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
                     if (task.settings.tv_weight > 0) {
                         work.weight = rings_.divisors.at(z);
                     } else {
-                        work.weight = alike ? rings_.alike.at(0) : rings_.weights.at(z);
+                        work.weight = alike ? rings_.equal_weights.at(0) : rings_.weights.at(z);
                         if (alike) work.alike = {0, count};
                         work.elements.least_weight = least_weight;
                     }

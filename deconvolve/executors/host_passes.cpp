@@ -32,7 +32,7 @@ Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
         for (index_t j = 0; j < y.taps; ++j) {
             const auto* const row = static_cast<const double*>(
                 psf.view().at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
-            // All other values are float32, too.
+            // Taps are rounded to float32, because all arrays are float32.
             for (index_t i = 0; i < x.taps; ++i)
                 *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
         }
@@ -54,9 +54,9 @@ HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_c
       image(problem.image),
       threads(thread_count),
       keep_spectrum(keep) {
-    has_before = problem.traits.keeps_previous;
-    has_change = problem.traits.keeps_change;
-    has_held = problem.options.hold_out;
+    has_previous = problem.traits.keeps_previous;
+    has_changes = problem.traits.keeps_change;
+    has_held_out = problem.options.hold_out;
     const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
     tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
@@ -69,8 +69,8 @@ index_t HostPassLayout::array_bytes() const {
         return checked_multiply(arrays, Buffer::rounded_bytes(checked_multiply(
                                             samples, static_cast<index_t>(sizeof(float)))));
     };
-    return checked_add(checked_add(bytes(1 + has_before + has_change, element_count(object)),
-                                   bytes(1 + has_held, element_count(image))),
+    return checked_add(checked_add(bytes(1 + has_previous + has_changes, element_count(object)),
+                                   bytes(1 + has_held_out, element_count(image))),
                        bytes(1, weight_samples()));
 }
 
@@ -86,10 +86,10 @@ HostPassExecutor::HostPassExecutor(const HostPassLayout& layout, const Volume& p
     : layout_(layout),
       passes_(layout.axes, used_taps(layout, psf).view(), layout.threads, layout.keep_spectrum),
       newest_(array_of(element_count(layout.object), layout)),
-      before_(array_of(element_count(layout.object), layout, layout.has_before)),
-      change_(array_of(element_count(layout.object), layout, layout.has_change)),
+      previous_(array_of(element_count(layout.object), layout, layout.has_previous)),
+      change_(array_of(element_count(layout.object), layout, layout.has_changes)),
       data_(array_of(element_count(layout.image), layout)),
-      held_(array_of(element_count(layout.image), layout, layout.has_held)),
+      held_out_(array_of(element_count(layout.image), layout, layout.has_held_out)),
       weights_(array_of(layout.weight_samples(), layout)),
       sums_(static_cast<std::size_t>(
           std::max(layout.object.z * layout.object.y, layout.image.z * layout.image.y))) {}
@@ -114,13 +114,14 @@ void HostPassExecutor::for_each(index_t count, const Functor& functor) const {
 
 void HostPassExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(element_count(layout_.image),
-             PhotonThinning{data_.as<float>(), held_.as<float>(), halvings,
+             PhotonThinning{data_.as<float>(), held_out_.as<float>(), halvings,
                             static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
                             ThinningPurpose::hold_out});
 }
 
 void HostPassExecutor::put_back() {
-    for_each(element_count(layout_.image), ScaledAddition{data_.as<float>(), held_.as<float>(), 1});
+    for_each(element_count(layout_.image),
+             ScaledAddition{data_.as<float>(), held_out_.as<float>(), 1});
 }
 
 // Projects back an image that is 1 for pixels that are compared, and 0 for others. Planes with
@@ -175,7 +176,7 @@ SumPair HostPassExecutor::sum_of_rows(index_t rows) const {
 void HostPassExecutor::load_point(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
-    const float* const before = before_.as<float>();
+    const float* const before = previous_.as<float>();
     passes_.forward(
         Side::object,
         [&](const Rows& rows) {
@@ -197,7 +198,7 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
     has_point_ = false;
     passes_.along_z(false, context_);
     const float* const data = data_.as<float>();
-    const float* const held = held_out_share_ > 0 ? held_.as<float>() : nullptr;
+    const float* const held_out = held_out_share_ > 0 ? held_out_.as<float>() : nullptr;
     passes_.change(
         Side::image,
         [&](const Rows& rows) {
@@ -205,8 +206,8 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
                 const index_t row = rows.z * image.y + rows.first + i;
                 const index_t at = row * image.x;
                 sums_[static_cast<std::size_t>(row)] =
-                    fill_ratio({data + at, held != nullptr ? held + at : nullptr, held_out_share_,
-                                model_, !start.skips_misfit},
+                    fill_ratio({data + at, held_out != nullptr ? held_out + at : nullptr,
+                                held_out_share_, model_, !start.skips_misfit},
                                rows.row(i), image.x);
             }
         },
@@ -219,7 +220,7 @@ SumPair HostPassExecutor::compare(const StepStart& start) {
 SumPair HostPassExecutor::step(const StepStart& start) {
     const Shape3 object = layout_.object;
     const float* const newest = newest_.as<float>();
-    float* const before = before_.as<float>();
+    float* const before = previous_.as<float>();
     float* const change = change_.as<float>();
     float* const next = before != nullptr ? before : newest_.as<float>();
     const float* const weights = weights_.as<float>();
@@ -239,7 +240,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
                           next + at, object.x);
         }
     };
-    if (layout_.has_before) {
+    if (layout_.has_previous) {
         passes_.inverse(Side::object, {0, object.z}, step_rows, context_);
     } else {
         // The next point is the new estimate, so it becomes spectra while it is in the cache.
@@ -254,7 +255,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
             context_);
         has_point_ = true;
     }
-    if (layout_.has_before) std::swap(newest_, before_);
+    if (layout_.has_previous) std::swap(newest_, previous_);
     return sum_of_rows(object.z * object.y);
 }
 

@@ -28,14 +28,14 @@ struct HostPassLayout {
     int threads;
     bool keep_spectrum;
     index_t tap_bytes = 0;  ///< bytes of the PSF and of the used taps while passes are made of them
-    bool has_before, has_change, has_held;
+    bool has_previous, has_changes, has_held_out;
     bool compares_all;  ///< whether no pixel is left out of comparisons
     EqualPlanes alike;  ///< planes with equal weights
 };
 
 class HostPassExecutor final : public Executor {
   public:
-    /// `psf` is the PSF as in DeconvolutionProblem.
+    /// Makes the passes and the arrays. `psf` is DeconvolutionProblem::psf.
     HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
 
     /// Sets the context that may stop later iterations.
@@ -66,7 +66,7 @@ class HostPassExecutor final : public Executor {
 
     HostPassLayout layout_;
     cpu::HostPlanePasses passes_;
-    Buffer newest_, before_, change_, data_, held_, weights_;
+    Buffer newest_, previous_, change_, data_, held_out_, weights_;
     std::vector<SumPair> sums_;  ///< sums of each row
     ExecutionContext context_;
     richardson_lucy::PixelModel model_{0, 0};

@@ -5,7 +5,7 @@
 
 namespace convolume::deconvolve {
 
-/// Some planes of the rings, as functors see them.
+/// Views of some planes of the rings, from which functors are made (methods/method.hpp).
 struct OperationWalker::RingViews {
     const OperationWalker& walker;
     const WalkTask& task;
@@ -15,8 +15,8 @@ struct OperationWalker::RingViews {
     float* object(ArrayRole role) const { return walker.ring(role).at(z); }
     float* image(ArrayRole role) const { return walker.ring(role).at(z); }
     ImagePixels data() const { return walker.pixels(z); }
-    const float* held() const {
-        return task.settings.held_out_share > 0 ? walker.rings_.held.at(z) : nullptr;
+    const float* held_out() const {
+        return task.settings.held_out_share > 0 ? walker.rings_.held_out.at(z) : nullptr;
     }
     Weights weights() const { return walker.weights(z, count, alike); }
     PixelNumbers pixel_numbers() const { return walker.pixel_numbers(z); }
@@ -106,7 +106,7 @@ struct OperationWalker::WalkOperations {
 
   private:
     const PlaneWalk& walk() const { return walker.walk(projection); }
-    WalkStep now() const { return walk().step(k); }
+    WalkStep now() const { return walk().planes_at_step(k); }
 
     /// Returns the ring of spectra of an image and of its back projection. The first projection has
     /// a ring for each image, the second projection another one.
@@ -144,7 +144,7 @@ struct OperationWalker::WalkOperations {
         return rings;
     }
     /// Calls work(RingViews) for runs of planes that lie one after another in the rings of `roles`.
-    /// If weights are among these, a run has only equal weights or only others.
+    /// If weights are among these, a run has only planes of equal weights, or none of them.
     template <class Work>
     void for_voxels(ArrayRoles roles, const Work& work, const PlaneRing* also = nullptr) {
         std::vector<const PlaneRing*> all = rings(roles);
@@ -181,8 +181,8 @@ const PlaneRing& OperationWalker::ring(ArrayRole role) const {
             return rings_.agreements;
         case ArrayRole::data:
             return rings_.data;
-        case ArrayRole::held:
-            return rings_.held;
+        case ArrayRole::held_out:
+            return rings_.held_out;
         // The data of a linear system are read only once.
         case ArrayRole::model:
             return traits_.solves_system ? rings_.data : rings_.ratios;
@@ -203,7 +203,8 @@ const PlaneRing& OperationWalker::ring(ArrayRole role) const {
 }
 
 void OperationWalker::upload(index_t k, const WalkTask& task) {
-    const WalkStep first = walk(0).step(k), last = walk(chained(task) - 1).step(k);
+    const WalkStep first = walk(0).planes_at_step(k),
+                   last = walk(chained(task) - 1).planes_at_step(k);
     const bool restarts = task.starts.front().restart;
     if (traits_.solves_system) {
         copy_in(rings_.newest, arrays_.direction, first.load);
@@ -226,7 +227,7 @@ void OperationWalker::work(index_t k, const WalkTask& task) {
 }
 
 void OperationWalker::download(index_t k, const WalkTask& task) {
-    const IndexRange planes = walk(chained(task) - 1).step(k).update;
+    const IndexRange planes = walk(chained(task) - 1).planes_at_step(k).update;
     if (traits_.solves_system) {
         copy_out(rings_.products, arrays_.product, planes);
         return;

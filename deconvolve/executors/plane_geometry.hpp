@@ -20,7 +20,7 @@ namespace convolume::deconvolve {
 struct SlabPlanes {
     IndexRange object, image;  ///< the slab's own planes
     /// Object planes that the slab's image planes depend on, and image planes that its object
-    /// planes light; both with its own planes.
+    /// planes light. Both ranges include the slab's own planes.
     IndexRange seen, light;
 
     index_t slots() const { return std::max(seen.count(), light.count()); }
@@ -32,7 +32,7 @@ inline std::vector<SlabPlanes> divide_planes(const PairAxis& axis,
                                              const std::vector<double>& speeds) {
     const auto count = static_cast<index_t>(speeds.size());
     const double total = std::accumulate(speeds.begin(), speeds.end(), 0.0);
-    // Planes from an object plane to the middle of its light.
+    // Number of planes from an object plane to the middle of its light.
     const index_t middle = (axis.taps - 1) / 2 - axis.shift;
     std::vector<index_t> object_begin{0};
     double before = 0;
@@ -80,7 +80,7 @@ inline index_t least_grid(const PairAxis& axis, const std::vector<SlabPlanes>& s
 
 /// Consecutive planes, and the window of each whose samples count.
 struct PlaneWindow {
-    index_t rows = 1, row = 1;  ///< rows of a plane; samples of a row
+    index_t rows = 1, row = 1;  ///< numbers of rows in a plane, and of samples in a row
     IndexRange y, x;            ///< the rows and samples whose results count
     bool is_whole = true;       ///< whether the window is the whole plane
 
@@ -147,20 +147,20 @@ class PlaneWalk {
 
     /// Returns the samples of a transform for steps of `depth` planes.
     static index_t least_grid(const PairAxis& axis, index_t depth) { return depth + axis.taps - 1; }
-    index_t ring() const { return ring(axis_, depth_); }
+    index_t ring() const { return ring(axis_, planes_a_step_); }
     static index_t ring(const PairAxis& axis, index_t depth) { return depth + 2 * (axis.taps - 1); }
     /// Returns the number of planes from the first that waits for its update to the last that is
     /// loaded.
-    index_t waiting() const { return depth_ + reach_; }
+    index_t waiting() const { return planes_a_step_ + reach_; }
 
-    index_t depth() const { return depth_; }
     const IndexRange& own() const { return own_; }
     /// Returns the object planes to load: `own`, and those that their updates depend on.
     IndexRange loaded() const { return loaded_for(axis_, own_); }
-    index_t steps() const { return ceil_div(own_.end + reach_ - begin_, depth_); }
+    index_t steps() const { return ceil_div(own_.end + reach_ - begin_, planes_a_step_); }
 
-    WalkStep step(index_t k) const {
-        const IndexRange front{begin_ + k * depth_, begin_ + (k + 1) * depth_};
+    /// Returns the planes that step k loads, compares and updates.
+    WalkStep planes_at_step(index_t k) const {
+        const IndexRange front{begin_ + k * planes_a_step_, begin_ + (k + 1) * planes_a_step_};
         WalkStep step;
         step.load = front.within(loaded());
         step.image = IndexRange{front.begin - axis_.shift, front.end - axis_.shift}.within(
@@ -171,7 +171,7 @@ class PlaneWalk {
         return step;
     }
 
-    // These return the slots of planes.
+    // Return the slot of an object plane, of an image plane, or of an updated object plane.
     index_t of_object(index_t plane) const { return in_ring(plane); }
     index_t of_image(index_t plane) const { return in_ring(plane + axis_.shift - reach_); }
     index_t of_update(index_t plane) const { return in_ring(plane - reach_); }
@@ -179,7 +179,7 @@ class PlaneWalk {
   private:
     /// The first step loads planes from `begin` on, of which the first ones may not exist.
     PlaneWalk(const PairAxis& axis, const IndexRange& own, index_t depth, index_t begin)
-        : axis_(axis), own_(own), depth_(depth), reach_(axis.taps - 1), begin_(begin) {}
+        : axis_(axis), own_(own), planes_a_step_(depth), reach_(axis.taps - 1), begin_(begin) {}
 
     static IndexRange loaded_for(const PairAxis& axis, const IndexRange& own) {
         return IndexRange{own.begin - (axis.taps - 1), own.end + axis.taps - 1}.within(
@@ -190,7 +190,7 @@ class PlaneWalk {
 
     PairAxis axis_;
     IndexRange own_;
-    index_t depth_;
+    index_t planes_a_step_;
     index_t reach_;
     index_t begin_;
 };
@@ -203,14 +203,14 @@ struct PlaneSampleCounts {
     index_t object = 0, image = 0;
 };
 
-/// One axis of a tile.
+/// Ranges of a tile along one axis.
 struct TileAxis {
-    IndexRange own;      ///< object samples that this tile updates and no other one
+    IndexRange own;      ///< object samples that only this tile updates
     IndexRange object;   ///< object samples that the tile loads
     IndexRange image;    ///< image samples that the tile compares
     IndexRange counted;  ///< image samples whose misfit the tile counts
-    /// Object samples with a correct update: own ones, and those that the next walk of a chain
-    /// needs.
+    /// Object samples with a correct update: the tile's own samples, and those that the next walk
+    /// of a chain needs.
     IndexRange updated;
 
     /// Returns the axis of the tile alone, on the same grid.
@@ -264,7 +264,7 @@ struct PlaneTile {
         return {checked_multiply(y.object.count(), x.object.count()),
                 checked_multiply(y.image.count(), x.image.count())};
     }
-    /// Return the windows of its own samples in the planes that it loads.
+    /// Return the windows of the tile's own samples in the planes that the tile loads.
     PlaneWindow own_window() const {
         return {y.object.count(), x.object.count(), from(y.own, y.object), from(x.own, x.object),
                 is_whole};
@@ -317,7 +317,8 @@ struct WalkTraffic {
     double arrays = 0;        ///< bytes of arrays in GPU memory that an iteration reads and writes
 };
 
-/// `plane_bytes`: bytes of a plane's spectrum.
+/// Predicts the seconds of an iteration in a walk. `plane_bytes` are the bytes of a plane's
+/// spectrum.
 inline double iteration_seconds(const PairAxis& z, double plane_bytes, index_t depth,
                                 index_t iterations_a_walk, const WalkTraffic& traffic,
                                 const WalkRates& rates) {
@@ -326,14 +327,15 @@ inline double iteration_seconds(const PairAxis& z, double plane_bytes, index_t d
     const auto taps = static_cast<double>(z.taps);
     // The uploads of the first step and the downloads of the last one overlap with no other work.
     const double ends = 1 + 2 * std::min(1.0, steps / planes);
-    const double bus = ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
+    const double bus_seconds =
+        ends * std::max(traffic.up / rates.to_device, traffic.down / rates.to_host);
     // Passes along x and y read and write a plane six times. Each of two passes along z reads the
     // planes that it depends on and the kernel's taps, and writes the planes of a step.
     constexpr double share_of_peak = 0.6;
     const double seen = (steps + taps - 1) / steps, kernel = taps / steps;
-    const double passes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
-    const double gpu = (passes + traffic.arrays) / (share_of_peak * rates.memory);
-    return std::max(bus / static_cast<double>(iterations_a_walk), gpu);
+    const double pass_bytes = (12 + 2 * (1 + seen + kernel)) * plane_bytes * planes;
+    const double gpu_seconds = (pass_bytes + traffic.arrays) / (share_of_peak * rates.memory);
+    return std::max(bus_seconds / static_cast<double>(iterations_a_walk), gpu_seconds);
 }
 
 }  // namespace convolume::deconvolve

@@ -148,13 +148,13 @@ gpu::SpectrumPlanes<float> DevicePlanePasses::planes(const SlotRange& slots) con
     return {ring(slots.ring), plane_, pitch_, slots.first, slots_};
 }
 
-// Columns along y: each row of a plane is a slot, each plane a batch.
+// Returns columns along y: each row of a plane is a slot, and each plane is a batch.
 gpu::Columns<float> DevicePlanePasses::rows_of_planes(std::complex<float>* first_plane,
                                                       index_t count) const {
     return {first_plane, pitch_, pitch_, count, plane_};
 }
 
-// Columns along z: each plane is a slot.
+// Returns columns along z: each plane is a slot.
 gpu::Columns<float> DevicePlanePasses::columns(std::complex<float>* first_plane) const {
     return {first_plane, plane_, plane_, 1, 0};
 }

@@ -52,7 +52,8 @@ class DevicePlanePasses {
     static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
                                index_t rings = 1);
 
-    /// Returns the bytes of the kernels, and by which the workspace has grown for these planes.
+    /// Returns the bytes of the kernels, plus those that were added to the workspace for these
+    /// planes.
     index_t bytes() const;
     /// Returns the largest number of sums of an element pass, two for each thread block.
     index_t most_sums() const;
@@ -70,11 +71,11 @@ class DevicePlanePasses {
     }
 
     const std::shared_ptr<gpu::Workspace>& workspace() const { return workspace_; }
-    /// Calls work(as_left), which enqueues passes on `stream`. Passes that share the workspace are
-    /// enqueued before or after it. `as_left` says that the slots hold what the last call left
-    /// there.
+    /// Calls work(is_unchanged), which enqueues passes on `stream`, before or after the work of
+    /// other users of the workspace. `is_unchanged` says that the slots hold what the last call
+    /// left there.
     template <class Work>
-    void in_turn(cudaStream_t stream, const Work& work) const {
+    void with_workspace(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, spectrum_bytes_, stream, work);
     }
 

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "deconvolve/executors/row_loops.hpp"
 
-// Compilers make vectors of these loops. Disabled targets (instruction sets) lie between others.
+// Compilers make vectors of these loops. The disabled targets (instruction sets) lie between
+// enabled targets.
 #define HWY_DISABLED_TARGETS \
     (HWY_SSSE3 | HWY_SSE4 | HWY_AVX3_DL | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128 | HWY_RVV)
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "deconvolve/executors/row_loops.cpp"
 #include <hwy/foreach_target.h>
-// foreach_target must come first
+// foreach_target.h must be included before highway.h
 #include <hwy/highway.h>
 
 HWY_BEFORE_NAMESPACE();
@@ -28,16 +29,16 @@ void fill_point(const PointRow& row, float* point, index_t count) {
 
 SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     const float* const data = row.data;
-    const float* const held = row.held;
+    const float* const held_out = row.held_out;
     const richardson_lucy::PixelModel rule = row.rule;
     const float share = row.held_out_share;
     double misfits = 0, errors = 0;
-    if (held != nullptr) {
+    if (held_out != nullptr) {
 #pragma omp simd reduction(+ : errors)
         for (index_t i = 0; i < count; ++i) {
-            const float apart = held[i] - share * rule.expected(model[i]);
+            const float apart = held_out[i] - share * rule.expected(model[i]);
             const double away =
-                static_cast<double>(richardson_lucy::is_compared(held[i]) ? apart : 0);
+                static_cast<double>(richardson_lucy::is_compared(held_out[i]) ? apart : 0);
             errors += away * away;
         }
     }

@@ -20,7 +20,7 @@ void fill_point(const PointRow& row, float* point, index_t count);
 
 struct RatioRow {
     const float* data;
-    const float* held;  ///< recorded samples that are held out; null: none
+    const float* held_out;  ///< recorded samples that are held out; null: none
     float held_out_share;
     richardson_lucy::PixelModel rule;
     bool misfit;  ///< whether the misfit is needed

@@ -20,7 +20,8 @@ namespace convolume::deconvolve {
 namespace {
 
 // Finds the samples `first` to `first` + `count` that lie in `planes`, each of `plane` samples.
-// Calls work(index among these samples, index among those of the planes, how many).
+// Calls work(offset, index, n) if there are any: they are n samples from `first` + offset on, and
+// from sample `index` of the planes on.
 template <class Work>
 void within(const IndexRange& planes, index_t plane, index_t first, index_t count,
             const Work& work) {
@@ -38,9 +39,9 @@ struct SlabLayout {
         : object(problem.object), image(problem.image) {
         object.z = slab.object.count();
         image.z = slab.image.count();
-        has_before = problem.traits.keeps_previous;
-        has_change = problem.traits.keeps_change;
-        has_held = problem.options.hold_out;
+        has_previous = problem.traits.keeps_previous;
+        has_changes = problem.traits.keeps_change;
+        has_held_out = problem.options.hold_out;
         keeps_uint16 = problem.keeps_uint16();
         alike = alike_planes(problem, z, slab.object);
     }
@@ -51,8 +52,8 @@ struct SlabLayout {
     index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
     index_t bytes() const {
         return checked_add(
-            (1 + has_before) * array_bytes(voxels()) + has_change * change_bytes(),
-            image_bytes() + has_held * array_bytes(pixels()) + array_bytes(weight_samples()));
+            (1 + has_previous) * array_bytes(voxels()) + has_changes * change_bytes(),
+            image_bytes() + has_held_out * array_bytes(pixels()) + array_bytes(weight_samples()));
     }
     index_t image_bytes() const {
         return array_bytes(pixels(), keeps_uint16 ? sizeof(std::uint16_t) : sizeof(float));
@@ -63,7 +64,7 @@ struct SlabLayout {
     }
 
     Shape3 object, image;
-    bool has_before = false, has_change = false, has_held = false;
+    bool has_previous = false, has_changes = false, has_held_out = false;
     bool keeps_uint16 = false;  ///< whether the image is kept as uint16
     EqualPlanes alike;          ///< planes with equal weights
 };
@@ -99,11 +100,11 @@ class SlabExecutor::PassSlab : public DeviceLoops {
             return reinterpret_cast<float*>(place_bytes(wanted, SlabLayout::array_bytes(samples)));
         };
         newest_ = place_floats(true, layout_.voxels());
-        before_ = place_floats(layout_.has_before, layout_.voxels());
+        previous_ = place_floats(layout_.has_previous, layout_.voxels());
         change_ =
-            reinterpret_cast<ShortFloat*>(place_bytes(layout_.has_change, layout_.change_bytes()));
+            reinterpret_cast<ShortFloat*>(place_bytes(layout_.has_changes, layout_.change_bytes()));
         data_ = place_bytes(true, layout_.image_bytes());
-        held_ = place_floats(layout_.has_held, layout_.pixels());
+        held_out_ = place_floats(layout_.has_held_out, layout_.pixels());
         weights_ = place_floats(true, layout_.weight_samples());
         most_sums_ = passes_->most_sums();
         const index_t bytes = 2 * most_sums_ * index_t{sizeof(double)};
@@ -123,12 +124,12 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     const SlabPasses& passes() const { return *passes_; }
     using DeviceLoops::stream;
 
-    /// The newest estimate. Callers that change it must call forget_point().
+    /// Returns the newest estimate. Callers that change it must call forget_point().
     float* newest() const { return newest_; }
     void forget_point() { has_point_ = false; }
-    /// The image as float32. Not for an image that is kept as uint16.
+    /// Returns the image as float32. Must not be called if the image is kept as uint16.
     float* data() const { return reinterpret_cast<float*>(data_); }
-    float* held() const { return held_; }
+    float* held_out() const { return held_out_; }
     Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
 
     void write_image(const float* values, index_t first, index_t count) const {
@@ -144,8 +145,8 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         }
     }
 
-    /// Makes spectra of an image, in the slab's own planes, that is 1, or 0 for pixels that are not
-    /// compared unless `all` are.
+    /// Makes spectra of an image of ones in the slab's own planes. Pixels that are not compared are
+    /// 0 instead, unless `all` says that every pixel is compared.
     void load_ones(bool all) {
         ElementWork work;
         work.ones = true;
@@ -153,7 +154,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (planes().image.count() == 0) return;
         passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
     }
-    /// Projects the images of ones back, its own and its neighbors'.
+    /// Computes the weights: projects back the images of ones of this slab and of its neighbors.
     void find_weights() {
         passes_->back(stream());
         const auto [first, last] = layout_.alike;
@@ -180,7 +181,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         work.kind = ElementKind::compare;
         work.data = data_;
         work.data_is_uint16 = layout_.keeps_uint16;
-        work.held = held_out_share > 0 ? held() : nullptr;
+        work.held_out = held_out_share > 0 ? held_out() : nullptr;
         work.elements.held_out_share = held_out_share;
         work.elements.model = model;
         work.elements.less = less;
@@ -194,7 +195,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         passes_->back(stream(), start.unmatched ? 1 : 0);
         // If steps do not depend on earlier ones, the result of this step is the next point. An
         // advance makes its spectrum as well, if the next iteration looks for it in these slots.
-        has_point_ = !layout_.has_before && passes_->object_slots().first == 0;
+        has_point_ = !layout_.has_previous && passes_->object_slots().first == 0;
         ElementWork work = work_of(has_point_ ? ElementKind::advance : ElementKind::update, start);
         work.change = change_;
         work.last_format = start.last_format;
@@ -205,17 +206,17 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         work.elements.unmatched = start.unmatched;
         stepped_ = passes_->inverse(PlaneKind::object, work, passes_->back_slots(),
                                     sums_.as<double>() + most_sums_, stream());
-        if (layout_.has_change) fetch(most_sums_, stepped_, has_stepped_);
-        if (layout_.has_before) std::swap(newest_, before_);
+        if (layout_.has_changes) fetch(most_sums_, stepped_, has_stepped_);
+        if (layout_.has_previous) std::swap(newest_, previous_);
     }
 
-    /// Sums of the last comparison (misfit, squared errors of predicted held-out data), and of the
-    /// last step (products of changes). These wait for the GPU to compute the sums, but not for
-    /// later work.
+    /// Return the sums of the last comparison (misfit, squared errors of predicted held-out data),
+    /// and of the last step (products of changes). Both wait until the GPU has computed the sums,
+    /// but not for later work.
     SumPair compared() const { return total(0, compared_, has_compared_); }
     SumPair stepped() const { return total(most_sums_, stepped_, has_stepped_); }
 
-    /// The slab's own spectra are ready; the slab has fetched its neighbors' spectra.
+    /// Events: the slab's own spectra are ready, and the slab has fetched its neighbors' spectra.
     gpu::CudaEvent ready, fetched;
 
   private:
@@ -225,7 +226,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         ElementWork work;
         work.kind = kind;
         work.newest = newest_;
-        work.before = before_;
+        work.before = previous_;
         work.restart = start.restart;
         work.elements.extrapolation = start.extrapolation;
         return work;
@@ -255,7 +256,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     gpu::DeviceMemory arrays_, sums_, uint16_staging_;
     Buffer fetched_sums_;
     gpu::CudaEvent has_compared_, has_stepped_;
-    float *newest_, *before_, *held_, *weights_;  ///< null: there is no such array
+    float *newest_, *previous_, *held_out_, *weights_;  ///< null: there is no such array
     ShortFloat* change_;
     char* data_;
     index_t most_sums_ = 0;
@@ -284,14 +285,15 @@ std::shared_ptr<DeviceWorkspace> SlabExecutor::workspace() const {
     return slabs_.front()->passes().workspace();
 }
 
-// Calls work(as_left), which enqueues passes. Others may share the workspace of a single slab: they
-// may use it between this call and the next one, and leave other spectra in it.
+// Calls work(is_unchanged), which enqueues passes. Other objects may share the workspace of a
+// single slab. If they have used it since the last call, it holds other spectra, and `is_unchanged`
+// is false.
 template <class Work>
-void SlabExecutor::in_turn(const Work& work) {
+void SlabExecutor::with_workspace(const Work& work) {
     if (slabs_.size() > 1) return work(true);
     PassSlab& slab = *slabs_.front();
     const gpu::DeviceScope scope(slab.device());
-    slab.passes().in_turn(slab.stream(), work);
+    slab.passes().with_workspace(slab.stream(), work);
 }
 
 index_t SlabExecutor::array_bytes() const {
@@ -338,7 +340,7 @@ void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
     on_each(slabs_, [&](PassSlab& slab) {
         slab.for_each(
             slab.layout().pixels(),
-            PhotonThinning{slab.data(), slab.held(), halvings, static_cast<float>(photons.gain),
+            PhotonThinning{slab.data(), slab.held_out(), halvings, static_cast<float>(photons.gain),
                            static_cast<float>(photons.offset), 1, ThinningPurpose::hold_out,
                            slab.planes().image.begin * slab.layout().image_plane()});
     });
@@ -346,7 +348,7 @@ void SlabExecutor::hold_out(const PhotonScale& photons, int halvings) {
 
 void SlabExecutor::put_back() {
     on_each(slabs_, [&](PassSlab& slab) {
-        slab.for_each(slab.layout().pixels(), ScaledAddition{slab.data(), slab.held(), 1});
+        slab.for_each(slab.layout().pixels(), ScaledAddition{slab.data(), slab.held_out(), 1});
     });
 }
 
@@ -354,7 +356,7 @@ void SlabExecutor::begin(const LoadedImage& image, float held_out_share) {
     model_ = model_of(image);
     held_out_share_ = held_out_share;
     if (!has_weights_)
-        in_turn([&](bool) {
+        with_workspace([&](bool) {
             on_each(slabs_, [&](PassSlab& slab) { slab.load_ones(compares_all_); });
             exchange_halos(slabs_, &SlabPlanes::image, &SlabPlanes::light);
             on_each(slabs_, [](PassSlab& slab) { slab.find_weights(); });
@@ -386,8 +388,8 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
     };
     // A step that cannot be refused starts before the host has the sums, so that GPUs do not wait.
     const bool certain = start.objective_limit == std::numeric_limits<double>::infinity();
-    in_turn([&](bool as_left) {
-        if (!as_left) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
+    with_workspace([&](bool is_unchanged) {
+        if (!is_unchanged) on_each(slabs_, [](PassSlab& slab) { slab.forget_point(); });
         compare();
         if (certain) step();
     });
@@ -400,12 +402,12 @@ StepResult SlabExecutor::iterate(const StepStart& start, const IterationProgress
     progress.report_fraction(0.5);
 
     if (!certain)
-        in_turn([&](bool as_left) {
-            if (!as_left) compare();
+        with_workspace([&](bool is_unchanged) {
+            if (!is_unchanged) compare();
             step();
         });
     on_each(slabs_, [&](PassSlab& slab) {
-        if (slab.layout().has_change) result.sums[step_sums] += slab.stepped();
+        if (slab.layout().has_changes) result.sums[step_sums] += slab.stepped();
     });
     return result;
 }

@@ -37,8 +37,8 @@ class SlabPasses : public DevicePlanePasses {
 
     const SlabPlanes& planes() const { return planes_; }
 
-    // Slots of the slab's own planes: object planes before blur(), image planes after blur() and
-    // before back(), object planes after back().
+    // Return the slots of the slab's own planes: object planes before blur(), image planes after
+    // blur() and before back(), object planes after back().
     SlotRange object_slots() const {
         return {planes_.object.begin - planes_.seen.begin, planes_.object.count()};
     }
@@ -174,7 +174,7 @@ void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange 
 
 /// The arrays of a deconvolution in slabs on several GPUs, for methods without fused passes
 /// (array_executor.hpp). Each array has one address. Every GPU works on its own planes, and reads
-/// neighboring ones from other GPUs.
+/// neighboring planes from other GPUs.
 class SlabArrays {
   public:
     static constexpr HostMemory staging = HostMemory::page_locked;
@@ -186,7 +186,7 @@ class SlabArrays {
                const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
                int threads);
 
-    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
+    /// Return the bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const { return array_bytes_; }
     index_t most_bytes() const { return most_bytes_; }
 
@@ -278,11 +278,11 @@ class SlabExecutor final : public Executor {
                  int threads);
     ~SlabExecutor() override;
 
-    /// Returns the workspace of a single slab, which others may share; null if there are several
-    /// slabs.
+    /// Returns the workspace of a single slab, which other objects may share; null if there are
+    /// several slabs.
     std::shared_ptr<DeviceWorkspace> workspace() const;
 
-    /// Bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
+    /// Return the bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const;
     index_t most_bytes() const;
 
@@ -298,7 +298,7 @@ class SlabExecutor final : public Executor {
 
   private:
     template <class Work>
-    void in_turn(const Work& work);
+    void with_workspace(const Work& work);
 
     class PassSlab;
     std::vector<std::unique_ptr<PassSlab>> slabs_;

@@ -26,7 +26,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
     const auto if_any = [&](bool any) { return any ? bytes.object : 0; };
     newest = ring(2 * depth + (remembers && last > 0 ? reach : 0), bytes.object);
     before = ring(2 * depth, bytes.before);
-    // Each of these may belong to the last iteration, whose points are downloaded.
+    // Each of these iterations may be the last one of a walk, whose points are downloaded.
     for (index_t i = 0; i <= last; ++i) {
         const bool makes_second_next = remembers && i + 2 <= last;
         points[static_cast<std::size_t>(i)] = ring(
@@ -34,11 +34,11 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
     }
     changes = ring(3 * depth, bytes.change);
     data = ring(2 * depth + last * reach, bytes.data);
-    held = ring(2 * depth, bytes.held);
+    held_out = ring(2 * depth, bytes.held_out);
     const auto planes_alike = alike_planes(problem, z, z.whole_object());
     const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
     weights = ring(2 * depth + last * reach, differ ? bytes.weights : 0);
-    alike = ring(1, bytes.weights);
+    equal_weights = ring(1, bytes.weights);
     const bool smooth = problem.tv_weight() > 0;
     divisors = ring(depth, if_any(smooth));
     neighborhood = ring(depth + 2, if_any(smooth));
@@ -56,7 +56,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
         corrections = ring(2 * depth + reach, bytes.object);
         agreements = ring(depth, bytes.object);
     }
-    for (PlaneRing* of : {&data, &held, &ratios, &other_ratios}) of->of_image = true;
+    for (PlaneRing* of : {&data, &held_out, &ratios, &other_ratios}) of->of_image = true;
     set_planes(most);
 }
 

@@ -64,7 +64,7 @@ class PlaneArray {
 struct SampleBytes {
     explicit SampleBytes(const DeconvolutionProblem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
-        if (problem.options.hold_out) held = sizeof(float);
+        if (problem.options.hold_out) held_out = sizeof(float);
         if (problem.traits.solves_system) {
             residual = object;
             return;
@@ -74,7 +74,7 @@ struct SampleBytes {
         if (problem.traits.keeps_change) change = sizeof(ShortFloat);
     }
 
-    index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held = 0;
+    index_t object = sizeof(float), image = sizeof(float), data = sizeof(float), held_out = 0;
     index_t weights = 0, before = 0, change = 0;
     index_t residual = 0;  ///< bytes of a sample in each array that only linear systems have
 };
@@ -97,7 +97,7 @@ struct WalkArrays {
         make(before, planes, object, bytes.before);
         make(next, planes, object, next_bytes(bytes, in_tiles));
         make(change, planes, object, bytes.change);
-        make(held, problem.image.z, image, bytes.held);
+        make(held_out, problem.image.z, image, bytes.held_out);
         make(weights, planes - (alike.last - alike.first), object, bytes.weights);
         make(direction, planes, object, bytes.residual);
         make(residual, planes, object, bytes.residual);
@@ -119,7 +119,7 @@ struct WalkArrays {
                              checked_multiply(bytes.weights, problem.object.y * problem.object.x));
         return checked_add(
             checked_multiply(element_count(problem.object), of_object),
-            checked_add(checked_multiply(element_count(problem.image), data + bytes.held),
+            checked_add(checked_multiply(element_count(problem.image), data + bytes.held_out),
                         weights));
     }
 
@@ -134,10 +134,10 @@ struct WalkArrays {
 
     bool data_is_uint16;  ///< whether the image is uint16
     PlaneShape object, image;
-    PlaneArray newest, before, next, change, held, weights;
+    PlaneArray newest, before, next, change, held_out, weights;
     /// Arrays of linear systems, whose solution is `newest`.
     PlaneArray direction, residual, product;
-    PlaneArray data;    ///< the image; of linear systems in the memory of the product
+    PlaneArray data;    ///< the image; linear systems keep it in the memory of `product`
     EqualPlanes alike;  ///< planes with equal weights
 
   private:
@@ -195,28 +195,28 @@ struct WalkerRings {
         return problem.traits.projections > 1 ? 3 : iterations_a_walk;
     }
 
-    /// Estimates that points are made from, the last changes, the image, and weights; `alike` has
-    /// the one plane of equal weights. Linear systems have directions in `newest`, and blurred ones
-    /// in `data`.
-    PlaneRing newest, before, changes, data, held, weights, alike;
+    /// Estimates that points are made from, the last changes, the image, and weights.
+    /// `equal_weights` has the one stored plane of the weights that are equal in many planes.
+    /// Linear systems have directions in `newest`, and blurred directions in `data`.
+    PlaneRing newest, before, changes, data, held_out, weights, equal_weights;
     /// Points of each fused iteration, which wait for their update and become estimates.
     std::array<PlaneRing, most_fused_iterations> points;
-    /// For a total variation: the divisors of a step, and its points with the planes before and
-    /// after them.
+    /// Arrays for a total variation: the divisors of a step, and the step's points with the planes
+    /// before and after them.
     PlaneRing divisors, neighborhood;
-    /// For operations between passes: images to project back, one or two; corrections, which become
-    /// estimates; and the second back projection.
+    /// Arrays for operations between passes: one or two images to project back; corrections, which
+    /// become estimates; and the second back projection.
     PlaneRing ratios, other_ratios, corrections, agreements;
-    /// For linear systems.
+    /// Residual of a linear system, and the product of its matrix and the direction.
     PlaneRing residuals, products;
 
   private:
     template <class Rings>
     static auto all(Rings& of) {
-        return std::array{&of.points[0],    &of.points[1], &of.points[2],    &of.points[3],
-                          &of.newest,       &of.before,    &of.changes,      &of.data,
-                          &of.held,         &of.weights,   &of.alike,        &of.divisors,
-                          &of.neighborhood, &of.ratios,    &of.other_ratios, &of.corrections,
+        return std::array{&of.points[0],    &of.points[1], &of.points[2],     &of.points[3],
+                          &of.newest,       &of.before,    &of.changes,       &of.data,
+                          &of.held_out,     &of.weights,   &of.equal_weights, &of.divisors,
+                          &of.neighborhood, &of.ratios,    &of.other_ratios,  &of.corrections,
                           &of.agreements,   &of.residuals, &of.products};
     }
 };

@@ -50,16 +50,16 @@ void WalkExecutor::read_estimate(float* values, index_t first, index_t count) co
 
 void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
     for_each(pixels_,
-             PhotonThinning{arrays_.data.data(), arrays_.held.data(), halvings,
+             PhotonThinning{arrays_.data.data(), arrays_.held_out.data(), halvings,
                             static_cast<float>(photons.gain), static_cast<float>(photons.offset), 1,
                             ThinningPurpose::hold_out});
 }
 void WalkExecutor::put_back() {
-    for_each(pixels_, ScaledAddition{arrays_.data.data(), arrays_.held.data(), 1});
+    for_each(pixels_, ScaledAddition{arrays_.data.data(), arrays_.held_out.data(), 1});
 }
 
 void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
-    settings_ = settings_of(problem_, image, held_out_share);
+    step_settings_ = settings_of(problem_, image, held_out_share);
     is_complete_ = true;
     WalkTask task;
     task.compares_all = problem_.compares_all();
@@ -139,7 +139,7 @@ std::vector<StepResult> WalkExecutor::iterate_fused(const std::vector<StepStart>
                                                     const IterationProgress& progress) {
     WalkTask task;
     task.starts = starts;
-    task.settings = settings_;
+    task.settings = step_settings_;
     std::vector<bool> complete(static_cast<std::size_t>(problem_.object.z),
                                is_complete_ || !problem_.traits.solves_system);
     // Two walks load the planes at their common border: these get the pending step once.

@@ -61,7 +61,7 @@ class WalkExecutor final : public Executor {
     int threads_;
     WalkArrays arrays_;
     std::vector<std::unique_ptr<Walker>> walkers_;
-    StepSettings settings_;
+    StepSettings step_settings_;
     int iterations_a_walk_;
     bool has_weights_ = false;
     bool is_complete_ = true;  ///< whether no step is pending

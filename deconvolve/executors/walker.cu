@@ -110,7 +110,7 @@ const char* Walker::source(const PlaneArray& array, index_t z) const {
 }
 
 void Walker::copy_in(const PlaneRing& ring, const PlaneArray& array, const IndexRange& planes) {
-    // Runs end at the borders.
+    // Runs must not cross the borders, because source() may take border planes from `borders_`.
     for (const IndexRange& part :
          {planes.within({0, lower_.end}), planes.within({lower_.end, upper_.begin}),
           planes.within({upper_.begin, planes.end})})
@@ -161,7 +161,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
         return events[static_cast<std::size_t>(of) % events.size()];
     };
     const bool iterates = task.purpose == WalkPurpose::iteration;
-    const WalkStep back = back_.step(k);
+    const WalkStep back = back_.planes_at_step(k);
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
     // Planes whose slots this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
@@ -221,7 +221,7 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
     copy_in(rings_.data, arrays_.data, planes);
-    if (task.settings.held_out_share > 0) copy_in(rings_.held, arrays_.held, planes);
+    if (task.settings.held_out_share > 0) copy_in(rings_.held_out, arrays_.held_out, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {
@@ -230,7 +230,7 @@ void Walker::upload_weights(index_t k, const IndexRange& planes) {
         upload_planes(ring, ring.bytes_of(setup), arrays_.weights,
                       arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
     };
-    if (k == 0) load(rings_.alike, 0, first);
+    if (k == 0) load(rings_.equal_weights, 0, first);
     for (index_t z = planes.begin; z < planes.end; ++z)
         if (z < first || z > last) load(rings_.weights, z, z);
 }
@@ -291,7 +291,7 @@ void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
     const VoxelGrid grid{variation};
     for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
         const PenalizedDivisor functor{place_of(z),
-                                       alike ? rings_.alike.at(0) : rings_.weights.at(z),
+                                       alike ? rings_.equal_weights.at(0) : rings_.weights.at(z),
                                        alike ? plane : count * plane,
                                        rings_.divisors.at(z),
                                        z * plane,
@@ -323,7 +323,7 @@ PixelNumbers Walker::pixel_numbers(index_t z) const {
 
 Weights Walker::weights(index_t z, index_t count, bool alike) const {
     if (!alike) return {rings_.weights.at(z)};
-    return {rings_.alike.at(0), object_plane(), {0, count}};
+    return {rings_.equal_weights.at(0), object_plane(), {0, count}};
 }
 
 void Walker::add_up_sums(index_t k) {

@@ -58,7 +58,7 @@ class Walker {
 
     index_t steps(const WalkTask& task) const;
     /// Returns the object planes that step k of an iteration loads.
-    IndexRange loads(index_t k) const { return walks_.front().step(k).load; }
+    IndexRange loads(index_t k) const { return walks_.front().planes_at_step(k).load; }
 
     /// Copies planes that this walk reads and another walker's walk overwrites, before an
     /// iteration.
@@ -80,7 +80,7 @@ class Walker {
 
     /// Returns the number of walks in the chain of a task.
     virtual std::size_t chained(const WalkTask& task) const = 0;
-    // These enqueue the parts of step k of an iteration.
+    // Enqueue the uploads, the computations and the downloads of step k of an iteration.
     virtual void upload(index_t k, const WalkTask& task) = 0;
     virtual void work(index_t k, const WalkTask& task) = 0;
     virtual void download(index_t k, const WalkTask& task) = 0;
@@ -138,7 +138,7 @@ class Walker {
     }
     const PlaneWalk& walk(std::size_t i = 0) const { return walks_[i]; }
     const IndexRange& own() const { return setup_.object; }
-    // Planes on the device: whole planes, or a tile of them.
+    // Returns the tile that the walker goes through now, which may be whole planes.
     const PlaneTile& tile() const { return *tile_; }
     index_t object_plane() const { return tile_->samples().object; }
     index_t image_plane() const { return tile_->samples().image; }
@@ -162,8 +162,8 @@ class Walker {
         return static_cast<index_t>(iteration * std::tuple_size_v<StepSums> + which);
     }
     const char* source(const PlaneArray& array, index_t z) const;
-    // These copy consecutive planes between a ring and an array. Uploads copy the whole tile,
-    // downloads only its own samples.
+    // Copy consecutive planes between a ring and an array. Uploads copy the whole tile, downloads
+    // only the tile's own samples.
     void upload_planes(const PlaneRing& ring, char* to, const PlaneArray& array, const char* from,
                        index_t count) const;
     void download_planes(const PlaneRing& ring, const char* from, const PlaneArray& array, char* to,
@@ -202,7 +202,7 @@ class FusedWalker final : public Walker {
     void work(index_t k, const WalkTask& task) override;
     void download(index_t k, const WalkTask& task) override;
 
-    // These enqueue the work of iteration i.
+    // Enqueue the loads, the comparison and the update of iteration i of those that the walk fuses.
     void load_next_points(const WalkStep& step, const WalkTask& task, std::size_t i);
     void compare(const WalkStep& step, const WalkTask& task, std::size_t i);
     void update(const WalkStep& step, const WalkTask& task, std::size_t i);

@@ -50,8 +50,8 @@ struct VoxelRows : VoxelGrid {
     CONVOLUME_DEVICE index_t row_count() const { return own.end - own.begin; }
 };
 
-/// The type of a functor's result for an element of an array, or for a voxel of a grid. Declared
-/// only.
+/// Functions that return the type of a functor's result for an element of an array, or for a voxel
+/// of a grid. They are declared for decltype, and have no bodies.
 template <class Functor>
 std::invoke_result_t<Functor, index_t> result_of(const Functor&, index_t);
 template <class Functor>
@@ -85,8 +85,8 @@ struct SumPairFunctor {
 };
 
 /// Least share of a voxel's light that must reach the image. Voxels that send less stay dark, since
-/// float32 transforms leave rounding errors of their correction (Bertero and Boccacci cut there,
-/// too).
+/// float32 transforms leave rounding errors of their correction (Bertero and Boccacci use a
+/// threshold, too).
 inline constexpr float least_weight = 1e-2F;
 
 struct ConstantFill {
@@ -143,7 +143,7 @@ struct ScaledStart {
     }
 };
 
-/// 1 for pixels that are compared, 0 for others.
+/// Fills a mask: 1 for pixels that are compared, 0 for all other pixels.
 struct ComparedMask {
     const float* data;
     float* target;
@@ -251,12 +251,12 @@ struct ExtrapolatedPoints {
 template <class AnyRatio>
 struct RatioWithHeldOut {
     AnyRatio ratio;
-    const float* held;  ///< recorded data that are held out; null: none
+    const float* held_out;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = ratio.expected(i);
-        if (held == nullptr) return {ratio.compared(i, m), 0};
-        const float y = held[i];
+        if (held_out == nullptr) return {ratio.compared(i, m), 0};
+        const float y = held_out[i];
         const float apart = richardson_lucy::is_compared(y) ? y - share * m : 0;
         const double away = static_cast<double>(apart);
         return {ratio.compared(i, m), away * away};

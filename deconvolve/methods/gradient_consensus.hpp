@@ -43,13 +43,13 @@ HalfRatios(AnyRatio, float*, float, float, std::uint32_t, PixelNumbers) -> HalfR
 template <class AnyRatio>
 struct HalfRatiosWithHeldOut {
     HalfRatios<AnyRatio> halves;
-    const float* held;  ///< recorded data that are held out; null: none
+    const float* held_out;  ///< recorded data that are held out; null: none
     float share;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
         const float m = halves.ratio.expected(i);
         const double misfit = halves.divided(i, m);
-        if (held == nullptr || !richardson_lucy::is_compared(held[i])) return {misfit, 0};
-        const double away = static_cast<double>(held[i] - share * m);
+        if (held_out == nullptr || !richardson_lucy::is_compared(held_out[i])) return {misfit, 0};
+        const double away = static_cast<double>(held_out[i] - share * m);
         return {misfit, away * away};
     }
 };
@@ -75,7 +75,7 @@ struct Agreement {
 template <class AnyWeights>
 Agreement(float*, float*, AnyWeights, float) -> Agreement<AnyWeights>;
 
-/// A step of the voxels where the halves agree. The others keep their point.
+/// A step of the voxels where the halves agree. All other voxels keep their point.
 template <class AnyStep>
 struct ConsensusStep {
     AnyStep step;
@@ -89,7 +89,7 @@ struct ConsensusStep {
 template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
-/// Counts the voxels where the halves agree, as its second sum.
+/// Counts, in the second sum, the voxels where the halves agree.
 struct ConsentCount {
     const float* agreement;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
@@ -118,9 +118,9 @@ struct GradientConsensus {
               steps_(state_with_acceleration(problem, mean)) {}
         StepStart start(int iteration) override { return steps_->start(iteration); }
         void refused() override { steps_->refused(); }
-        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
             constexpr int long_dispute = 5;
-            const LoopDecision decision = steps_->finished(result, iteration);
+            const LoopDecision decision = steps_->decide_after(result, iteration);
             iteration.consenting = result.sums[extra_sums].second / voxels_;
             disputed_ = iteration.consenting < consensus_ ? disputed_ + 1 : 0;
             return disputed_ == long_dispute ? LoopDecision::converged : decision;
@@ -144,7 +144,7 @@ struct GradientConsensus {
         operations.blur(ArrayRole::point, ArrayRole::model);
         operations.sum_pixels(
             pixel_sums,
-            {ArrayRole::data, ArrayRole::held, ArrayRole::model, ArrayRole::other_image},
+            {ArrayRole::data, ArrayRole::held_out, ArrayRole::model, ArrayRole::other_image},
             [&](const auto& at) {
                 const DataRatio ratio{at.data(), at.image(ArrayRole::model), settings.model};
                 const HalfRatios halves{ratio,
@@ -153,7 +153,7 @@ struct GradientConsensus {
                                         static_cast<float>(settings.photons.offset),
                                         static_cast<std::uint32_t>(operations.start().iteration),
                                         at.pixel_numbers()};
-                return HalfRatiosWithHeldOut{halves, at.held(), settings.held_out_share};
+                return HalfRatiosWithHeldOut{halves, at.held_out(), settings.held_out_share};
             });
         operations.blur_back(ArrayRole::model, ArrayRole::correction);
         operations.blur_back(ArrayRole::other_image, ArrayRole::other_object);

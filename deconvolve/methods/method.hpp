@@ -10,7 +10,7 @@
 // - iterate(operations): an iteration as a list of operations, which every executor carries out
 //
 // The operations name arrays by their role (ArrayRole). `make` makes a functor from `at`, the views
-// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held()
+// of the samples at hand: at.object(role), at.image(role), at.data(), at.weights(), at.held_out()
 // (null: no data are held out), at.pixel_numbers(). `roles` are those of the arrays that the
 // functor reads and writes. An executor offers
 //
@@ -22,8 +22,8 @@
 // - sum_pixels(which, roles, make), sum_voxels(which, roles, make): also add up results in StepSums
 // - step(roles, make): the functor stores the next estimate as the correction and returns the
 //   change that it adds to the point
-// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): as above, for functors of an
-//   index and its NeighborOffsets. An executor whose steps overwrite neighbors
+// - sum_voxels_of_grid(which, roles, make), step_of_grid(roles, make): sum_voxels() and step() for
+//   functors of an index and its NeighborOffsets. An executor whose steps overwrite neighbors
 //   (steps_overwrite_neighbors) offers find_divisors() instead, which makes the divisors
 // - settings(), start(): constants of the execution, and of this iteration
 
@@ -43,19 +43,19 @@ struct LoadedImage;
 
 /// Roles of the arrays of an iteration, which have the object's or the image's extents.
 enum class ArrayRole {
-    point,         ///< object: starting point of the step
-    correction,    ///< object: back projection, then the next estimate
-    other_object,  ///< object: second back projection, if a method has two
-    weights,       ///< object: light that each voxel sends into the image, Aᵀ1
-    data,          ///< image: recorded pixels
-    held,          ///< image: photons that are held out
-    model,         ///< image: blurred point, then the image that is projected back
-    other_image,   ///< image: second image that is projected back, if a method has two
-    divisors,      ///< object: weights plus the slope of a penalty
-    solution,      ///< object: solution of a linear system
-    residual,      ///< object: residual of a linear system
-    direction,     ///< object: conjugate direction of a linear system
-    product,       ///< object: matrix of a linear system times the direction
+    point,         ///< object array: starting point of the step
+    correction,    ///< object array: back projection, then the next estimate
+    other_object,  ///< object array: second back projection, if a method has two
+    weights,       ///< object array: light that each voxel sends into the image, Aᵀ1
+    data,          ///< image array: recorded pixels
+    held_out,      ///< image array: photons that are held out
+    model,         ///< image array: blurred point, then the image that is projected back
+    other_image,   ///< image array: second image that is projected back, if a method has two
+    divisors,      ///< object array: weights plus the slope of a penalty
+    solution,      ///< object array: solution of a linear system
+    residual,      ///< object array: residual of a linear system
+    direction,     ///< object array: conjugate direction of a linear system
+    product,       ///< object array: matrix of a linear system times the direction
 };
 
 /// Arrays and abilities that a method needs. Executors and placement decide by these.
@@ -122,9 +122,9 @@ class MethodState {
     /// Says that the step started last was refused: the next one starts at the estimate itself.
     virtual void refused() {}
     enum class LoopDecision { go_on, converged, discard };
-    /// Takes the result of an iteration, and completes the caller's report of it. Returns `discard`
-    /// if the iteration found nothing and does not count.
-    virtual LoopDecision finished(const StepResult& result, Iteration& iteration) = 0;
+    /// Takes the result of an iteration, completes the caller's report of it, and decides how the
+    /// loop goes on. Returns `discard` if the iteration found nothing and does not count.
+    virtual LoopDecision decide_after(const StepResult& result, Iteration& iteration) = 0;
     /// Whether the start of later steps, or the end of the loop, depends on results.
     virtual bool needs_results() const = 0;
     /// Returns the part of the last step that is applied before the next one (Executor::complete).

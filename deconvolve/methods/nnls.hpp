@@ -76,7 +76,7 @@ struct NonNegativeLeastSquares {
             if (iteration > 1) t_ = next;
             return start;
         }
-        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
             const auto [misfit, recorded] = result.sums[pixel_sums];
             iteration.residual = recorded > 0 ? std::sqrt(2 * misfit / recorded) : 0;
             const double gain = misfit_ - misfit;

@@ -29,7 +29,7 @@ class PlainState : public MethodState {
         start.restart = std::exchange(restarts_, false);
         return start;
     }
-    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+    LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
         iteration.likelihood = -result.misfit();
         const double gain = objective_ - result.objective();
         const bool converged =
@@ -39,7 +39,7 @@ class PlainState : public MethodState {
     }
     bool needs_results() const override { return stop_.has_value(); }
 
-    /// Lets iterations up to this one raise the objective.
+    /// Lets iterations up to number `iteration` raise the objective.
     void compare_after(int iteration) { first_compared_ = iteration; }
 
   protected:
@@ -78,7 +78,7 @@ class BiggsAndrewsState final : public PlainState {
         factor_ = 0;
         forget_previous();
     }
-    LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+    LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
         const auto [product, square] = result.products();
         // The next change is about as large as the last one that is known.
         last_format_ = format_;
@@ -87,7 +87,7 @@ class BiggsAndrewsState final : public PlainState {
                 voxels_, static_cast<float>(std::sqrt(square / static_cast<double>(voxels_))));
         const double factor = square > 0 ? product / square : 0;
         factor_ = static_cast<float>(std::clamp(factor, 0.0, 1.0));
-        return PlainState::finished(result, iteration);
+        return PlainState::decide_after(result, iteration);
     }
     bool needs_results() const override { return true; }
 
@@ -122,10 +122,11 @@ void compare_photons(Operations& operations) {
     if (operations.settings().held_out_share == 0)
         operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::model}, ratio);
     else
-        operations.sum_pixels(
-            pixel_sums, {ArrayRole::data, ArrayRole::held, ArrayRole::model}, [&](const auto& at) {
-                return RatioWithHeldOut{ratio(at), at.held(), operations.settings().held_out_share};
-            });
+        operations.sum_pixels(pixel_sums, {ArrayRole::data, ArrayRole::held_out, ArrayRole::model},
+                              [&](const auto& at) {
+                                  return RatioWithHeldOut{ratio(at), at.held_out(),
+                                                          operations.settings().held_out_share};
+                              });
 }
 
 struct RichardsonLucy {

@@ -52,7 +52,7 @@ CONVOLUME_DEVICE float finiteness_probe(float blurred) {
 /// branches, so that compilers make vectors of loops.
 CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 #ifdef __CUDA_ARCH__
-    // These are few instructions: a GPU has one for the logarithm.
+    // This form needs few instructions, since a GPU has one for the logarithm.
     const float s = quotient(y - m, y + m);
     const float s2 = s * s;
     const float rest = s2 * (1.0F / 3 + s2 * (0.2F + s2 * (1.0F / 7 + s2 * (1.0F / 9))));
@@ -157,8 +157,8 @@ struct ElementFunctor {
             });
     }
 
-    CONVOLUME_DEVICE float held_out_error(float held, float blurred) const {
-        return held - held_out_share * model.expected(blurred);
+    CONVOLUME_DEVICE float held_out_error(float held_out, float blurred) const {
+        return held_out - held_out_share * model.expected(blurred);
     }
 
     template <class Use>
@@ -174,7 +174,9 @@ struct ElementFunctor {
     }
 
   private:
-    // Computes without a branch, so that the work on many samples overlaps.
+    // Returns the ratio of a sample and its model minus `less`, and adds the misfit to `sum`; for
+    // samples that are not compared, returns and adds 0. There is no branch, so that the work on
+    // many samples overlaps.
     template <bool SumsMisfit>
     CONVOLUME_DEVICE float ratio(float recorded, float blurred, bool inside, float& sum) const {
         const bool compared = inside && is_compared(recorded);

@@ -84,7 +84,7 @@ struct Wiener {
             start.factor = factor_;
             return start;
         }
-        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
+        LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
             const auto [curvature, product_squared] = result.sums[pixel_sums];
             const auto [residual_product, left] = result.sums[step_sums];
             length_ = 0;

@@ -50,8 +50,8 @@ struct WienerButterworth {
             return start;
         }
         void refused() override { steps_->refused(); }
-        LoopDecision finished(const StepResult& result, Iteration& iteration) override {
-            return steps_->finished(result, iteration);
+        LoopDecision decide_after(const StepResult& result, Iteration& iteration) override {
+            return steps_->decide_after(result, iteration);
         }
         bool needs_results() const override { return steps_->needs_results(); }
 

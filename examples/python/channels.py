@@ -5,7 +5,7 @@ import numpy as np
 
 import convolume
 
-wavelengths = {"DAPI": "461nm", "TRITC": "576nm"}  # of emission
+wavelengths = {"DAPI": "461nm", "TRITC": "576nm"}  # wavelengths of the emitted light
 spacing, shape = (0.25, 0.1, 0.1), (24, 96, 96)
 
 

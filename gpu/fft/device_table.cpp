@@ -59,7 +59,7 @@ template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream
 
 bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
     if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;
-    // All passes are compiled for the same devices: one of them answers for all.
+    // All passes are compiled for the same devices, so that a look at one CUDA kernel is enough.
     static std::map<int, bool> compiled;
     const std::lock_guard lock(mutex);
     const auto [entry, added] = compiled.try_emplace(device, false);
@@ -72,7 +72,8 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
             // Code of earlier versions is empty, see device_block.cuh.
             entry->second = attributes.ptxVersion >= 80;
         } else {
-            static_cast<void>(cudaGetLastError());  // a device without code for it is no error here
+            // The CUDA kernel has no code for this device, which is no error here.
+            static_cast<void>(cudaGetLastError());
         }
         check(cudaSetDevice(before), "switching to a device");
     }
@@ -81,7 +82,7 @@ bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {
     static std::map<std::tuple<int, const void*, index_t>, index_t> resident_of;
-    // Shared memory that each CUDA kernel may take so far.
+    // Bytes of shared memory that each CUDA kernel may take so far.
     static std::map<std::pair<int, const void*>, index_t> largest_shared_bytes;
     const std::lock_guard lock(mutex);
     const int device = current_device();

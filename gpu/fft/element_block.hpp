@@ -206,7 +206,7 @@ CONVOLUME_CONSTEXPR int element_rows_of_block(int threads_of_row) {
 /// The arrays of each kind of pass. Arrays that every pass of the kind has come first
 /// (used_arrays).
 enum LoadArray { newest_of_load = 0, before_of_load = 1 };
-enum CompareArray { data_of_compare = 0, held_of_compare = 1 };
+enum CompareArray { data_of_compare = 0, held_out_of_compare = 1 };
 enum UpdateArray {
     newest_of_update = 0,
     weight_of_update = 1,

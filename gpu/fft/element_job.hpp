@@ -57,10 +57,10 @@ struct ElementWork {
     /// Whether `before` and `change` are not set yet: the point is the newest sample.
     bool restart = false;
     float* kept = nullptr;  ///< array for the points that load makes; null: it stores none
-    // Members of compare, which sums its comparisons and the squared errors of `held`.
+    // Members of compare, which sums its comparisons and the squared errors of `held_out`.
     const void* data = nullptr;  ///< recorded samples; for a load of ones, null if all are compared
-    bool data_is_uint16 = false;  ///< whether `data` is uint16, or float32
-    const float* held = nullptr;  ///< recorded samples that are held out; null: none
+    bool data_is_uint16 = false;      ///< whether `data` is uint16, or float32
+    const float* held_out = nullptr;  ///< recorded samples that are held out; null: none
     // Members of update and advance. An update sums changes times last changes, and last changes
     // squared.
     /// The change that the last update added to its point, replaced by the new one; null: not kept.
@@ -84,7 +84,7 @@ constexpr int used_arrays(const ElementWork<Elements>& work) {
         case ElementKind::load:
             return work.before == nullptr ? 1 : 2;
         case ElementKind::compare:
-            return work.held == nullptr ? 1 : 2;
+            return work.held_out == nullptr ? 1 : 2;
         case ElementKind::update:
             return work.change != nullptr ? 4 : work.before != nullptr ? 3 : 2;
         case ElementKind::advance:

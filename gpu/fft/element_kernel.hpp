@@ -39,8 +39,8 @@ struct ElementSamples {
             with_data([&](const auto* data) {
                 copies.template copy_array<last, InPairs>(data_of_compare, data, row);
             });
-            if (work.held != nullptr)
-                copies.template copy_array<last, InPairs>(held_of_compare, held(), row);
+            if (work.held_out != nullptr)
+                copies.template copy_array<last, InPairs>(held_out_of_compare, held_out(), row);
         } else {
             copies.template copy_array<last, InPairs>(newest_of_update, newest(), row);
             if (moves_ahead())
@@ -78,7 +78,7 @@ struct ElementSamples {
 
     /// `v` comes from an inverse transform: imaginary parts have the wrong sign.
     CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale) {
-        if (work.held != nullptr) add_held_out(v, scale);
+        if (work.held_out != nullptr) add_held_out(v, scale);
         work.elements.with_comparison([&](const auto& of) { compare(v, scale, of); });
     }
 
@@ -149,7 +149,7 @@ struct ElementSamples {
     CONVOLUME_DEVICE const float* newest() const { return work.newest + row.offset; }
     CONVOLUME_DEVICE const float* before() const { return work.before + row.offset; }
     CONVOLUME_DEVICE const ShortFloat* change() const { return work.change + row.offset; }
-    CONVOLUME_DEVICE const float* held() const { return work.held + row.offset; }
+    CONVOLUME_DEVICE const float* held_out() const { return work.held_out + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
         const index_t stored = work.alike.stored(row.plane);
         return work.weight + row.offset + (stored - row.plane) * work.rows * work.count;
@@ -199,7 +199,7 @@ struct ElementSamples {
         Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             const int x = row.distance(position);
             const Complex<float> recorded =
-                copies.template read<InPairs>(held_of_compare, held(), row, sample, x);
+                copies.template read<InPairs>(held_out_of_compare, held_out(), row, sample, x);
             add(recorded.re, scale * v[sample].re, row.holds(x));
             add(recorded.im, -scale * v[sample].im, row.template holds_second<InPairs>(x));
         });

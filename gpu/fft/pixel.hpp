@@ -46,7 +46,7 @@ inline constexpr bool is_complex_pixel = false;
 template <class Real>
 inline constexpr bool is_complex_pixel<Complex<Real>> = true;
 
-/// These call f(T{}) for real types only, or for complex types only.
+/// Call f(T{}) for real types only, or for complex types only.
 template <class F>
 CONVOLUME_DEVICE void with_real_pixel(PixelType type, const F& f) {
     with_pixel(type, [&](auto tag) {
@@ -82,6 +82,7 @@ struct LoadRule {
 struct ClampTally {
     /// Number of samples below the range, with NaN, which is stored as 0.
     unsigned long long low = 0;
+    /// Number of samples above the range.
     unsigned long long high = 0;
 };
 
@@ -100,7 +101,7 @@ CONVOLUME_DEVICE Complex<Real> load_sample(S sample, const LoadRule<Real>& rule)
     }
 }
 
-// These are variables because device code cannot call the functions of numeric_limits.
+// Limits of S are variables because device code cannot call the functions of numeric_limits.
 template <class S>
 inline constexpr S lowest_value = std::numeric_limits<S>::min();
 template <class S>

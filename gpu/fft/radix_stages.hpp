@@ -81,7 +81,8 @@ struct RadixStages {
     }
 
   private:
-    /// Calls f(its first sample, butterfly) for the butterflies of `thread` in a radix stage.
+    /// For each butterfly u of `thread` in a radix stage, calls f(i, u), where the thread's sample
+    /// i is the first one of the butterfly.
     template <int Stage, class F>
     CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
         constexpr int count = plan.butterflies(Stage), threads = plan.threads;
@@ -139,10 +140,10 @@ struct RadixStages {
         } else if constexpr (Exchange == 0 && plan.stages == 2) {
             return u * pitch + i;
         } else if constexpr (Exchange == 0) {
-            // In stage 1 of 3 radix stages: frequency k1 = u / width, position b + i·width.
+            // Radix stage 1 of 3: the sample has frequency k1 = u / width, position b + i·width.
             return (u / width) * pitch + u % width + i * width;
         } else if constexpr (Stage == 1) {
-            // Frequency (k1, i), position b.
+            // The sample of butterfly u has frequency (k1, i) and position b.
             return (u % width) * pitch + u / width + first * i;
         } else {
             return i * pitch + u;

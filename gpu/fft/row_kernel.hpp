@@ -2,7 +2,8 @@
 #pragma once
 // The passes along x: rows of pixels to rows of spectra and back. A real row of 2N samples is
 // transformed as N complex ones: even samples are the real parts, and odd samples the imaginary
-// parts. The spectrum of the row is then split from theirs, or merged into theirs before.
+// parts. The row's spectrum is split from the spectrum of the complex samples after a forward
+// transform, and merged into it before an inverse transform.
 //
 // Rows that lie in memory as complex samples are loaded to registers directly. Pixels of other
 // types, gathers, splits and merges go through shared memory, where a row is in natural order.
@@ -42,7 +43,8 @@ struct RowBlock {
         while (size % banks != value.threads % banks) ++size;
         return size;
     }();
-    /// Samples of tables in shared memory: the twiddle factors and the twiddle factors of pairs.
+    /// Number of samples of the tables in shared memory: the twiddle factors and the twiddle
+    /// factors of pairs.
     static constexpr int tables = value.twiddle_count() + N / 2 + 1;
     static constexpr index_t shared_bytes =
         static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + tables);

@@ -41,7 +41,8 @@ struct TransferTest {
           download_target(pinned_memory()),
           device_first(number, test_bytes),
           device_second(number, test_bytes) {
-        device_first.clear();  // so that only initialized memory is copied
+        // Tests copy only initialized memory.
+        device_first.clear();
         device_second.clear();
     }
 
@@ -117,7 +118,8 @@ double measure_concurrent_upload(const std::vector<int>& devices) {
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
         best = std::max(best, static_cast<double>(devices.size() * test_bytes) / seconds);
     }
-    while (!measured.empty()) measured.pop_back();  // so that device scopes end in reverse order
+    // Device scopes must end in reverse order.
+    while (!measured.empty()) measured.pop_back();
     return best;
 }
 

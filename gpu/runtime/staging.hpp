@@ -46,7 +46,7 @@ class StagingPool {
     /// Returns a staging buffer of at least `bytes`, which must not exceed buffer_bytes. Waits
     /// until one is free.
     StagingBuffer take(index_t bytes);
-    /// Returns null instead of waiting.
+    /// Returns a staging buffer as take() does, but null instead of waiting for one.
     StagingBuffer try_take(index_t bytes);
 
   private:

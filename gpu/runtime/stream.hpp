@@ -76,7 +76,7 @@ class StreamOrder {
         last_stream_id_ = id;
         try {
             work();
-        } catch (...) {  // what was enqueued before the exception is running
+        } catch (...) {  // the work enqueued before the exception is running
             static_cast<void>(cudaEventRecord(*last_use_, stream));
             throw;
         }

@@ -119,7 +119,8 @@ void copy_rows(const ConstImageView& view, char* device, cudaMemcpyKind kind, cu
     }
 }
 
-// Threads that write pieces of a result to a sink: a disk needs several concurrent writes.
+// Largest number of threads that write pieces of a result to a sink: a disk needs several
+// concurrent writes.
 constexpr int most_writers = 4;
 
 // Divides `box` into pieces of at most `count` samples that are contiguous in the box: whole

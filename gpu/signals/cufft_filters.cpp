@@ -283,7 +283,7 @@ class CufftFilters : public DeviceFilters {
             first = 0;  // the workspace has room for this cuFFT plan
             end = rows;
         }
-        RowCut cut;  // one row, in which segments overlap
+        RowCut cut;  // cuts a single row, in which segments overlap
         cut.first = signal.first;
         cut.available = signal.count;
         cut.begin = begin + first * hop_;

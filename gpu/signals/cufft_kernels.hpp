@@ -10,7 +10,7 @@
 
 namespace convolume::gpu {
 
-/// Which samples of a source become which rows.
+/// Division of a source's samples into rows, which may overlap.
 struct RowCut {
     index_t first = 0, available = 0;  ///< the source has samples first … first+available-1
     index_t begin = 0, hop = 0;        ///< a row begins at sample begin + row · hop

@@ -24,11 +24,11 @@ FilterRates filter_rates(const DeviceProperties& properties);
 
 class DeviceFilters : public PreparedFilters {
   public:
-    /// Returns the device memory that run() needs apart from signals and results.
+    /// Returns the bytes of device memory that run() needs apart from signals and results.
     virtual index_t workspace_bytes(index_t signals, index_t outputs) const = 0;
     /// Returns the number of which the number of results should be a multiple.
     virtual index_t outputs_step() const = 0;
-    /// Returns the device memory held.
+    /// Returns the bytes of device memory that the filters occupy.
     virtual index_t bytes() const = 0;
 
     /// Enqueues the filtering on `stream` of the current device; pointers are to device memory.
@@ -36,8 +36,8 @@ class DeviceFilters : public PreparedFilters {
                      cudaStream_t stream) const = 0;
 };
 
-/// Predict the cost of `outputs` results of `signals` signals; nothing if the method cannot filter
-/// so. spec.segment selects one of the method's transform lengths; 0: the fastest.
+/// Predict the cost of `outputs` results of `signals` signals; nothing if the method cannot do what
+/// `spec` says. spec.segment selects one of the method's transform lengths; 0: the fastest.
 std::optional<FilterCost> estimate_segments(const FilterSpec& spec, index_t signals,
                                             index_t outputs, const FilterRates& rates);
 std::optional<FilterCost> estimate_cufft(const FilterSpec& spec, index_t signals, index_t outputs,

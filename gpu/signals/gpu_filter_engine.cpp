@@ -183,7 +183,7 @@ class FilterRun {
                              {static_cast<char*>(result_.data) + to * result_bytes(spec_),
                               spec_.result_type(), shape, strides});
         if (slot.positions && result_.peak_positions)
-            downloader_.download(  // copied as 8-byte elements
+            downloader_.download(  // positions are copied as float64, which has their size
                 reinterpret_cast<const char*>(slot.positions),
                 {result_.peak_positions + to, PixelType::float64, shape, strides});
         slot.downloaded.record(streams_.down);
@@ -289,7 +289,7 @@ class GpuFilterEngine : public FilterEngine {
             index_t stored = 0, inputs = 0;
             const auto& list = layout.chunks.list;
             for (std::size_t i = 0; i < list.size(); ++i) {
-                if (i > 1 && i + 1 < list.size()) continue;  // as large as the first two
+                if (i > 1 && i + 1 < list.size()) continue;  // no larger than the first two chunks
                 const FilterChunk& chunk = list[i];
                 const index_t samples = checked_add(chunk.range.count(), halo);
                 inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
@@ -329,7 +329,7 @@ class GpuFilterEngine : public FilterEngine {
     FilterRates rates_;
     TransferRates bus_rates_;
     DevicePool pool_;
-    std::mutex mutex_;  // one run at a time: a cuFFT plan has one work area
+    std::mutex mutex_;  // admits one run at a time, since a cuFFT plan has one work area
     std::unique_ptr<TransferResources> transfers_;
 };
 

@@ -26,8 +26,8 @@ struct SegmentLayout {
     double seconds = 0;  ///< predicted seconds
 };
 
-// Returns the CUDA kernels that can filter so, by increasing segment length; none if a caller's
-// function has no CUDA kernels.
+// Returns the CUDA kernels that can filter as `spec` says, by increasing segment length; none if a
+// caller's function has no CUDA kernels.
 const std::vector<SegmentCudaKernels>& segment_cuda_kernels(const FilterSpec& spec) {
     if (spec.function) {
         static const std::vector<SegmentCudaKernels> none;

@@ -71,7 +71,7 @@ struct BlockGeometry {
     std::vector<ZWindow> windows(const BlockAxis& z) const;
 };
 
-/// Stands for a device that has every pass: geometry without a GPU.
+/// Device number that stands for a device with every pass, for geometry without a GPU.
 inline constexpr int any_device = -1;
 
 /// Rates of a device and its bus, in bytes per second, and of the host.
@@ -86,14 +86,15 @@ struct DeviceRates {
 
 /// Returns the layout of a block that takes at most `limit_bytes` (0: no limit), kernel included,
 /// or the smallest layout. Among the lengths of a walk, it chooses the one predicted to be fastest.
-/// `keep_spectrum`: faster if the kernel is used often and memory is plentiful.
+/// With `keep_spectrum`, a block keeps the kernel's whole spectrum if it fits: faster if the kernel
+/// is used often.
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum = false);
 
 /// Predicted times of a block with this layout, in seconds.
 struct BlockTimes {
     double read_s, to_device_s, compute_s, to_host_s, write_s;
-    double alone_s;  ///< from the first byte uploaded to the last byte downloaded
+    double alone_s;  ///< time from the first byte uploaded to the last byte downloaded
 };
 BlockTimes block_times(const Block& block, const BlockGeometry& geometry, const DeviceRates& rates);
 

@@ -10,9 +10,10 @@
 
 namespace convolume::gpu {
 
-/// For every target index k along an axis, the positions that are summed there, in device memory:
-/// positions[starts[k]] … positions[starts[k + 1] - 1].
-struct FoldAxis {
+/// Table, in device memory, of the source positions along an axis that a fold adds up for each
+/// target index k:
+///     positions[starts[k]] … positions[starts[k + 1] - 1]
+struct FoldSourceTable {
     const std::int64_t* starts = nullptr;
     const std::int64_t* positions = nullptr;
 };
@@ -22,10 +23,10 @@ struct FoldArguments {
     const void* extended = nullptr;  ///< continued image: contiguous, floating point
     PixelType extended_type = PixelType::float32;
     Shape3 extended_shape;
-    void* target = nullptr;  ///< contiguous
+    void* target = nullptr;  ///< the image without its continuation, contiguous
     PixelType target_type = PixelType::float32;
     Shape3 target_shape;
-    FoldAxis axes[3];
+    FoldSourceTable axes[3];
 };
 
 void fold(const FoldArguments& fold, cudaStream_t stream);
@@ -39,14 +40,14 @@ void count_nonfinite(const void* pixels, PixelType type, index_t count, unsigned
 /// by the part's first frequency and folded to the part's length (decompose/part.hpp has the
 /// formula).
 struct PartKernel {
-    const void* taps = nullptr;  ///< contiguous
+    const void* taps = nullptr;  ///< taps of the compact kernel, contiguous
     PixelType taps_type = PixelType::float32;
     Shape3 shape;                     ///< shape of `taps`
     const double* factors = nullptr;  ///< factor of every plane: real, imaginary
-    void* target = nullptr;           ///< `planes` planes, contiguous
+    void* target = nullptr;           ///< the part's kernel: `planes` planes, contiguous
     PixelType target_type = PixelType::float32;
     index_t planes = 1;
-    index_t period = 1;  ///< planes of the part: planes beyond are folded back
+    index_t period = 1;  ///< number of planes of the part: taps beyond are folded back
 };
 
 /// Makes the kernel of a part, with floating-point pixels. A real target keeps the real part.

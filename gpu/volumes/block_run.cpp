@@ -51,7 +51,7 @@ void BlockRun::upload_lists() {
     const auto upload = [&](const AxisGather& gather) -> std::int32_t* {
         std::int32_t* const begin = at;
         if (gather.is_identity) return nullptr;
-        // From ordinary memory, the call returns when the list has been read.
+        // The list is in ordinary memory, so the call returns when the list has been read.
         check(cudaMemcpyAsync(begin, gather.list.data(), gather.list.size() * sizeof *begin,
                               cudaMemcpyHostToDevice, streams_.compute),
               "copying a gather");

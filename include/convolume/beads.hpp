@@ -24,20 +24,20 @@ struct BeadOptions {
 /// A bead that contributes to the mean.
 struct Bead {
     std::array<double, 3> at;  ///< position z, y, x in voxels
-    double flux;               ///< sum of its box, without background
+    double flux;               ///< sum of the bead's box, without background
 };
 
 /// The mean of beads, and figures about the beads.
 struct BeadPsf {
-    Volume values;                 ///< the PSF: float32, sum 1, brightest point in the middle voxel
-    std::vector<Bead> beads;       ///< the beads that were averaged
-    index_t found = 0;             ///< number of beads found, with those that were left out:
-    index_t crowded = 0;           ///< number left out since another bead is in the box
-    index_t saturated = 0;         ///< number left out by BeadOptions::saturation
-    index_t at_border = 0;         ///< number left out since the box leaves the stack
-    index_t unusual = 0;           ///< number left out with < 0.4 or > 2.5 times the median flux
-    double background = 0;         ///< mean of the samples outside all boxes
-    double flux = 0;               ///< mean flux of the averaged beads
+    Volume values;            ///< the PSF: float32, sum 1, brightest point in the middle voxel
+    std::vector<Bead> beads;  ///< the beads that were averaged
+    index_t found = 0;        ///< number of beads found, including those that were left out
+    index_t crowded = 0;      ///< number of beads left out since another bead is in the box
+    index_t saturated = 0;    ///< number of beads left out by BeadOptions::saturation
+    index_t at_border = 0;    ///< number of beads left out since the box leaves the stack
+    index_t unusual = 0;    ///< number of beads left out with < 0.4 or > 2.5 times the median flux
+    double background = 0;  ///< mean of the samples outside all boxes
+    double flux = 0;        ///< mean flux of the averaged beads
     std::array<double, 3> fwhm{};  ///< full widths at half maximum along z, y, x in voxels
 };
 
@@ -82,9 +82,9 @@ CONVOLUME_API double subtract_background(BeadPsf& psf, const PsfOptions& model,
 
 /// A parameter of a PSF model that refine_psf() fits.
 enum class PsfParameter {
-    na,     ///< Objective::na
-    index,  ///< Objective::ns; for gaussian and born_wolf, which have one medium, ni and ni0
-    depth,  ///< PsfOptions::depth_um, for models with layers
+    na,     ///< numerical aperture, Objective::na
+    index,  ///< refractive index, Objective::ns; ni and ni0 for gaussian and born_wolf
+    depth,  ///< depth of the source, PsfOptions::depth_um, for models with layers
 };
 
 /// Returns "na", "index" or "depth".

@@ -12,8 +12,8 @@ namespace convolume {
 
 /// One rate from which times are predicted.
 struct CalibratedRate {
-    std::string name;         ///< name in the file
-    std::string meaning;      ///< some words for people
+    std::string name;         ///< name of the rate in the file
+    std::string meaning;      ///< what the rate measures, in some words for people
     bool per_second = false;  ///< whether the unit is bytes a second; else it is seconds
     double built_in = 0;      ///< value that is built in
     double used = 0;          ///< value in use: measured, or built in if it could not be measured

@@ -28,17 +28,17 @@ namespace convolume {
 /// std::cout << camera.signal_to_noise(100) << " at 100 photons\n";
 /// @endcode
 struct CONVOLUME_API Camera {
-    double quantum_efficiency = 0.8;  ///< electrons a photon, 0 to 1
+    double quantum_efficiency = 0.8;  ///< electrons that a photon releases, 0 to 1
     double background_photons = 0;    ///< background photons in a pixel
-    double dark_e_per_s = 0.06;       ///< electrons a second of a dark pixel
-    double exposure_s = 0.1;          ///< seconds
-    double read_noise_e = 1.6;        ///< standard deviation in electrons
+    double dark_e_per_s = 0.06;       ///< electrons that a dark pixel collects in a second
+    double exposure_s = 0.1;          ///< exposure time in seconds
+    double read_noise_e = 1.6;        ///< standard deviation of the read noise in electrons
     double full_well_e = 30000;       ///< electrons that a pixel can hold
-    double gain_e_per_adu = 0.5;      ///< electrons a unit of the converter
+    double gain_e_per_adu = 0.5;      ///< electrons that raise the converter's value by 1
     double offset_adu = 100;          ///< converter's value without electrons
     int bits = 16;                    ///< bits of the converter, 1 to 16
-    bool noise = true;  ///< false: the charge is λ instead of a Poisson count, without read noise
-    std::uint64_t seed = 1;  ///< seed of the random numbers
+    bool noise = true;                ///< if false, the charge is exactly λ, without read noise
+    std::uint64_t seed = 1;           ///< seed of the random numbers
 
     /// Returns λ, in electrons, for a pixel with `photons` expected photons of the specimen.
     double expected_electrons(double photons) const {

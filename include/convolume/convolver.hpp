@@ -74,7 +74,7 @@ struct CONVOLUME_API Plan {
     Precision precision = Precision::float32;
     Boundary boundary{};
     PlanCandidate chosen;
-    std::vector<PlanCandidate> candidates;  ///< all that were compared, with the chosen one
+    std::vector<PlanCandidate> candidates;  ///< all compared candidates, including `chosen`
     std::vector<std::string> engines;       ///< names of the engines in use: "cpu:0", "gpu:1"
     index_t tasks = 0;                      ///< number of blocks that are convolved independently
     index_t scratch_bytes = 0;              ///< bytes of the split volume of Method::dif

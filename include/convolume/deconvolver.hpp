@@ -121,17 +121,17 @@ struct DeconvolveOptions {
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
     KernelCenter center{};                 ///< index of the PSF's sample that shifts nothing
-    std::optional<double> background = 0;  ///< b; if not given, estimated from each image
+    std::optional<double> background = 0;  ///< background b; if not given, it is estimated
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
     std::optional<double> saturation;
-    double tv_weight = 0.002;       ///< w of rl-tv
+    double tv_weight = 0.002;       ///< weight w of the penalty of rl-tv
     VoxelSize voxel{1, 1, 1};       ///< distances of voxels for the gradient of rl-tv
-    double noise_to_signal = 0.01;  ///< K of wiener and wb, for a PSF of sum 1
-    /// For rlgc: iterations end after five steps in a row that less than this share of the voxels
-    /// took. By chance half of the voxels agree.
+    double noise_to_signal = 0.01;  ///< penalty K of wiener and of wb's filter, for a PSF of sum 1
+    /// Share of the voxels, for rlgc. Iterations end after five steps in a row that a smaller share
+    /// of the voxels took. By chance half of the voxels agree.
     double consensus = 0.55;
-    int unmatched = 2;  ///< for wb: number of steps with its back projector B
+    int unmatched = 2;  ///< number of steps of wb with its back projector B
     /// Ends before `iterations` when an iteration lowers the misfit by less than this fraction. For
     /// wiener, ends when the residual is at most this value. If not given, `iterations` are done;
     /// for wiener it is then 0.001.
@@ -152,7 +152,7 @@ struct DeconvolveOptions {
     /// summed. The interpolated estimate starts the `iterations`, which reach the same object
     /// sooner. For rl, rl-tv and shb. It has no effect if DeconvolveRun::start is given.
     int coarse_start = 0;
-    /// Limit as Options::max_host_bytes; it includes the arrays of the deconvolution.
+    /// Limit of host memory as Options::max_host_bytes, including the arrays of the deconvolution.
     std::optional<index_t> max_host_bytes;
     /// Type of all images, if it is known. GPUs then keep images of uint8 and uint16 in 16 bits,
     /// unless hold_out or saturation is used. Images of types that do not fit are refused. If not
@@ -190,10 +190,10 @@ struct Iteration {
     /// Relative residual in the L2 norm. For wiener it is that of the equation, for nnls that of
     /// the image at the starting point of this iteration.
     double residual = 0;
-    bool searching = false;  ///< whether this iteration searches for the number (hold_out)
+    bool searching = false;  ///< whether hold_out is searching for the number of iterations
     /// Root mean square of the set-apart photons minus their prediction, while `searching`.
     double held_out = 0;
-    double consenting = 0;  ///< for rlgc: share of voxels that took the step
+    double consenting = 0;  ///< share of voxels that took the step of rlgc
 };
 
 /// Stores the estimate after an iteration in a view of any real type, whose shape is the image's or
@@ -241,13 +241,14 @@ struct DeconvolveReport {
     PhotonScale photons;           ///< scale in use, with hold_out and rlgc
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
     index_t saturated_pixels = 0;  ///< pixels of the image that were not compared with the model
-    ExecutionReport executed;      ///< seconds, and clamped results
+    ExecutionReport executed;      ///< seconds, and numbers of clamped results
 };
 
 /// The decision where and how a Deconvolver works, with its memory.
 struct CONVOLUME_API DeconvolvePlan {
-    bool on_device = false;  ///< all arrays stay in the memory of GPUs
-    bool by_walks = false;   ///< arrays are in host memory, and GPUs walk along z in each iteration
+    bool on_device = false;  ///< whether all arrays stay in the memory of GPUs
+    /// Whether arrays are in host memory, and GPUs walk along z in each iteration.
+    bool by_walks = false;
     /// Number of consecutive iterations that one walk computes, if no estimate between them is
     /// read.
     int iterations_a_walk = 1;
@@ -260,7 +261,7 @@ struct CONVOLUME_API DeconvolvePlan {
     index_t host_bytes = 0;    ///< bytes of arrays and convolutions in host memory
     /// Reason why an allowed GPU does not hold the arrays; empty if it does, or if none is allowed.
     std::string why_not_on_device;
-    int coarse_iterations = 0;          ///< value of DeconvolveOptions::coarse_start
+    int coarse_iterations = 0;          ///< number of iterations on each coarser image
     std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
 
     std::string to_string() const;  ///< returns some lines for people

@@ -60,8 +60,8 @@ class DeviceWorkspace;  // device memory that executions overwrite
 class CONVOLUME_API WorkspaceOf {
   public:
     WorkspaceOf() = default;
-    WorkspaceOf(const DeviceConvolver* convolver);      ///< null: a workspace of its own
-    WorkspaceOf(const DeviceDeconvolver* deconvolver);  ///< null: a workspace of its own
+    WorkspaceOf(const DeviceConvolver* convolver);      ///< if null, a new workspace is used
+    WorkspaceOf(const DeviceDeconvolver* deconvolver);  ///< if null, a new workspace is used
     explicit WorkspaceOf(std::shared_ptr<DeviceWorkspace> workspace)
         : workspace_(std::move(workspace)) {}
     const std::shared_ptr<DeviceWorkspace>& get() const { return workspace_; }
@@ -207,8 +207,8 @@ class CONVOLUME_API DeviceFilterBank {
 /// Options of DeviceDeconvolver beside those of the deconvolution.
 struct DeviceDeconvolveOptions {
     int device = 0;                              ///< CUDA's device number
-    PixelType image_type = PixelType::float32;   ///< any real type
-    PixelType output_type = PixelType::float32;  ///< any real type
+    PixelType image_type = PixelType::float32;   ///< type of the image, any real one
+    PixelType output_type = PixelType::float32;  ///< type of the result, any real one
     /// Bytes of device memory that the deconvolver may take, beside the caller's images. If not
     /// given, most of the free memory.
     std::optional<index_t> max_gpu_bytes;

@@ -126,8 +126,8 @@ CONVOLUME_API std::string cuda_runtime_version();
 struct GpuBandwidth {
     double host_to_device = 0;
     double device_to_host = 0;
-    double both = 0;    ///< sum of the two directions at once
-    double device = 0;  ///< a copy within the device: bytes read plus bytes written
+    double both = 0;    ///< sum of the rates of both directions at once
+    double device = 0;  ///< rate of a copy within the device: bytes read plus bytes written
 };
 /// Measures the rates of one GPU, by its CUDA device number. Throws Unavailable or OutOfMemory.
 /// @code{.cpp}
@@ -147,7 +147,8 @@ struct TransferGateChoice {
     double one_upload = 0;   ///< rate of uploads to the first GPU alone
     double all_uploads = 0;  ///< sum of the rates of uploads to all GPUs at once
 };
-/// Measures uploads to `devices`, CUDA device numbers, and returns the gate for them.
+/// Measures uploads to `devices`, CUDA device numbers, and returns the transfer gate for these
+/// GPUs.
 CONVOLUME_API TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
 
 }  // namespace convolume

@@ -40,7 +40,7 @@ std::string message(const Parts&... parts) {
 
 /// Name of an option of the library in a sentence, such as OptionName{"max_host_bytes"}.
 struct OptionName {
-    std::string_view name;  ///< a view of a string literal
+    std::string_view name;  ///< the option's name, a view of a string literal
 };
 
 /// The text of an error, and the places where it names options of the library. A program in which
@@ -71,9 +71,9 @@ class Sentence {
         const std::function<std::string_view(std::string_view option)>& name_of) const {
         std::string renamed;
         std::size_t begin = 0;
-        for (const auto& [at, name] : options_) {
-            renamed.append(text_, begin, at - begin).append(name_of(name));
-            begin = at + name.size();
+        for (const auto& [at, option_name] : options_) {
+            renamed.append(text_, begin, at - begin).append(name_of(option_name));
+            begin = at + option_name.size();
         }
         return renamed.append(text_, begin);
     }
@@ -81,7 +81,7 @@ class Sentence {
   private:
     struct NamedOption {
         std::size_t at;  ///< position in the text
-        std::string_view name;
+        std::string_view option_name;
     };
 
     std::string text_;

@@ -34,9 +34,9 @@ namespace convolume {
 class CONVOLUME_API SampleFunction {
   public:
     virtual ~SampleFunction() = default;
-    index_t before = 0;                          ///< number of samples that it reads before each
-    index_t after = 0;                           ///< number of samples that it reads after each
-    PixelType sample_type = PixelType::float32;  ///< type of the samples that it is given
+    index_t before = 0;  ///< number of earlier samples that each result depends on
+    index_t after = 0;   ///< number of later samples that each result depends on
+    PixelType sample_type = PixelType::float32;  ///< type of the filtered samples, its input
     /// Type of the results: sample_type, or its real type if that is complex.
     PixelType result_type = PixelType::float32;
 
@@ -90,9 +90,9 @@ enum class PointPost {
 struct CONVOLUME_API WindowPost {
     /// The rule that chooses results.
     enum class Kind {
-        none,      ///< every sample
-        decimate,  ///< the first sample of each window
-        peak,      ///< the largest sample (the first of equal ones) and its position; real results
+        none,      ///< all results, without windows
+        decimate,  ///< the first result of each window
+        peak,      ///< the largest result (the first of equal ones) and its position; real results
     };
     Kind kind = Kind::none;
     index_t length = 1;  ///< results in a window, from the first one on; the last may be shorter

@@ -42,7 +42,7 @@ struct MicroscopeMetadata {
     std::optional<double> magnification;     ///< magnification of the objective
     std::string immersion;                   ///< OME's word, such as "Oil", "Water"; may be empty
     std::optional<int> significant_bits;     ///< significant bits of the camera's samples
-    std::vector<Channel> channels;           ///< empty, or one for each channel
+    std::vector<Channel> channels;           ///< metadata of each channel; may be empty
 };
 
 /// Metadata of an image: extents, type, voxel size, and metadata of its format.
@@ -58,8 +58,8 @@ struct MicroscopeMetadata {
 /// @endcode
 struct CONVOLUME_API ImageMetadata {
     std::string format;    ///< name such as "ImageJ TIFF", "OME-TIFF", "TIFF", "HDF5" or "NPY"
-    index_t frames = 1;    ///< extent along t
-    index_t channels = 1;  ///< extent along c
+    index_t frames = 1;    ///< number of times: extent along t
+    index_t channels = 1;  ///< number of channels: extent along c
     Shape3 shape;          ///< extents along z, y, x of one channel at one time
     PixelType type = PixelType::float32;
     std::string axes = "ZYX";  ///< axes that the file names or implies, slowest first
@@ -71,7 +71,7 @@ struct CONVOLUME_API ImageMetadata {
     index_t images = 1;                      ///< number of images in the file
     index_t image = 0;                       ///< number of this image in the file, from 0
     std::string image_name;                  ///< the file's name for this image; may be empty
-    std::vector<std::string> channel_names;  ///< empty, or one for each channel
+    std::vector<std::string> channel_names;  ///< name of each channel; may be empty
     /// Display colors of the channels, 0xRRGGBB, from OME, ImageJ or Imaris. Empty, or one for each
     /// channel.
     std::vector<std::optional<std::uint32_t>> channel_colors;
@@ -89,8 +89,8 @@ struct CONVOLUME_API ImageMetadata {
     std::string ome_xml;                        ///< OME-XML document
     std::string imagej_description;             ///< ImageJ's text in ImageDescription
     std::vector<std::uint8_t> imagej_metadata;  ///< TIFF tag 50839, in this machine's byte order
-    std::vector<std::uint32_t> imagej_metadata_counts;  ///< TIFF tag 50838
-    std::map<std::string, std::string> text;            ///< other text attributes by name
+    std::vector<std::uint32_t> imagej_metadata_counts;  ///< TIFF tag 50838, bytes of the items
+    std::map<std::string, std::string> text;            ///< further text attributes, by name
 
     /// Returns the bytes of all pixels. Throws InvalidArgument beyond 64 bits.
     index_t bytes() const;

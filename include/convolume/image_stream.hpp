@@ -14,8 +14,8 @@ namespace convolume {
 struct StackFormat {
     Shape3 shape;  ///< extents along z, y, x of one channel at one time
     PixelType type = PixelType::float32;
-    index_t frames = 1;    ///< extent along t
-    index_t channels = 1;  ///< extent along c
+    index_t frames = 1;    ///< number of times: extent along t
+    index_t channels = 1;  ///< number of channels: extent along c
     /// Shape of a piece: the samples that are stored together, such as a TIFF strip, a TIFF tile or
     /// an HDF5 chunk. Boxes of whole pieces are read and written fastest. {1, 1, 1} if each sample
     /// is stored alone.

@@ -54,7 +54,7 @@ enum class Operation {
 /// The method by which an image is convolved. Each gives the same result, up to rounding.
 enum class Method {
     automatic,  ///< the method of least predicted time among those that fit
-    in_core,    ///< one padded transform
+    in_core,    ///< one padded transform of the whole image
     dif,        ///< decimation in frequency (DIF) into parts along z
     tiled,      ///< overlap-save tiles
     direct,     ///< sums in space: three 1D passes if the kernel has rank 1
@@ -62,7 +62,7 @@ enum class Method {
 
 /// The algorithm by which an engine convolves each block.
 enum class Algorithm {
-    fft,        ///< circular convolution on the grid
+    fft,        ///< circular convolution on the padded grid
     direct,     ///< sums in space
     separable,  ///< three 1D sums in space, for kernels of rank 1
 };
@@ -72,9 +72,9 @@ enum class Precision { float32, float64 };
 
 /// Treatment of NaN and infinities in the image.
 enum class NanPolicy {
-    error,      ///< throw BadData naming the first one
-    zero,       ///< read them as 0
-    propagate,  ///< compute with them (a Fourier method spreads one over the whole result)
+    error,      ///< throw BadData, which names the first NaN or infinity
+    zero,       ///< read NaN and infinities as 0
+    propagate,  ///< compute with NaN and infinities; Fourier methods spread each over the result
 };
 
 /// Divisor of the kernel: 1, the sum of its samples, or its sample of largest magnitude.
@@ -89,7 +89,7 @@ struct KernelCenter {
         peak,      ///< the sample of largest magnitude: kernel_peak() of convolver.hpp
         centroid,  ///< the center of mass, rounded to a sample: kernel_centroid()
         corner,    ///< 0, for a kernel in FFT order: unwrapped_kernel() of convolver.hpp is used
-        explicit_  ///< `index`
+        explicit_  ///< the value of the member `index`
     };
     Kind kind = Kind::middle;
     Index3 index{};  ///< z, y, x, used by `explicit_` alone

@@ -61,7 +61,7 @@ struct PhantomOptions {
 
 /// One object of a phantom: the ground truth.
 struct PhantomObject {
-    PhantomKind kind;                 ///< any kind but mixed
+    PhantomKind kind;                 ///< kind of the object, never mixed
     std::array<double, 3> center_um;  ///< center z, y, x; for filaments, their start
     double radius_um;                 ///< radius in y and x; that of cells in z is 0.6 times this
     double length_um;                 ///< length of a filament, else 0

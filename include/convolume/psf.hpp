@@ -154,7 +154,8 @@ struct PsfOptions {
     std::optional<double> disc_pinhole_um;
     /// Distance between centers of pinholes on the disc. spinning_disc requires it.
     std::optional<double> disc_spacing_um;
-    std::optional<double> disc_magnification;  ///< from sample to disc; 1 if not given
+    std::optional<double>
+        disc_magnification;   ///< magnification from sample to disc; 1 if not given
     double depth_um = 0;      ///< depth p of the source; ignored by gaussian and born_wolf
     VoxelSize voxel;          ///< voxel of the PSF
     Shape3 size{65, 65, 65};  ///< extents of the PSF in voxels, odd on every axis
@@ -215,7 +216,7 @@ CONVOLUME_API Psf make_psf(const PsfOptions& options, const ExecutionContext& co
 
 /// Properties of a PSF. λ is the wavelength of emission; for two_photon it is that of excitation.
 struct PsfFacts {
-    double rayleigh_lateral_um;  ///< 0.61 λ/NA
+    double rayleigh_lateral_um;  ///< 0.61 λ/NA, the first dark ring of small apertures
     double rayleigh_axial_um;  ///< 2 nᵢ λ/NA², the first dark point on the axis of small apertures
     /// Full width at half maximum across the axis, through the brightest point, of the model with
     /// its modality.

@@ -31,8 +31,8 @@ struct BdvPath {
 
 struct BdvXml {
     std::string loader;  ///< format of the images: "bdv.hdf5", "bdv.n5", …
-    BdvPath base;        ///< relative to the XML file
-    BdvPath hdf5;        ///< relative to `base`; empty for other loaders
+    BdvPath base;        ///< folder of the data, relative to that of the XML file
+    BdvPath hdf5;        ///< the HDF5 file, relative to `base`; empty for other loaders
     std::vector<BdvSetup> setups;
     std::map<std::string, std::string> channel_names;  ///< names by channel number
 };

@@ -208,7 +208,8 @@ std::vector<char> Hdf5Dataset::read_stored_chunk(const std::vector<index_t>& chu
         if (H5Dget_chunk_info_by_coord(id(), start.data(), &filter_mask, &address, &indexed_bytes) <
             0)
             refuse(hdf5_reason());
-        // H5Dread would read the memory after the HDF5 chunk as its rest.
+        // The HDF5 chunk is stored, but has fewer bytes than its dataset says. H5Dread would read
+        // beyond the end of its memory.
         if (address != HADDR_UNDEF) refuse(wrong_size);
         return {};
     }

@@ -69,7 +69,7 @@ class Hdf5Dataset {
     index_t chunk_bytes() const;
     /// Tells whether HDF5 may read samples in this process.
     bool is_trusted() const;
-    // Read in this process.
+    /// Reads a box without a helper process.
     void read_here(const Hdf5Volume& volume, const Box3& box, const ImageView& target) const;
     void read_box_here(const std::vector<hsize_t>& start, const std::vector<hsize_t>& count,
                        void* target) const;

@@ -16,9 +16,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int most_links = 16;  // HDF5's own limit for one name
+constexpr int most_links = 16;  // links that one name may lead through, HDF5's limit
 constexpr std::size_t most_link_bytes = std::size_t{1} << 16;
-constexpr index_t linked_file_cache_bytes = index_t{64} << 20;  // HDF5's caches for it
+/// Bytes of HDF5's caches for a linked file.
+constexpr index_t linked_file_cache_bytes = index_t{64} << 20;
 
 /// Callback that appends the names of links or objects of one type to the vector `names`.
 template <class Info, auto Type>
@@ -306,7 +307,7 @@ bool is_pixel_array(const Hdf5Source& source, const std::string& name, int least
     Hdf5Id dataset;
     try {
         dataset = source.files.open_object(name);
-    } catch (const Error&) {  // a link that leads nowhere
+    } catch (const Error&) {  // the link leads nowhere
         return false;
     }
     if (!dataset || H5Iget_type(dataset.get()) != H5I_DATASET) return false;

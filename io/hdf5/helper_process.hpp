@@ -16,7 +16,7 @@ bool damage_is_contained();
 /// Limits of a helper process.
 struct HelperLimits {
     double processor_s;  ///< processor time in seconds, after which the helper process is ended
-    /// bytes of memory that the helper process may take in addition to this process's
+    /// Bytes of memory that the helper process may take in addition to this process's
     index_t bytes;
 };
 

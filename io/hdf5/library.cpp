@@ -97,8 +97,8 @@ void begin_helper() {
 // Hdf5Lock guards these variables.
 std::exception_ptr failed_read;
 constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
-std::size_t most_samples = no_limit;  // bytes in one call
-index_t samples_read = 0;             // bytes
+std::size_t most_samples = no_limit;  // limit for the bytes that one call reads
+index_t samples_read = 0;             // bytes of samples that were read
 
 /// A file of our file driver. HDF5 knows the first member only.
 struct DriverFile {

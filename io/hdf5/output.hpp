@@ -53,7 +53,7 @@ class Hdf5Output {
     void remove_dataset();
 
     std::string name_;
-    bool keeps_other_objects_;  // adds or replaces a dataset if the file exists
+    bool keeps_other_objects_;  // true if the dataset is added to an existing file
     std::string
         copied_state_;  // state of the existing file that was copied; empty if there was none
     AtomicOutput output_;

@@ -23,7 +23,7 @@
 namespace convolume::io {
 namespace {
 
-/// The dimension scale of a dimension.
+/// Name, unit and step of the dimension scale that belongs to a dimension.
 struct DimensionScale {
     std::string name;            ///< last component of the scale's name; empty if there is no scale
     std::string unit;            ///< value of the attribute `units`; may be empty

@@ -77,7 +77,7 @@ std::vector<std::string> image_candidates(const Hdf5Source& source) {
     return names;
 }
 
-/// A layout of another program.
+/// A layout of another program: functions that find an image in it, and recognize its datasets.
 struct SeriesLayout {
     std::optional<Hdf5Series> (*find)(const Hdf5Source&, const std::vector<std::string>&);
     // null if only the datasets that are read belong to it

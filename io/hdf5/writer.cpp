@@ -120,7 +120,7 @@ class Hdf5Writer : public FileWriter {
         if (metadata_.frame_interval_s)
             write_number_attribute(output_.dataset(), "frame_interval_s", H5T_IEEE_F64LE,
                                    {*metadata_.frame_interval_s});
-        if (metadata_.scaling) {  // names of the CF conventions for netCDF
+        if (metadata_.scaling) {  // the CF conventions for netCDF name these attributes
             write_number_attribute(output_.dataset(), "scale_factor", H5T_IEEE_F64LE,
                                    {metadata_.scaling->scale});
             write_number_attribute(output_.dataset(), "add_offset", H5T_IEEE_F64LE,

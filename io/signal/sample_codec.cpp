@@ -69,7 +69,7 @@ ConstImageView line(const void* data, PixelType type, index_t count) {
 struct StoredTypeInfo {
     StoredType type;
     const char* name;
-    const char* extension;  ///< with its dot
+    const char* extension;  ///< extension of file names, such as ".u8"
     const char* other_extension;
     index_t bytes;
     PixelType read_type;

@@ -179,7 +179,7 @@ class WavChunkFinder {
 
     const RawFile& file_;
     WavChunkLayout layout_;
-    bool is_size_unknown_ = false;  ///< to the program that wrote the file
+    bool is_size_unknown_ = false;  ///< whether the program that wrote the file knew no size
     index_t at_ = 0;
     std::uint64_t size_ = 0;
     std::uint64_t large_samples_ = 0;
@@ -187,7 +187,7 @@ class WavChunkFinder {
 
 /// Contents of the RIFF chunk "fmt ". Numbers beyond its end are 0.
 struct WavFormat {
-    static constexpr int integers = 1, floating_point = 3;  ///< codes of sample formats
+    static constexpr int integers = 1, floating_point = 3;  ///< codes of the formats of samples
 
     explicit WavFormat(const WavChunks& chunks) {
         const auto number = [&](std::size_t at, std::size_t bytes) {
@@ -267,7 +267,7 @@ class WavReader : public SignalReaderBase {
   private:
     template <class Real>
     void read_channel(index_t channel, index_t begin, index_t count, Real* to) {
-        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of frames, with all channels
+        constexpr index_t bytes_at_a_time = index_t{1} << 19;  // bytes of all channels
         const index_t frame = format_.frame_bytes;
         const index_t most = std::max<index_t>(1, bytes_at_a_time / frame);
         // bits_of() loads eight bytes for a sample of any width.

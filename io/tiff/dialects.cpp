@@ -15,7 +15,7 @@ constexpr double largest_pixel_um = 40;
 
 /// Pages of one size and type. In a file without metadata they are one image.
 struct PageGroup {
-    const TiffPage* first;  ///< a page with the size and type of all
+    const TiffPage* first;  ///< first page of the group, which has the size and type of all
     std::vector<TiffPageRef> pages;
 };
 

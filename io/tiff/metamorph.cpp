@@ -37,7 +37,7 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
     constexpr std::uint32_t x_calibration = 4;
     constexpr std::uint32_t y_calibration = 5;
     constexpr std::uint32_t calibration_units = 6;
-    double size[2] = {0, 0};  // y, x
+    double size[2] = {0, 0};  // size of a pixel along y, x
     std::string unit;
     const index_t pairs = (numbers.file().size() - uic1.offset) / pair_bytes;
     for (index_t i = 0; i < std::min(uic1.count, pairs); ++i) {
@@ -68,7 +68,7 @@ void read_calibration(const TiffNumbers& numbers, const TiffEntry& uic1, ImageMe
 /// Returns the axis of the planes: Z if they have distances, T if only their times differ, '?' if
 /// neither. Sets the voxel size along z.
 char plane_axis(const TiffNumbers& numbers, const TiffEntry& uic2, ImageMetadata& metadata) {
-    // distance (8 bytes), date and time of creation, date and time of the last change
+    // A row has a distance (8 bytes), date and time of creation, date and time of the last change.
     constexpr index_t row_bytes = 24;
     if (uic2.count > (numbers.file().size() - uic2.offset) / row_bytes) return '?';
     std::vector<double> distances;

@@ -267,7 +267,7 @@ class OmeStackFinder {
     // file numbers of other files, by the document's names
     std::map<std::string, index_t> numbers_;
     index_t samples_ = 1;
-    index_t placed_ = 0;  // planes whose pages the document gives, counted anew each time
+    index_t placed_ = 0;  // number of planes whose pages were given, with repetitions
 };
 
 }  // namespace

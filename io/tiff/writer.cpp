@@ -24,9 +24,9 @@ constexpr index_t data_offset = 16;
 /// Estimated bytes from which a file is BigTIFF. Classic TIFF ends at 4 GiB. The estimate is made
 /// before compression, so there is some margin.
 constexpr index_t classic_limit_bytes = (index_t{1} << 32) - (index_t{32} << 20);
-constexpr index_t directory_bytes = 256;  // estimate
+constexpr index_t directory_bytes = 256;  // estimated bytes of a directory
 
-constexpr index_t strip_bytes = 256 << 10;  // before compression
+constexpr index_t strip_bytes = 256 << 10;  // bytes of a TIFF strip before compression
 /// Largest offset in classic TIFF. Directories with larger ones must be BigTIFF.
 constexpr index_t largest_classic_offset = UINT32_MAX;
 
@@ -48,8 +48,8 @@ struct TiffTagValues {
 
 /// Location and coding of the samples of a page.
 struct TiffStrips {
-    std::uint16_t compression = 1;  ///< none
-    std::uint16_t predictor = 1;    ///< none
+    std::uint16_t compression = 1;  ///< TIFF's code, 1 for none
+    std::uint16_t predictor = 1;    ///< TIFF's code, 1 for none
     index_t rows = 1;               ///< rows of a TIFF strip
     std::vector<std::uint64_t> offsets;
     std::vector<std::uint64_t> bytes;

@@ -39,7 +39,7 @@ class LsmTable {
 constexpr index_t at_planes = 16;
 constexpr index_t at_channels = 20;
 constexpr index_t at_times = 24;
-constexpr index_t at_voxel_x = 40;  // followed by y and z
+constexpr index_t at_voxel_x = 40;  // voxel size along x, followed by those along y and z
 constexpr index_t at_scan_type = 88;
 constexpr index_t at_channel_colors = 108;
 constexpr index_t at_time_interval = 112;

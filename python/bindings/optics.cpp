@@ -68,7 +68,7 @@ void bind_psf(nb::module_& module) {
         nb::arg("kernel"), nb::arg("center"), nb::arg("from_spacing"), nb::arg("to_spacing"));
 }
 
-nb::dict facts_of(const BeadPsf& psf) {
+nb::dict bead_psf_facts(const BeadPsf& psf) {
     nb::list centers, fluxes;
     for (const Bead& bead : psf.beads) {
         centers.append(nb::make_tuple(bead.at[0], bead.at[1], bead.at[2]));
@@ -88,7 +88,7 @@ nb::dict facts_of(const BeadPsf& psf) {
     return facts;
 }
 
-nb::dict facts_of(const RefinedPsf& refined) {
+nb::dict refined_psf_facts(const RefinedPsf& refined) {
     nb::dict parameters;
     for (const RefinedParameter& p : refined.parameters)
         parameters[to_string(p.parameter)] =
@@ -114,7 +114,7 @@ void bind_beads(nb::module_& module) {
                 psf = psf_from_beads(from, {index3(shape), saturation}, context);
                 if (optics) residual = subtract_background(psf, *optics, {.stop = context.stop});
             });
-            nb::dict facts = facts_of(psf);
+            nb::dict facts = bead_psf_facts(psf);
             facts["residual"] = residual;
             return nb::make_tuple(to_numpy(std::move(psf.values)), facts);
         },
@@ -134,7 +134,7 @@ void bind_beads(nb::module_& module) {
             run_released(1, progress, [&](const ExecutionContext& context) {
                 refined = refine_psf(from, model, options, context);
             });
-            return facts_of(refined);
+            return refined_psf_facts(refined);
         },
         nb::arg("measured"), nb::arg("model"), nb::arg("parameters"), nb::arg("background"),
         nb::arg("progress") = nb::none());

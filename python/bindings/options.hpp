@@ -121,7 +121,8 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
     }
 }
 
-/// Sets the option with this keyword. Throws TypeError if there is none; `name` is the class.
+/// Sets the option with this keyword. Throws TypeError, which names the class `name`, if no option
+/// has it.
 template <class Struct>
 void set_option(Struct& options, const char* name, std::string_view keyword, nb::handle value) {
     bool found = false;

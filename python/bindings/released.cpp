@@ -12,7 +12,8 @@ namespace nb = nanobind;
 
 namespace {
 
-// Seconds of work from which a thread of its own pays. Shorter work ends before Ctrl-C matters.
+// Least predicted seconds of work for which a thread is started. Shorter work ends before Ctrl-C
+// matters.
 constexpr double worth_a_thread_s = 0.02;
 constexpr std::chrono::milliseconds between_calls{50};
 

@@ -56,6 +56,6 @@ def _channel_axis(letters: str | None, dimensions: int, given: int | None, other
     return others[-1] if others else None
 
 
-def share(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
+def progress_of_one_image(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
     """Returns a callback for the progress of one image that reports the progress of all images."""
     return lambda fraction: report((number + fraction) / of)

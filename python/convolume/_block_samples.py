@@ -44,7 +44,7 @@ class BlockSamples:
             plane[~np.isfinite(plane)] = 0
         return BlockSamples(values, self.inside, self.places, self.t, self.c)
 
-    def refusal(self, cure: str) -> BadData | None:
+    def nonfinite_error(self, cure: str) -> BadData | None:
         """Returns the error that names the first NaN or infinity by its place in the image; None if there is none."""
         if not self.may_hold_nonfinite():
             return None
@@ -53,15 +53,15 @@ class BlockSamples:
             if not bad.any():
                 continue
             # Samples outside the image are copies of those inside, or a constant, which is finite.
-            y = _first(self.places[1], np.logical_or.reduce(bad, 1))
-            x = _first(self.places[2], bad[y])
+            y = _position_of_smallest(self.places[1], np.logical_or.reduce(bad, 1))
+            x = _position_of_smallest(self.places[2], bad[y])
             place = ",".join(str(int(one[index])) for one, index in zip(self.places, (z, y, x)))
             return BadData(f"the image holds {self.values[z, y, x]} at t,c,z,y,x = {self.t},{self.c},{place}: {cure}")
         return None
 
 
-def _first(places: np.ndarray, chosen: np.ndarray) -> int:
-    """Returns the position in `places` of the smallest chosen one."""
+def _position_of_smallest(places: np.ndarray, chosen: np.ndarray) -> int:
+    """Returns the position of the smallest of the `places` that `chosen` marks."""
     indices = np.flatnonzero(chosen)
     return int(indices[np.argmin(places[indices])])
 
@@ -103,20 +103,20 @@ def read_block(image: Any, block: Block, halo: Halo, boundary: str | None, cval:
             lists.append(_continued(b - low, e + high, n, boundary))
             inside.append(slice(low, low + e - b))
     stored = [np.unique(places[places >= 0]) for places in lists]
-    values = _read_parts(image, block, [_runs(one) for one in stored])
+    values = _read_runs(image, block, [_runs(one) for one in stored])
     for axis, (places, one) in enumerate(zip(lists, stored)):
         if len(places) != len(one) or not np.array_equal(places, one):
             gathered = values.take(np.searchsorted(one, np.maximum(places, one[0])), axis)
             outside = np.flatnonzero(places < 0)
             if len(outside):
-                if not _holds(gathered.dtype, cval):
+                if not _can_represent(gathered.dtype, cval):
                     gathered = gathered.astype(np.result_type(gathered.dtype, np.float32))
                 gathered[(slice(None),) * axis + (outside,)] = cval
             values = gathered
     return BlockSamples(values, (inside[0], inside[1], inside[2]), lists, block.t, block.c)
 
 
-def _holds(dtype: np.dtype[Any], value: float) -> bool:
+def _can_represent(dtype: np.dtype[Any], value: float) -> bool:
     """Tells whether a type can represent this value."""
     if dtype.kind not in "iu":
         return True
@@ -124,8 +124,8 @@ def _holds(dtype: np.dtype[Any], value: float) -> bool:
     return bool(limits.min <= value <= limits.max) and value == int(value)
 
 
-def _read_parts(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
-    """Reads the boxes that runs along z, y and x make, into one array without gaps."""
+def _read_runs(image: Any, block: Block, runs: list[list[tuple[int, int]]]) -> np.ndarray:
+    """Reads the samples whose indices lie in runs along z, y and x, into one array without gaps."""
     if all(len(one) == 1 for one in runs):
         return read_box(image, block.t, block.c, [slice(*one[0]) for one in runs])
     values = np.empty([sum(e - b for b, e in one) for one in runs], image.dtype)

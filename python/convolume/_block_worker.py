@@ -61,7 +61,7 @@ class Job:
     threshold: float | None = None
     mask: Source | None = None
     dry: bool = False
-    """Blocks are neither read nor written, which benchmarks use."""
+    """Whether blocks are neither read nor written, for benchmarks."""
     level: int = 0
     """Level of the target that is written. Above 0, its blocks are made from the level before."""
 
@@ -79,7 +79,7 @@ class BlockReport:
     empty: bool = False
     error: str | None = None
     damaged: bool = False
-    """The source's samples in this block are the reason of the error."""
+    """Whether the source's samples in this block are the reason of the error."""
     seconds: dict[str, float] = field(default_factory=dict)
     bytes_read: int = 0
     bytes_written: int = 0
@@ -172,7 +172,7 @@ class Worker:
         if self.job.dry:
             return report
         block = self.blocks[number]
-        if self.target.holds(self.job.level, block):  # a process stored it, and was lost before it reported
+        if self.target.has_all_shards(self.job.level, block):  # a process stored it, and was lost before it reported
             return report
         try:
             if self.job.level:

@@ -10,7 +10,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
-from ._batch import share
+from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._labels import chosen_axes, letters_of, voxels_of
@@ -232,7 +232,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     low = high = nonfinite = 0
     with progress_bar(options.get("progress")) as report:
         for number, index in enumerate(np.ndindex(batch)):
-            step = None if report is None else share(report, number, images)
+            step = None if report is None else progress_of_one_image(report, number, images)
             done = convolver._core.execute(moved[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
             nonfinite += done.nonfinite_inputs

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
-from ._batch import Batch, share
+from ._batch import Batch, progress_of_one_image
 from ._deconvolve_options import (
     CallKeywords,
     DeconvolverKeywords,
@@ -220,7 +220,7 @@ class Deconvolver:
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
                 core, source, target = self._cores[psf_number], sources[index], targets[index]
-                step = None if report is None else share(report, number, len(batch))
+                step = None if report is None else progress_of_one_image(report, number, len(batch))
                 facts, accepted = self._execute(
                     lambda *calls: core.execute(source, target, *calls),  # noqa: B023 (called at once)
                     None if starts is None else starts[index], run, index, step)

@@ -22,7 +22,7 @@ class Iteration:
     residual: float
     """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
     searching: bool
-    """With ``stop="auto"``: this iteration is one of those that find the number of iterations."""
+    """With ``stop="auto"``: whether this iteration is one of those that find the number of iterations."""
     held_out: float
     """While `searching`: root mean square difference between the held-out photons and their prediction."""
     consenting: float

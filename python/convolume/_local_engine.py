@@ -143,7 +143,7 @@ class _Lane:
                 self._writer.end()
 
     def _run(self, numbers: Iterator[int], reader: ThreadPoolExecutor) -> Iterator[BlockReport]:
-        ahead = self._ask(reader, numbers)
+        ahead = self._start_reading(reader, numbers)
         writing: BlockReport | None = None
         while ahead is not None:
             block, report, reading = ahead
@@ -154,7 +154,7 @@ class _Lane:
                 raise
             except Exception as error:
                 report.fail(error)
-            ahead = self._ask(reader, numbers)
+            ahead = self._start_reading(reader, numbers)
             del reading
             if samples is not None:
                 try:
@@ -166,17 +166,17 @@ class _Lane:
                 del samples
             if writing is not None:
                 assert self._writer is not None
-                yield self._writer.wait(writing, self._store)
+                yield self._writer.wait(writing, self._write_in_this_process)
                 writing = None
-            if result is not None and self._has_writer() and self._handed_over(block, result, report):
+            if result is not None and self._has_writer() and self._hand_over(block, result, report):
                 writing = report
             else:
-                self._store(block, result, report)
+                self._write_in_this_process(block, result, report)
                 yield report
             del result
         if writing is not None:
             assert self._writer is not None
-            yield self._writer.wait(writing, self._store)
+            yield self._writer.wait(writing, self._write_in_this_process)
 
     def _has_writer(self) -> bool:
         if self._writer is not None and self._writer.is_gone:
@@ -189,7 +189,7 @@ class _Lane:
             self._started(self._writer.pid)
         return self._writer is not None and self._writer.is_ready
 
-    def _handed_over(self, block: Block, result: np.ndarray, report: BlockReport) -> bool:
+    def _hand_over(self, block: Block, result: np.ndarray, report: BlockReport) -> bool:
         if self._writer is None:
             return False
         try:
@@ -198,14 +198,15 @@ class _Lane:
             return False
         return self._writer.hand_over(block, result)
 
-    def _ask(self, reader: ThreadPoolExecutor, numbers: Iterator[int]) -> tuple[Block, BlockReport, Future[Any]] | None:
+    def _start_reading(self, reader: ThreadPoolExecutor,
+                       numbers: Iterator[int]) -> tuple[Block, BlockReport, Future[Any]] | None:
         number = next(numbers, None)
         if number is None:
             return None
         block, report = self._worker.blocks[number], BlockReport(number)
         return block, report, reader.submit(self._worker.read, block, report)
 
-    def _store(self, block: Block, result: np.ndarray | None, report: BlockReport) -> None:
+    def _write_in_this_process(self, block: Block, result: np.ndarray | None, report: BlockReport) -> None:
         if report.error is None:
             try:
                 self._worker.write(block, result, report)

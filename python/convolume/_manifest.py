@@ -41,8 +41,8 @@ def refuse_difference(before: Mapping[str, Any], now: Mapping[str, Any], where: 
     difference = _difference(before, now)
     if difference is not None:
         name, old, new = difference
-        raise InvalidArgument(f"{where} was begun with {name} {_short(old)} and is now asked for with {_short(new)}: "
-                              "give the same options, or another target")
+        raise InvalidArgument(f"{where} was begun with {name} {_value_text(old)} and is now asked for with "
+                              f"{_value_text(new)}: give the same options, or another target")
 
 
 def _difference(before: Any, now: Any, name: str = "") -> tuple[str, Any, Any] | None:
@@ -55,7 +55,7 @@ def _difference(before: Any, now: Any, name: str = "") -> tuple[str, Any, Any] |
     return None if before == now else (name, before, now)
 
 
-def _short(value: Any) -> str:
+def _value_text(value: Any) -> str:
     return "nothing" if value is None else json.dumps(value)
 
 
@@ -156,7 +156,7 @@ class Writer:
             "helpers": [], "ended": False}
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._beat, daemon=True)
+        self._thread = threading.Thread(target=self._renew_record, daemon=True)
 
     def __enter__(self) -> "Writer":
         patience = time.monotonic() + _LAST_BLOCK_SECONDS
@@ -189,12 +189,12 @@ class Writer:
         Of two writers, the later one always sees the record of the other.
         """
         self._write()
-        other = self._other()
+        other = self._find_other_writer()
         if other is not None:
             self._documents.delete(f"{WRITERS}/{self._name}")
         return other
 
-    def _other(self) -> dict[str, Any] | None:
+    def _find_other_writer(self) -> dict[str, Any] | None:
         now = time.time()
         for name, record in writer_records(self._documents).items():
             if name != self._name and is_alive(record, now) and _overlap(record.get("range"), self.record["range"]):
@@ -206,7 +206,8 @@ class Writer:
             self.record["updated"] = time.time()
             self._documents.write_json(f"{WRITERS}/{self._name}", self.record)
 
-    def _beat(self) -> None:
+    def _renew_record(self) -> None:
+        """Runs in a thread: writes the record every few seconds until the run ends."""
         while not self._stop.wait(_BEAT_SECONDS):
             try:
                 self._write()

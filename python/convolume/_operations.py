@@ -177,10 +177,10 @@ class Convolution:
         try:
             done = convolver._core.execute(samples.values, result)
         except BadData:
-            refusal = samples.refusal(_READ_AS_ZERO)
-            if refusal is None:
+            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
+            if nonfinite_error is None:
                 raise
-            raise refusal from None
+            raise nonfinite_error from None
         # The library's own count includes the halo.
         nonfinite = samples.count_nonfinite_inside() if done.nonfinite_inputs else 0
         return BlockResult(result, done.clamped_low, done.clamped_high, nonfinite)
@@ -257,7 +257,7 @@ class Deconvolution:
         """Tells whether the background or the number of iterations must be estimated before the first block."""
         return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
 
-    def find(self, sample: BlockSamples) -> dict[str, Any]:
+    def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates the background and the number of iterations for all blocks from one part of the image."""
         with without_warnings():
             deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
@@ -270,8 +270,8 @@ class Deconvolution:
             found["iterations"] = max(1, int(report["iterations"]))
         return found
 
-    def fix(self, found: Mapping[str, Any]) -> None:
-        """Sets the results of :meth:`find` for all blocks."""
+    def set_estimates(self, found: Mapping[str, Any]) -> None:
+        """Sets the results of :meth:`find_estimates` for all blocks."""
         self.options.update(found)
         if "iterations" in found:
             self.options.pop("stop", None)
@@ -301,11 +301,11 @@ class Deconvolution:
             with without_warnings():  # pixels of halos would count several times
                 return np.asarray(deconvolver(samples.values, dtype=dtype)), False
         except BadData:
-            refusal = samples.refusal(_READ_AS_ZERO)
-            if refusal is None:
+            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
+            if nonfinite_error is None:
                 raise
             if self.nan == "error":
-                raise refusal from None
+                raise nonfinite_error from None
         with without_warnings():
             return np.asarray(deconvolver(samples.with_zeros().values, dtype=dtype)), True
 
@@ -354,19 +354,19 @@ class Function:
     def __call__(self, samples: BlockSamples) -> BlockResult:
         nonfinite = 0
         if self.nan != "propagate" and samples.may_hold_nonfinite():
-            refusal = samples.refusal(_READ_AS_ZERO)
-            if refusal is not None and self.nan == "error":
-                raise refusal
-            if refusal is not None:
+            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
+            if nonfinite_error is not None and self.nan == "error":
+                raise nonfinite_error
+            if nonfinite_error is not None:
                 nonfinite = samples.count_nonfinite_inside()
                 samples = samples.with_zeros()
         try:
             result = np.asarray(self.function(samples.values))
         except BadData:  # raised by a function of this package, which cannot name the place in the image
-            refusal = samples.refusal(_READ_AS_ZERO)
-            if refusal is None:
+            nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
+            if nonfinite_error is None:
                 raise
-            raise refusal from None
+            raise nonfinite_error from None
         extents = tuple(one.stop - one.start for one in samples.inside)
         if result.shape == samples.values.shape:
             result = result[samples.inside]

@@ -25,7 +25,7 @@ from ._manifest import COUNTS, EMPTY, Writer, read_manifest, recorded_counts, re
 from ._options import Boundary, Nan, defaults_of, with_keywords
 from ._process_dask import cluster_of, run_dask
 from ._process_report import BlocksFailed, ProcessReport
-from ._process_request import CheckedRequest, checked_request, fix
+from ._process_request import CheckedRequest, checked_request, set_estimates
 from ._run import Resources
 from ._zarr_nodes import MANIFEST, Node, is_image, levels_of, node_at, remove_description
 from ._zarr_save import refuse_existing
@@ -223,7 +223,7 @@ def run_process(source: Path | Image, target: Path, settings: Mapping[str, Any],
                 _remove(replaced, documents)
             if begun is None:
                 manifest = write_manifest(documents, request.request, request.found, _versions())
-                fix(request, manifest["found"])
+                set_estimates(request, manifest["found"])
             _warn_of_spacing(settings["kernel"], request.job.source.open())
             return _run(request, documents, writer, client, patience, block_range, say)
 
@@ -282,9 +282,9 @@ def _versions() -> dict[str, str]:
     return found
 
 
-def _done(target: ZarrTarget, level: int, block: Triple, documents: Documents) -> np.ndarray:
-    """Tells for each block of a level whether it is complete, by one listing of its shards. For level 0, by another one
-    of the blocks that were skipped as empty."""
+def _complete_blocks(target: ZarrTarget, level: int, block: Triple, documents: Documents) -> np.ndarray:
+    """Tells for each block of a level whether it is complete, by one listing of its shards. For level 0,
+    blocks that were skipped as empty are complete, too."""
     if level:
         return target.complete(level)
     done = target.complete(0, block)
@@ -307,7 +307,7 @@ def _run(request: CheckedRequest, documents: Documents, writer: Writer, client: 
             break
         level_job = dataclasses.replace(job, level=level, hash=f"{job.hash}-{level}" if level else job.hash)
         blocks = level_job.blocks()
-        complete = _done(target, level, job.block, documents)
+        complete = _complete_blocks(target, level, job.block, documents)
         numbers = range(len(blocks)) if share is None else block_range(share, len(blocks))
         to_do = (np.flatnonzero(~complete[numbers.start:numbers.stop]) + numbers.start).tolist()
         of_level = ProcessReport(len(numbers), complete_before=len(numbers) - len(to_do))
@@ -315,8 +315,8 @@ def _run(request: CheckedRequest, documents: Documents, writer: Writer, client: 
             writer.record["to_do"] += len(to_do)
             engine = (run_local(level_job, to_do, request.lanes, writer.add_helper) if client is None
                       else run_dask(level_job, to_do, client, _worker_options(request), patience))
-            _follow(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
-            complete = _done(target, level, job.block, documents)
+            _add_outcomes(engine, blocks, of_level, writer, say, f"level {level}, " if level else "")
+            complete = _complete_blocks(target, level, job.block, documents)
         if level == 0:
             report = of_level
             total = recorded_counts(documents, (number for number in numbers if complete[number]))
@@ -342,7 +342,7 @@ def _worker_options(request: CheckedRequest) -> dict[str, Any]:
     return run
 
 
-def _follow(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport, writer: Writer,
+def _add_outcomes(engine: Iterator[BlockReport], blocks: Blocks, report: ProcessReport, writer: Writer,
             say: Callable[[str], object], prefix: str = "") -> None:
     """Adds the blocks' outcomes to the report and to the writer's record, and logs a line for each."""
     in_a_row = 0

@@ -224,7 +224,7 @@ def cluster_of(address: str, uses_gpus: bool = True) -> Generator[tuple[Any, int
         yield client, count
 
 
-def _visible(gpu: int) -> str:
+def _cuda_visible_name(gpu: int) -> str:
     """Returns the name of a GPU for CUDA_VISIBLE_DEVICES. `gpu` is its number among those that this process sees."""
     seen = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")]
     return seen[gpu] if gpu < len(seen) and seen[gpu] else str(gpu)
@@ -235,7 +235,7 @@ def _local_cluster(module: Any, count: int, gpus: list[int]) -> Any:
     for number in range(count):
         options: dict[str, Any] = {"nthreads": 1, "memory_limit": 0, "silence_logs": logging.ERROR}
         if gpus:
-            options["env"] = {"CUDA_VISIBLE_DEVICES": _visible(gpus[number])}
+            options["env"] = {"CUDA_VISIBLE_DEVICES": _cuda_visible_name(gpus[number])}
             options["resources"] = {"GPU": 1}
         workers[number] = {"cls": module.Nanny, "options": options}
     config: Any = importlib.import_module("dask.config")

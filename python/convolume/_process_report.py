@@ -37,7 +37,7 @@ class ProcessReport:
     bytes_read: int = 0
     bytes_written: int = 0
     finished: bool = False
-    """The whole image is complete, with its smaller levels."""
+    """Whether the whole image is complete, with its smaller levels."""
     failures: list[str] = field(default_factory=list)
     """Sentences on the first failed blocks."""
     dtype: str = ""
@@ -46,10 +46,10 @@ class ProcessReport:
     """Number of values below the range of an integer type, which were clamped. NaN, which becomes 0, counts here. All
     blocks of this run count, also those that were complete before it."""
     clamped_high: int = 0
-    """Number of values above the range of an integer type, in the same blocks."""
+    """Number of values above the range of an integer type, in the blocks that `clamped_low` counts."""
     nonfinite_inputs: int = 0
-    """Number of NaN and infinities of the image that were read as 0 (``nan="zero"``), in the same blocks. Blocks that a
-    mask skips do not count."""
+    """Number of NaN and infinities of the image that were read as 0 (``nan="zero"``), in the blocks that `clamped_low`
+    counts. Blocks that a mask skips do not count."""
 
     def sentences(self, wider: str = "dtype") -> list[str]:
         """Returns sentences on clamped values, and on NaN and infinities that were read as 0. `wider` is the name of

@@ -135,7 +135,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     voxel_bytes = operation.voxel_bytes + 2 * image.dtype.itemsize + 3 * operation.dtype.itemsize
     if settings["block"] != "auto":
         given = triple(settings["block"], "a block")
-        block = given if settings["shards"] or before else _fitting(given, target, layout, facts)
+        block = given if settings["shards"] or before else _adjusted_block(given, target, layout, facts)
         target = ZarrTarget(location, facts, layout)
         check_block(block, target.shards)
     elif before is not None:
@@ -151,7 +151,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     request = {
         "source": {"path": opened.path, "level": opened.level, "image": settings["image"],
                    "axes": image.axes, "shape": list(image.shape),
-                   "type": image.dtype.name, "missing": opened.missing, "state": _state_of(opened)},
+                   "type": image.dtype.name, "missing": opened.missing, "state": _fingerprint_of(opened)},
         "operation": operation.facts(),
         "target": {"type": operation.dtype.name, "zarr_format": layout.zarr_format, "chunks": list(target.chunks),
                    "shards": list(target.shards), "compression": layout.compression,
@@ -161,7 +161,7 @@ def checked_request(source: Path | Image, location: Location, settings: Mapping[
     job.hash = hash_of_request(request)
     checked = CheckedRequest(job, request, {}, lanes)
     if isinstance(operation, Deconvolution) and operation.needs_estimates():
-        fix(checked, operation.find(_sample(image)) if found is None else found)
+        set_estimates(checked, operation.find_estimates(_brightest_box(image)) if found is None else found)
     return checked
 
 
@@ -187,8 +187,8 @@ def _device_room(operation: Operation, shape: Triple, shards: Triple, lanes: lis
     return plan_bytes / product(block), most
 
 
-def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:
-    """Returns the block for extents that the caller gives, and sets shards in `layout` that divide it.
+def _adjusted_block(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> Triple:
+    """Returns the caller's block, rounded up to whole shards, and sets shards in `layout` that divide it.
 
     Along an axis that the given extents cover, the block has whole shards too.
     """
@@ -203,14 +203,14 @@ def _fitting(given: Triple, target: ZarrTarget, layout: Layout, facts: Any) -> T
     return triple(block, "a block")
 
 
-def fix(request: CheckedRequest, found: Mapping[str, Any]) -> None:
+def set_estimates(request: CheckedRequest, found: Mapping[str, Any]) -> None:
     """Sets values that were estimated from the image for all blocks."""
     request.found = dict(found)
     if found and isinstance(request.job.operation, Deconvolution):
-        request.job.operation.fix(found)
+        request.job.operation.set_estimates(found)
 
 
-def _state_of(source: Source) -> str | None:
+def _fingerprint_of(source: Source) -> str | None:
     """Returns a text that changes with the content of a source: size and time of a file, a hash of the metadata of
     Zarr, or a hash of some planes of an image in memory."""
     if source.image is not None and not hasattr(source.image._reader, "document"):
@@ -227,7 +227,7 @@ def _state_of(source: Source) -> str | None:
     return None if node is None else hash_of_request(node)
 
 
-def _sample(image: Image) -> BlockSamples:
+def _brightest_box(image: Image) -> BlockSamples:
     """Returns the brightest of eight boxes of the image, from which values for all blocks are estimated."""
     shape = image._metadata.shape
     size = [min(n, e) for n, e in zip(shape, (64, 256, 256))]

@@ -153,7 +153,7 @@ class GpuDevice:
     """Number of the GPU, for the argument `device`."""
     name: str
     usable: bool
-    """Its compute capability is at least 7.5, so that convolume can use it."""
+    """Whether convolume can use the GPU: its compute capability is at least 7.5."""
     memory_bytes: int
     free_bytes: int
     """Bytes that were free when :func:`gpu_devices` was called."""

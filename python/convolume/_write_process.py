@@ -132,13 +132,15 @@ def main(channel_number: int) -> None:
             message, memories, _, _ = socket.recv_fds(channel, _MESSAGE_BYTES, 1)
             if not message:
                 return
-            answer = _written(target, json.loads(message), memories[0])
+            answer = _write_block(target, json.loads(message), memories[0])
             channel.send(json.dumps(answer).encode())
     except (BrokenPipeError, ConnectionResetError):
         return
 
 
-def _written(target: ZarrTarget, message: dict[str, Any], memory: int) -> dict[str, Any]:
+def _write_block(target: ZarrTarget, message: dict[str, Any], memory: int) -> dict[str, Any]:
+    """Writes the block that `message` describes, with samples in the shared memory of the descriptor `memory`. Returns
+    the answer for the computing process."""
     begin = time.perf_counter()
     answer: dict[str, Any] = {"error": None, "damaged": False}
     try:

@@ -60,10 +60,10 @@ def save_zarr(name: str, image: Any, like: Any, layout: Layout, overwrite: bool)
             for block in target.blocks(level):
                 target.reduce(level, block)
         if path is not None and replaced is not None:
-            _keep_others(path, working.url, replaced)
+            _link_other_content(path, working.url, replaced)
         target.finish()
         if path is not None:
-            _take_name(working.url, path)
+            _move_into_place(working.url, path)
     except BaseException:
         if path is not None:
             shutil.rmtree(working.url, ignore_errors=True)
@@ -76,8 +76,8 @@ def _box_of(image: Any, block: Block) -> np.ndarray:
     return np.ascontiguousarray(image[tuple(by_axis[axis] for axis in image.axes)]).reshape(block.shape)
 
 
-def _keep_others(old: str, new: str, node: Node) -> None:
-    """Links labels and all else beside the old image's arrays into the new folder, and copies the group's
+def _link_other_content(old: str, new: str, node: Node) -> None:
+    """Links labels, and all else that is not an array of the old image, into the new folder, and copies the group's
     attributes."""
     ours = {level.partition("/")[0] for level in levels_of(node)} | set(os.listdir(new)) | {".convolume"}
     for name in os.listdir(old):
@@ -92,7 +92,8 @@ def _keep_others(old: str, new: str, node: Node) -> None:
             shutil.copyfile(os.path.join(old, name), os.path.join(new, name))
 
 
-def _take_name(new: str, path: str) -> None:
+def _move_into_place(new: str, path: str) -> None:
+    """Renames the complete folder `new` to `path`, and removes an old image there."""
     if not os.path.lexists(path):
         os.rename(new, path)
         return

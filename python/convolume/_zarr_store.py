@@ -34,7 +34,7 @@ _READS_AT_ONCE = 256
 
 def tensorstore() -> Any:
     """Returns the module tensorstore, which is imported when the first Zarr store is used."""
-    # With these variables a stalled transfer is an error. Otherwise it would wait forever.
+    # With these variables a stalled transfer is an error; without them it would wait forever.
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_TIME_SECONDS", _SILENCE_SECONDS)
     os.environ.setdefault("TENSORSTORE_CURL_LOW_SPEED_LIMIT_BYTES", "1")
     try:
@@ -225,7 +225,7 @@ class ZarrArray:
 
     @classmethod
     def create(cls, location: Location, zarr_format: int, facts: "ArrayFacts") -> "ZarrArray":
-        """A new array, or the one that is there if it is the same."""
+        """Creates an array, or opens an existing one with equal metadata."""
         metadata = _metadata3(facts) if zarr_format == 3 else _metadata2(facts)
         spec = {"driver": "zarr3" if zarr_format == 3 else "zarr", "kvstore": location.spec(), "metadata": metadata,
                 "store_data_equal_to_fill_value": True}
@@ -238,12 +238,12 @@ class ZarrArray:
             return np.asarray(self._store[tuple(box)].read().result())
 
     def read_reduced(self, box: Box, factors: Sequence[int]) -> np.ndarray:
-        """A box of the array that has the means of `factors` samples along each axis."""
+        """Reads a box of the array reduced by means of `factors` samples along each axis."""
         with store_errors(str(self.location)):
             return np.asarray(tensorstore().downsample(self._store, list(factors), "mean")[tuple(box)].read().result())
 
     def write(self, box: Box, values: np.ndarray) -> None:
-        """A box of whole shards. Each of them is put once, complete."""
+        """Writes a box of whole shards. Each shard is stored once, complete."""
         with store_errors(str(self.location)):
             ts = tensorstore()
             transaction = ts.Transaction()
@@ -258,7 +258,7 @@ class ZarrArray:
             raise FileFailure(f"{self.location} is gone: its metadata cannot be read any more", str(self.location),
                               errno.ENOENT)
 
-    def holds(self, box: Box) -> bool:
+    def has_all_shards(self, box: Box) -> bool:
         """Tells whether all shards of a box exist. Returns False for remote stores, where asking takes long."""
         path = self.location.local_path
         if path is None:

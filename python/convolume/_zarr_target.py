@@ -140,7 +140,7 @@ class ZarrTarget:
             self.level_shards.append(inner if layout.zarr_format == 2 or self.shards == self.chunks
                                      else default_shards(shape, inner, facts.dtype.itemsize, most))
 
-    def _full(self, extents: Sequence[int], t: int, c: int) -> list[int]:
+    def _in_axis_order(self, extents: Sequence[int], t: int, c: int) -> list[int]:
         by_axis = dict(zip(AXES, (t, c, *extents)))
         return [by_axis[axis] for axis in self.facts.axes]
 
@@ -149,8 +149,9 @@ class ZarrTarget:
         facts = self.facts
         self.arrays = [
             ZarrArray.create(self.location.child(str(number)), self.zarr_format, ArrayFacts(
-                self._full(shape, facts.frames, facts.channels), facts.dtype, self._full(chunks, 1, 1),
-                self._full(shards, 1, 1), self.compression, [axis.lower() for axis in facts.axes]))
+                self._in_axis_order(shape, facts.frames, facts.channels), facts.dtype,
+                self._in_axis_order(chunks, 1, 1), self._in_axis_order(shards, 1, 1), self.compression,
+                [axis.lower() for axis in facts.axes]))
             for number, (shape, chunks, shards) in enumerate(zip(self.shapes, self.level_chunks, self.level_shards))]
 
     def blocks(self, level: int, block: Triple | None = None) -> Blocks:
@@ -166,8 +167,8 @@ class ZarrTarget:
         box = self._box(block)
         self.arrays[level].write(box, values.reshape([one.stop - one.start for one in box]))
 
-    def holds(self, level: int, block: Block) -> bool:
-        return self.arrays[level].holds(self._box(block))
+    def has_all_shards(self, level: int, block: Block) -> bool:
+        return self.arrays[level].has_all_shards(self._box(block))
 
     def reduce(self, level: int, block: Block) -> None:
         """Makes a block of a level from the previous level."""
@@ -205,11 +206,12 @@ class ZarrTarget:
                     steps[axis] *= factor
             levels.append(Level(str(number), [float(steps[axis]) for axis in facts.axes],
                                 [float(shifts[axis]) for axis in facts.axes]))
-        channels = [{**entry, "window": self._window(number)} for number, entry in enumerate(facts.channel_entries)]
+        channels = [{**entry, "window": self._display_range(number)}
+                    for number, entry in enumerate(facts.channel_entries)]
         return Multiscale(facts.axes, units, levels, facts.name, channels)
 
-    def _window(self, channel: int) -> dict[str, float]:
-        """Returns the displayed range of a channel, from the middle of the smallest level."""
+    def _display_range(self, channel: int) -> dict[str, float]:
+        """Returns the range of a channel that viewers display, from the middle of the smallest level."""
         begin = [max(0, (n - _SHOWN) // 2) for n in self.shapes[-1]]
         end = [min(n, b + _SHOWN) for n, b in zip(self.shapes[-1], begin)]
         block = Block(0, 0, channel, (begin[0], begin[1], begin[2]), (end[0], end[1], end[2]))

@@ -26,9 +26,9 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True,
                     max_gpu_mem: ByteSize = None) -> Any:
     """Deconvolves an image by the iteration of Richardson and Lucy, as skimage.restoration.richardson_lucy.
 
-    As there, the first estimate is 0.5 everywhere, the image is 0 outside, and the PSF is not normalized. The PSF's
-    center is sample (k - 1) // 2 of each extent k, in both convolutions of an iteration. The result is clipped to
-    -1 ... 1: pass ``clip=False`` for images with larger values.
+    As in scikit-image, the first estimate is 0.5 everywhere, the image is 0 outside, and the PSF is not normalized. The
+    PSF's center is sample (k - 1) // 2 of each extent k, in both convolutions of an iteration. The result is clipped
+    to -1 ... 1: pass ``clip=False`` for images with larger values.
 
     Parameters
     ----------

@@ -300,7 +300,7 @@ def _listed(axes: Axes, dimensions: int) -> list[int]:
 
 
 def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
-    """Returns those of `axes` along which both arrays are longer than 1. Along the others they must broadcast."""
+    """Returns the `axes` along which both arrays are longer than 1. Along all other axes they must broadcast."""
     chosen = [axis for axis in axes if in1.shape[axis] != 1 and in2.shape[axis] != 1]
     for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)):
         if axis not in chosen and n != k and 1 not in (n, k):

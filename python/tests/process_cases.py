@@ -9,12 +9,13 @@ HERE = Path(__file__).parent
 GRID = {"chunks": (8, 16, 16), "shards": (8, 32, 32), "block": (8, 32, 64)}
 
 
-def shards(path):
+def read_shard_files(path):
+    """Returns the bytes of every shard file below a folder, by its path in the folder."""
     return {str(p.relative_to(path)): p.read_bytes() for p in Path(path).rglob("*")
             if p.is_file() and ".convolume" not in p.parts and p.name.isdigit()}
 
 
-def close(got, expected, tolerance=2e-6):
+def assert_close(got, expected, tolerance=2e-6):
     assert np.abs(np.asarray(got) - expected).max() <= tolerance * np.abs(expected).max()
 
 

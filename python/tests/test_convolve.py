@@ -51,8 +51,8 @@ def samples(random, shape, dtype):
     return values.astype(dtype)
 
 
-def shuffled(array, layout):
-    """Returns an array of equal values with other strides."""
+def with_layout(array, layout):
+    """Returns an array of equal values with the strides of `layout`."""
     if layout == "fortran":
         return np.asfortranarray(array)
     if layout == "reversed":
@@ -73,7 +73,7 @@ def test_any_problem(data, seed, dimensions, mode, boundary, dtype, layout, meth
     random = np.random.default_rng(seed)
     shape = [data.draw(st.integers(1, 9)) for _ in range(dimensions)]
     kernel_shape = [data.draw(st.integers(1, n)) for n in shape]
-    image = shuffled(samples(random, shape, dtype), layout)
+    image = with_layout(samples(random, shape, dtype), layout)
     kernel = random.standard_normal(kernel_shape)
     kernel.flat[0] += 3  # so that the kernel is not zero everywhere
     if data.draw(st.booleans()):

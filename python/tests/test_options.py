@@ -25,20 +25,20 @@ DOORS = (convolume.convolve, convolume.correlate, convolume.Convolver, convolume
          convolume.Camera, convolume.save, convolume.process)
 
 
-def described(door):
+def default_texts(function):
     """Returns the keywords of a function, each with its default as text."""
-    parameters = inspect.signature(door).parameters.values()
+    parameters = inspect.signature(function).parameters.values()
     return {one.name: "np.float32" if one.default is np.float32 else repr(one.default)
             for one in parameters if one.kind is one.KEYWORD_ONLY and one.default is not one.empty}
 
 
 def description():
-    def path(door):
-        name = door.__init__.__qualname__ if inspect.isclass(door) else door.__qualname__
-        return f"{door.__module__}.{name}"
+    def path(function):
+        name = function.__init__.__qualname__ if inspect.isclass(function) else function.__qualname__
+        return f"{function.__module__}.{name}"
 
     return {"tables": {table: _core.describe_options(table) for table in TABLES},
-            "signatures": {path(door): described(door) for door in DOORS}}
+            "signatures": {path(function): default_texts(function) for function in DOORS}}
 
 
 def test_description_is_that_of_the_library():
@@ -59,11 +59,11 @@ def test_types_name_the_values_of_the_library(literal, table, name):
     assert sorted(typing.get_args(literal)) == sorted(choices)
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda door: door.__qualname__)
-def test_docstrings_name_all_keywords(door):
-    text = inspect.getdoc(door)
+@pytest.mark.parametrize("function", DOORS, ids=lambda function: function.__qualname__)
+def test_docstrings_name_all_keywords(function):
+    text = inspect.getdoc(function)
     if "Parameters\n" in text:
-        assert [name for name in described(door) if not re.search(rf"\b{name}\b", text)] == []
+        assert [name for name in default_texts(function) if not re.search(rf"\b{name}\b", text)] == []
 
 
 def test_defaults_of_functions_are_those_of_their_classes():

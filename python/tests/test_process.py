@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from process_cases import GRID, close, gaussian, shards
+from process_cases import GRID, assert_close, gaussian, read_shard_files
 
 import convolume
 from convolume._blocks import Blocks, block_range, default_block, default_chunks, default_shards
@@ -74,7 +74,7 @@ def test_convolution_as_of_the_whole(tmp_path, source, image, kernel, boundary, 
     assert report.done == 3 * 3 * 2 and report.finished
     result = convolume.open(tmp_path / "b.zarr")
     assert result.spacing == pytest.approx((0.5, 0.1, 0.1)) and result.dtype == np.float32
-    close(result, convolume.convolve(image, kernel, boundary=boundary, cval=7.5, origin=origin, device="cpu"))
+    assert_close(result, convolume.convolve(image, kernel, boundary=boundary, cval=7.5, origin=origin, device="cpu"))
 
 
 @pytest.mark.parametrize("boundary", ["nearest", "reflect", "mirror", "wrap"])
@@ -84,7 +84,7 @@ def test_kernels_larger_than_the_image(tmp_path, random, boundary):
                       chunks=(1, 8, 4), shards=(1, 8, 4), block=(2, 8, 8))
     result = convolume.open(tmp_path / "b.zarr")
     assert result.dtype == np.float64
-    close(result, convolume.convolve(image, kernel, boundary=boundary, device="cpu"), 1e-13)
+    assert_close(result, convolume.convolve(image, kernel, boundary=boundary, device="cpu"), 1e-13)
 
 
 def test_times_channels_types_and_planes(tmp_path, random):
@@ -132,7 +132,7 @@ def test_deconvolution_has_small_seams(tmp_path, recorded, method):
                       halo=(9, 14, 14))
     whole = convolume.Deconvolver(image.shape, psf, method=method, iterations=15, background=20, acceleration="none",
                                   device="cpu")(image)
-    close(convolume.open(tmp_path / "b.zarr"), whole, 2e-3)
+    assert_close(convolume.open(tmp_path / "b.zarr"), whole, 2e-3)
 
 
 def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
@@ -145,7 +145,7 @@ def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
     found = manifest["found"]
     assert set(found) == {"background", "iterations"} and 1 <= found["iterations"] <= 40
     whole = convolume.Deconvolver(image.shape, psf, acceleration="none", device="cpu", **found)(image)
-    close(convolume.open(tmp_path / "b.zarr"), whole, 0.01)
+    assert_close(convolume.open(tmp_path / "b.zarr"), whole, 0.01)
     with pytest.raises(ValueError, match="rlgc"):
         convolume.process(image, tmp_path / "c.zarr", "deconvolve", kernel=psf, method="rlgc")
 
@@ -172,8 +172,8 @@ def test_empty_blocks(tmp_path, random, kernel):
     grid = {"chunks": (8, 32, 32), "shards": (8, 32, 32), "block": (8, 32, 64), "device": "cpu"}
     report = convolume.process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, threshold=0, **grid)
     assert report.done == 8 and report.empty == 6
-    assert len(shards(tmp_path / "b.zarr")) >= 4
-    close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
+    assert len(read_shard_files(tmp_path / "b.zarr")) >= 4
+    assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
     assert convolume.process_status(tmp_path / "b.zarr")["empty"] == 6
     again = convolume.process(image, tmp_path / "b.zarr", "convolve", kernel=kernel, threshold=0, resume=True, **grid)
     assert again.complete_before == 8

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from process_cases import GRID, HERE, close, gaussian
+from process_cases import GRID, HERE, assert_close, gaussian
 
 import convolume
 from convolume import process_command
@@ -34,7 +34,7 @@ def test_command(tmp_path, source, image, kernel, capsys):
     assert process_command.main([*common, "--resume", "-q", "--json"]) == 0
     output = capsys.readouterr()
     assert json.loads(output.out)["complete_before"] == 9 and output.err == ""
-    close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
+    assert_close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
     cases = [([*common], 5), ([*common, "--resume", "--boundary", "wrap"], 2), ([*common[:2], "--op", "convolve"], 2),
              ([str(target)], 2), ([str(tmp_path / "none.zarr"), *common[1:]], 66),
              ([*common, "--iterations", "3"], 2)]

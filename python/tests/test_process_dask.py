@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from process_cases import GRID, close
+from process_cases import GRID, assert_close
 
 import convolume
 
@@ -23,7 +23,7 @@ def test_dask(tmp_path, source, image, kernel):
     report = convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=kernel, device="cpu", dask="local:2",
                                log=lines.append, **GRID)
     assert report.done == 18 and lines[0].startswith("Dask's dashboard: http")
-    close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
+    assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
     with pytest.raises(ValueError, match="path or URL"):
         convolume.process(image, tmp_path / "c.zarr", "convolve", kernel=kernel, device="cpu", dask="local:1")
 
@@ -59,7 +59,7 @@ def test_a_lost_scheduler(tmp_path, source, image, kernel):
             process.wait()
     assert convolume.process_status(tmp_path / "b.zarr")["done"] >= 3
     convolume.process(source, tmp_path / "b.zarr", "convolve", kernel=kernel, device="cpu", resume=True, **GRID)
-    close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
+    assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
 def test_a_gpu_that_fails(tmp_path, source, image):

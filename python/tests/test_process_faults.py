@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 import pytest
-from process_cases import GRID, HERE, close, shards
+from process_cases import GRID, HERE, assert_close, read_shard_files
 
 import convolume
 from convolume._block_worker import Job, Source
@@ -29,7 +29,7 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
     assert convolume.process_status(target)["done"] == 6
     with pytest.raises(ValueError, match="not finished"):
         convolume.open(target)
-    before = shards(target)
+    before = read_shard_files(target)
     with pytest.raises(FileExistsError, match="resume"):
         convolume.process(source, target, "convolve", **options)
     for name, change in {"operation.boundary": {"boundary": "wrap"}, "operation.kernel": {"kernel": kernel + 1},
@@ -43,15 +43,15 @@ def test_resume_and_changes(tmp_path, source, image, kernel):
     convolume.save(other, image)
     with pytest.raises(ValueError, match="source.path"):
         convolume.process(other, target, "convolve", resume=True, **options)
-    assert shards(target) == before
+    assert read_shard_files(target) == before
     report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True)  # blocks as before
     assert report.complete_before == 6 and report.done == 12 and report.finished
-    close(convolume.open(target), expected)
+    assert_close(convolume.open(target), expected)
     path = next(iter(before))
     (target / path).unlink()
     report = convolume.process(source, target, "convolve", resume=True, **options)
     assert report.done == 1
-    assert shards(target)[path] == before[path]
+    assert read_shard_files(target)[path] == before[path]
     report = convolume.process(source, target, "convolve", overwrite=True, **{**options, "boundary": "wrap"})
     assert report.done == 18
     manifest = target / ".convolume/manifest.json"
@@ -68,7 +68,7 @@ def test_overwriting_what_was_not_finished(tmp_path, image, kernel):
         convolume.process(image, target, "convolve", resume=True, **options)
     report = convolume.process(image, target, "convolve", overwrite=True, **options)
     assert report.done == 18
-    close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
+    assert_close(convolume.open(target), convolume.convolve(image, kernel, device="cpu"))
 
 
 def test_other_things_stay(tmp_path, source, image, kernel):
@@ -183,7 +183,7 @@ def test_failures_of_blocks(tmp_path, source, image, kernel):
     damaged.write_bytes(data)
     report = convolume.process(source, target, "convolve", kernel=kernel, device="cpu", resume=True, **GRID)
     assert report.done == status["failed"]
-    close(convolume.open(target), expected)
+    assert_close(convolume.open(target), expected)
 
 
 def test_a_full_disk(tmp_path, random, kernel):
@@ -197,10 +197,10 @@ def test_a_full_disk(tmp_path, random, kernel):
     # A shard of 128 KiB does not fit, as random samples cannot be compressed.
     run = subprocess.run([sys.executable, "-c", limited, "100000", *arguments], capture_output=True, text=True)
     assert run.returncode == 7 and "blocks failed" in run.stderr, run.stderr
-    assert not shards(tmp_path / "b.zarr")
+    assert not read_shard_files(tmp_path / "b.zarr")
     run = subprocess.run([sys.executable, "-c", limited, "100000000", *arguments], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
+    assert_close(convolume.open(tmp_path / "b.zarr"), convolume.convolve(image, kernel, device="cpu"))
 
 
 class OnDevices:

@@ -27,8 +27,8 @@ def norms(in1, in2):
     return max(1, float(np.linalg.norm(in1.astype(complex)) * np.linalg.norm(in2.astype(complex))))
 
 
-def both(name, *arguments):
-    """Calls SciPy and convolume with equal arguments; returns the results or errors of both."""
+def call_both(name, *arguments):
+    """Calls SciPy and convolume with equal arguments; returns the result or error of each."""
     results = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -58,7 +58,7 @@ def test_in_their_own_type(data, name, mode, method, type1, type2, layout, seed)
     in1, in2 = random_array(shape1, type1, seed, layout), random_array(shape2, type2, seed + 1)
     if type1 == type2 == "bool" and method == "fft":
         method = "auto"  # in SciPy's Fourier method, rounding errors of booleans become True
-    expected, found = both(name, in1, in2, mode, method)
+    expected, found = call_both(name, in1, in2, mode, method)
     if isinstance(expected, ValueError) and "type" in str(expected):
         return  # SciPy has no direct sums of some types
     if isinstance(expected, ValueError):
@@ -83,7 +83,7 @@ def test_along_axes(data, name, mode, type1, type2, layout, seed):
     if len(axes) == dimensions and data.draw(st.booleans()):
         given_axes = None
     in1, in2 = random_array(shape1, type1, seed, layout), random_array(shape2, type2, seed + 1)
-    expected, found = both(name, in1, in2, mode, given_axes)
+    expected, found = call_both(name, in1, in2, mode, given_axes)
     if isinstance(expected, ValueError):
         assert isinstance(found, convolume.InvalidArgument)
     else:

@@ -41,7 +41,7 @@ def run(folder, *arguments):
                           check=False)
 
 
-def left(folder):
+def remaining_files(folder):
     return sorted(name for name in os.listdir(folder) if name != "bin")
 
 
@@ -53,7 +53,7 @@ def test_convolve(tmp_path, image):
     assert result.spacing == (0.3, 0.1, 0.1) and result.dtype == np.float32
     np.testing.assert_allclose(np.asarray(result), convolume.convolve(values, kernel, mode="same", device="cpu"),
                                rtol=1e-5, atol=1e-4)
-    assert left(tmp_path) == ["a.zarr", "b.zarr", "k.npy"]
+    assert remaining_files(tmp_path) == ["a.zarr", "b.zarr", "k.npy"]
     # An existing image stays, unless the command is told to overwrite it.
     again = ["convolve", "a.zarr", "k.npy", "-o", "b.zarr", "--device", "cpu", "--output-type", "uint16"]
     refused = run(tmp_path, *again)
@@ -99,7 +99,7 @@ def test_what_is_refused(tmp_path, image):
     for arguments, code, text in cases:
         done = run(tmp_path, *arguments)
         assert done.returncode == code and text in done.stderr and done.stderr.count("\n") == 1, (arguments, done)
-    assert left(tmp_path) == ["a.zarr", "k.npy"]
+    assert remaining_files(tmp_path) == ["a.zarr", "k.npy"]
 
 
 def test_messages_have_the_names_that_were_given(tmp_path, image):

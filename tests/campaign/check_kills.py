@@ -78,7 +78,7 @@ for sent, count in counts.items():
         left = runs.leftovers()
         if left:
             failures.append(f"{where}: left {left}")
-# Loading is short: if it explains every second interruption, there is no handler at all.
+# The system loads the program quickly. If half of the interruptions came before main, no handler was installed.
 interruptions = counts[signal.SIGINT]
 early = sum(number for end, number in ends.items() if end.endswith("before main"))
 if interruptions >= 10 and early > interruptions / 2:

@@ -18,7 +18,7 @@ except ImportError as error:
     sys.exit(77)
 
 command = os.path.abspath(sys.argv[1])
-program_mib = 48  # the program, its libraries, and tables that no plan counts, in MiB
+program_mib = 48  # MiB of the program, its libraries, and tables that no plan counts
 failures, checked = [], 0
 
 

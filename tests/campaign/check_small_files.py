@@ -10,7 +10,7 @@ import tempfile
 import time
 
 command = os.path.abspath(sys.argv[1])
-longest_s = float(os.environ.get("CONVOLUME_TEST_SECONDS", "3"))  # an idle machine needs far less than 1 s
+longest_s = float(os.environ.get("CONVOLUME_TEST_SECONDS", "3"))  # an idle machine needs less than 1 s for a run
 failures = []
 
 

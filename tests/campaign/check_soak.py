@@ -20,7 +20,7 @@ command, count = os.path.abspath(sys.argv[1]), int(sys.argv[3])
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 rng = np.random.default_rng(13)
-shapes = [(24, 100, 110), (24, 100, 110), (17, 90, 128)]  # two equal shapes and another, so that plans change
+shapes = [(24, 100, 110), (24, 100, 110), (17, 90, 128)]  # the third shape differs, so that plans change
 kinds = len(shapes)
 for number, shape in enumerate(shapes):
     np.save(f"image{number}.npy", rng.integers(1, 1000, shape).astype(np.uint16))
@@ -32,7 +32,7 @@ for number, name in enumerate(names):
 runs = {"convolve": ["convolve"], "deconvolve": ["deconvolve", "--iterations", "2"]}
 if sys.argv[2] == "ON":
     runs["coded TIFF"] = ["convolve", "--output-name", "{stem}.tif", "--compression", "deflate"]
-ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # allowed growth after a tenth of the files
+ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # growth allowed after the first tenth of the files
 
 
 def use(process):

@@ -24,7 +24,8 @@ namespace {
 constexpr cudaError_t lost_error = cudaErrorIllegalAddress;
 
 std::atomic<bool> lost{false};
-std::atomic<bool> refused{false};  // until the program asks for the last error
+// Whether a call was refused, and the program has not yet asked for the error.
+std::atomic<bool> refused{false};
 
 const char* setting(const char* name) {
     const char* const value = std::getenv(name);

@@ -128,10 +128,10 @@ def places(rows, columns):
 
 def check_widefield():
     good = places(3, 4)
-    bad = np.array([[20.2, 208.1, 30.3], [20.4, 214.6, 36.7],  # a pair
-                    [19.7, 211.3, 95.2],                       # saturated
-                    [20.1, 209.4, 246.3],                      # at the border
-                    [20.3, 210.2, 160.4]])                     # a clump
+    bad = np.array([[20.2, 208.1, 30.3], [20.4, 214.6, 36.7],  # two beads close together
+                    [19.7, 211.3, 95.2],                       # a saturated bead
+                    [20.1, 209.4, 246.3],                      # a bead at the border
+                    [20.3, 210.2, 160.4]])                     # a clump of beads
     peaks = np.concatenate([rng.uniform(3000, 6000, len(good)), [4000, 4000, 200000, 4000, 30000]])
     make(widefield, np.concatenate([good, bad]), peaks, "u2")
     options = ["--na", str(NA), "--ni", str(NI), "--wavelength", f"{1e3 * WAVELENGTH}nm", "--model", "born-wolf",
@@ -172,7 +172,7 @@ class GibsonLanni:
         self.focus = z[axis.argmax()]
 
     def __call__(self, z, r):
-        # Planes of higher index look deeper: z decreases.
+        # A plane of higher index is focused deeper, where z is smaller.
         phase = np.exp(1j * self.k * (self.focus - z) * self.defocus) * self.field
         profile = np.abs(2 * (self.bessel @ phase) / 600) ** 2
         return np.interp(r, RADII[:800], profile, right=0)

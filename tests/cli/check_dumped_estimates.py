@@ -71,7 +71,7 @@ with tempfile.TemporaryDirectory() as folder:
     run(*options, "-o", "r.ome.tif")
     names = [f"r.t{t}.c{c}.iter{k}.ome.tif" for t in (0, 1) for c in (0, 1) for k in ("005", "010")]
     check(listed(*inputs) == sorted([*names, "r.ome.tif"]), listed(*inputs))
-    result = tifffile.imread("r.ome.tif").reshape(2, 2, 9, 24, 22)  # z is the fastest axis in the file
+    result = tifffile.imread("r.ome.tif").reshape(2, 2, 9, 24, 22)  # z varies fastest in the file
     for t in (0, 1):
         for c in (0, 1):
             with tifffile.TiffFile(f"r.t{t}.c{c}.iter010.ome.tif") as file:
@@ -108,7 +108,7 @@ with tempfile.TemporaryDirectory() as folder:
     check(np.array_equal(np.load("r.iter002.npy"), psf), "an input was replaced")
     os.remove("r.iter002.npy")
 
-    # Integers, HDF5, and names with more digits.
+    # Estimates as integers, in HDF5, and with more digits in the file's name.
     run("one.npy", "psf.npy", "-o", "r.npy", "--iterations", "3", "--dump-every", "3", "--output-type", "uint16", "-q")
     check(np.array_equal(np.load("r.iter003.npy"), np.load("r.npy")) and np.load("r.npy").dtype == np.uint16, "uint16")
     os.remove("r.npy")

@@ -209,7 +209,7 @@ def check_peaks(name, full, origin, begin, end, window, positions):
         np.fromfile(positions, "<i8").reshape(got.shape) if positions.endswith("i64")
         else h5py.File(positions)["data"][()])
     check(at.dtype == "int64" and at.shape == got.shape, name, "positions", at.dtype, at.shape)
-    at = at + origin  # from indices of the signal to indices of the full result
+    at = at + origin  # converts indices of the signal to indices of the full result
     starts = np.arange(begin, end, window)
     want = np.stack([full[..., s:min(s + window, end)].max(-1) for s in starts], -1)
     close(name, want, got)

@@ -124,7 +124,7 @@ def ranges():
     close("range to the end", full[2900:3019], np.frombuffer(out), 1e-13)
     _, err = through(x.tobytes(), [*both, "--range", "90:5000"], 2)
     check("90:5000" in err and "0:3019" in err, err)
-    # Samples behind the range are not waited for.
+    # filter ends without waiting for samples behind the range.
     process = start([*both, "--range", "0:500"])
     process.stdin.write(x[:1000].tobytes())
     process.stdin.flush()
@@ -181,7 +181,7 @@ def to_files():
     for name in ("y.h5", "y.i64"):
         _, err = through(x.tobytes(), [*both, "-o", name], 2)
         check(err.count("\n") == 1 and name in err and not os.path.exists(name), err)
-    # From a file to a pipe.
+    # filter reads a file and writes to a pipe.
     x.tofile("x.f32")
     out, err = through(b"", ["x.f32", "h.f32", "-o", "-"])
     close("file to pipe", want, np.frombuffer(out, "<f4"))
@@ -250,7 +250,7 @@ def closed_while_waiting():
         check("interrupted" in end(process, f"{stop} while waiting for input", 130), "no sentence")
         process = start(["-", "h.f32", "-o", "-", "--raw", "f32", "-q"], stdin=ZEROS)
         process.stdout.read(4)
-        time.sleep(0.3)  # until the pipe is full
+        time.sleep(0.3)  # waits until the pipe is full
         process.send_signal(stop)
         end(process, f"{stop} while nobody reads", 130)
     process = start(["-", "h.f32", "-o", "part.f32", "--raw", "f32", "-q"], stdin=ZEROS)

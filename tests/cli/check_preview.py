@@ -21,7 +21,7 @@ except ImportError as error:
 from png_oracle import read_png
 
 command = os.path.abspath(sys.argv[1])
-SIDE = 60  # of the image, which is drawn four times as large
+SIDE = 60  # width and height of the image, which is drawn four times as large
 
 
 def run(*arguments, status=0, names=""):
@@ -56,7 +56,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     half, part = 100 / 200, 30 / 200
 
-    # Without any information: cyan, magenta, yellow.
+    # Channels without colors and names are cyan, magenta and yellow.
     write("plain.ome.tif", [100, 30, 0])
     check(panel_color("plain.ome.tif") == light((half, CYAN), (part, MAGENTA)), panel_color("plain.ome.tif"))
     write("plain.ome.tif", [0, 30, 100])
@@ -64,7 +64,7 @@ with tempfile.TemporaryDirectory() as folder:
     write("plain.ome.tif", [200, 200, 200])
     check(panel_color("plain.ome.tif") == (255, 255, 255), "not clamped")
 
-    # Names of channels, also together with unknown names.
+    # Known names of channels decide the colors, also beside unknown names.
     names = {"DAPI": BLUE, "Hoechst 33342": BLUE, "GFP": GREEN, "EGFP": GREEN, "FITC": GREEN, "RFP": RED,
              "mCherry": RED, "Texas Red": RED, "TRITC": ORANGE, "Cy3": ORANGE, "Cy5": MAGENTA, "Cy5.5": MAGENTA,
              "iRFP670": MAGENTA, "Alexa Fluor 488": GREEN, "AF405": BLUE, "ATTO 647N": MAGENTA, "561 nm": ORANGE,
@@ -90,7 +90,7 @@ with tempfile.TemporaryDirectory() as folder:
     write("white.ome.tif", [100, 30], Channel={"Name": ["DAPI", "GFP"], "Color": [-1, -1]})
     check(panel_color("white.ome.tif") == light((half, BLUE), (part, GREEN)), "white says nothing")
 
-    # ImageJ's lookup tables, in either byte order.
+    # ImageJ's lookup tables decide the colors, in either byte order.
     for order in "<>":
         tables = [np.outer(c, np.arange(256)).astype(float) / 255 for c in chosen]
         stack = np.full((2, SIDE, SIDE), 100, np.uint8)
@@ -99,7 +99,7 @@ with tempfile.TemporaryDirectory() as folder:
                                    "Labels": ["a", "b"]})
         check(panel_color("ij.tif") == light((half, chosen[0]), (half, chosen[1])), "ImageJ", order)
 
-    # Chosen colors; one channel alone; images with one channel.
+    # Colors chosen by --color, a single selected channel, and images with one channel.
     write("three.ome.tif", [100, 30, 60], Channel={"Name": ["DAPI", "GFP", "Cy5"]})
     third = 60 / 200
     check(panel_color("three.ome.tif", "--color", "orange,none,00ff80")
@@ -120,7 +120,7 @@ with tempfile.TemporaryDirectory() as folder:
     tifffile.imwrite("rgb.tif", rgb, photometric="rgb")
     check(panel_color("rgb.tif") == light((half, RED), (part, GREEN), (third, BLUE)), "RGB")
 
-    # Mistakes on the command line.
+    # Wrong options are refused.
     out = ["-o", "new.png"]
     run("three.ome.tif", *out, "--color", "red,green,blue,cyan", status=2, names="--color")
     run("three.ome.tif", *out, "--color", "none,none,none", status=2, names="--color")

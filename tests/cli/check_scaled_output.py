@@ -141,7 +141,7 @@ with tempfile.TemporaryDirectory() as folder:
     left = [n for n in os.listdir() if n.startswith(".")]
     check(not left, "left behind", left)
 
-    # deconvolve scales in the same way.
+    # deconvolve scales its results as convolve does.
     blurred = np.stack([ndimage.gaussian_filter(rng.poisson(50, (9, 24, 24)).astype(float), 1) + 5 for _ in range(3)])
     tifffile.imwrite("t.tif", blurred.astype("float32"), imagej=True, metadata={"axes": "TZYX"})
     spot = np.zeros((5, 5, 5), "float32")
@@ -168,7 +168,7 @@ with tempfile.TemporaryDirectory() as folder:
         one = json.loads(run("info", out, "--json", "--stats").stdout)["stats"]
         check(one["max"] == 65535, out, one)
 
-    # Results with only one value.
+    # Results whose samples are all equal.
     for value in (0, 7.5, -3):
         tifffile.imwrite("flat.tif", np.full((4, 6, 6), value, "float32"))
         for kind in ("uint8", "int16"):

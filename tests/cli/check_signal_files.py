@@ -24,7 +24,7 @@ except ImportError as error:
     print("SKIPPED:", error)
     sys.exit(77)
 
-warnings.simplefilter("ignore", wavfile.WavFileWarning)  # it warns of RIFF chunks beside the samples
+warnings.simplefilter("ignore", wavfile.WavFileWarning)  # wavfile warns of RIFF chunks other than the samples
 SEED = int(os.environ.get("CONVOLUME_TEST_SEED", 20240707))
 rng = np.random.default_rng(SEED)
 command, hdf5, wav = os.path.abspath(sys.argv[1]), sys.argv[2] == "ON", sys.argv[3] == "ON"
@@ -121,7 +121,7 @@ def positions():
     x[places] = rng.uniform(1, 2, 40)
     np.save("x.npy", x)
     for taps in (1, 2, 9, 64):
-        h = np.exp(-0.5 * np.arange(taps))  # its first tap is its largest
+        h = np.exp(-0.5 * np.arange(taps))  # the first tap is the largest
         np.save("h.npy", h)
         full = np.convolve(x.astype("f8"), h)
         for origin, at in (("center", (taps - 1) // 2), ("causal", 0), ("anticausal", taps - 1), ("5", 5), ("-7", -7)):
@@ -136,7 +136,7 @@ def positions():
                         padded **= 2
                     if post == "derivative":
                         padded[1:-1] = (padded[2:] - padded[:-2]) / 2
-                    at_peaks = np.load("at.npy") + at  # indices in the full result
+                    at_peaks = np.load("at.npy") + at  # converts indices of peaks to indices in the full result
                     starts = np.arange(begin, end, 100)
                     want = np.array([padded[101 + s:101 + min(s + 100, end)].max() for s in starts])
                     name = f"positions, {taps} taps, {origin}, {mode}, {post}"
@@ -305,7 +305,7 @@ def other_wav_files(x):
             check(np.array_equal(np.load("y.npy"), x), f"a pipe's size {unknown:X}")
             check(json.loads(run(["info", "other.wav", "--json"]).stdout)["samples"] == len(x), f"{unknown:X}")
     big_endian_and_wide_waves(x)
-    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 loops in it without end
+    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 never leaves this RIFF chunk
     Path("endless.wav").write_bytes(riff(chunk(b"fmt ", fmt), endless, chunk(b"data", data[:40]), size=0))
     filtered("endless.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x[:10]), "a damaged list")
@@ -318,7 +318,7 @@ def other_wav_files(x):
         Path(name).write_bytes(damaged)
         run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, words)
         run(["info", name], 65, words)
-    # Sizes beyond 32 bits, of zeros that take no disk space.
+    # A file whose sizes need more than 32 bits. Its zeros take no disk space.
     samples = 5 << 28
     with open("huge.wav", "wb") as file:
         ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + 4 * samples, 4 * samples, samples, 0)
@@ -384,7 +384,7 @@ def big_endian_and_wide_waves(x):
         body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
         Path("odd.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
         run(["info", "odd.wav"], 65, names)
-    # More than 32 bits can hold: the size has wrapped around. The zeros take no disk space.
+    # A file of more than 4 GiB, whose 32-bit size has wrapped around. Its zeros take no disk space.
     fmt = struct.pack("<HHIIHH", 1, 1, 44100, 2 * 44100, 2, 16)
     with open("wrapped.wav", "wb") as file:
         file.write(b"RIFF" + struct.pack("<I", 36 + 1000) + b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" +

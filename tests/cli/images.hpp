@@ -12,14 +12,14 @@ namespace convolume::testing {
 
 struct ImageFile {
     io::ImageMetadata metadata;
-    std::vector<Array> volumes;  ///< by t, then c
+    std::vector<Array> volumes;  ///< volumes in order of time, then channel
 
     const Array& only() const { return volumes.at(0); }
 };
 
 /// Writes a file with one volume.
 void write_image(const std::string& path, const Array& array, PixelType type);
-/// Writes all volumes with `metadata`; the shape is that of the first.
+/// Writes a file of several volumes with `metadata`, whose shape is set to that of a volume.
 void write_image(const std::string& path, const std::vector<Array>& volumes,
                  io::ImageMetadata metadata);
 

@@ -43,7 +43,7 @@ TEST_CASE("doctor measures the machine once, and later runs use it") {
         if (name != "gpu_start_s") CHECK(rate["used"] != rate["built_in"]);
     }
 
-    // Predictions use the measured rates.
+    // Predictions of plans use the rates that --calibrate has measured.
     with_cache(folder, {"phantom", "-o", "image.tif", "--size", "16,64,64", "-q"});
     with_cache(folder, {"phantom", "-o", "kernel.tif", "--size", "3,5,5", "-q"});
     const auto predicted_s = [&] {

@@ -46,7 +46,7 @@ TEST_CASE("every printable character has a glyph") {
     for (const char32_t c : U"×µ…→↓")
         if (c != 0) CHECK(glyph_of(c) != unknown);
     CHECK(decode_utf8("a→µ") == U"a→µ");
-    CHECK(decode_utf8("\xe2\x86").size() == 1);  // a character that is cut short
+    CHECK(decode_utf8("\xe2\x86").size() == 1);  // an incomplete UTF-8 sequence
 }
 
 TEST_CASE("the PNG file has the pixels of the canvas") {

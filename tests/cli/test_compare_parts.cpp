@@ -82,7 +82,7 @@ TEST_CASE("equal arrays have no error, and non-finite values are never right") {
     CHECK(none.largest == 0);
     CHECK(none.relative_l2 == 0);
     CHECK(std::isinf(none.psnr_db));
-    a[39999] = 2;  // at the end of a long row
+    a[39999] = 2;  // the largest error is at the end of a long row
     CHECK(errors_of(view_of(a.data(), row), view_of(b.data(), row)).worst == Index3{0, 0, 39999});
     for (const double bad : {std::nan(""), std::numeric_limits<double>::infinity()}) {
         a[20000] = bad;
@@ -165,7 +165,7 @@ TEST_CASE("report pages show what was measured") {
     CHECK(has(html, "(1 of 2 turns)"));
     CHECK(has(html, "interrupted"));
     CHECK(has(html, "<svg "));
-    CHECK(!has(html, "src="));  // self-contained
+    CHECK(!has(html, "src="));  // the page needs no other files
     const std::string markdown = markdown_page(comparison, charts);
     CHECK(has(markdown, "\\* 3×3×3 <&\\|"));
     CHECK(has(markdown, "](time.png)"));
@@ -177,7 +177,7 @@ TEST_CASE("spreads are printed in percent without powers of ten") {
     Comparison comparison = small_comparison();
     comparison.problems[0].measured[0].turns[1].seconds = 3;
     const Table table = summary_table(comparison.problems[0], "voxel", 2);
-    CHECK(table.rows[0][2] == "175 %");  // (3 - 0.2) / 1.6
+    CHECK(table.rows[0][2] == "175 %");  // range of the turns over their median: (3 - 0.2) / 1.6
     CHECK(table.rows[1][2] == "0 %");
 }
 

@@ -69,7 +69,7 @@ TEST_CASE("deconvolve: one iteration follows the definition") {
     const Array weight = oracle_adjoint(ones, inputs.image.shape, psf, definition);
     Array ratio = inputs.image;
     for (Complex& value : ratio.values)
-        value /= mean;  // the blurred constant object and background
+        value /= mean;  // divides by the blurred constant object plus background
     Array want = oracle_adjoint(ratio, inputs.image.shape, psf, definition);
     for (std::size_t i = 0; i < want.values.size(); ++i)
         want.values[i] *= (mean - background) / weight.values[i];

@@ -88,7 +88,7 @@ TEST_CASE("pixels at the largest value of a type or camera are counted as satura
     Recording hot;
     hot.set_pixels(9, 65535);
     CHECK(hot.run() == "");
-    // Values that are not the image's largest are not the end of the camera's range.
+    // A frequent value does not mean overexposure if a pixel has a larger value.
     Recording mixed;
     mixed.set_pixels(30, 4095);
     mixed.set_pixels(1, 5000);
@@ -103,7 +103,7 @@ TEST_CASE("the warning of a background above the darkest region names that regio
                    "the background of 104 is above the image's darkest region, whose mean is "));
     CHECK(contains(text, "--background auto"));
     CHECK(recording.run({"--background", "auto"}) == "");
-    // One dark corner is enough for no warning.
+    // One dark corner shows the background, so there is no warning.
     for (index_t y = 0; y < 16; ++y)
         for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
     CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));

@@ -14,7 +14,7 @@ using namespace convolume::cli;
 
 namespace {
 
-// The options of a subcommand that has all, and of one that has none.
+// Predicates for a subcommand that has every option, and for a subcommand that has no option.
 bool all(std::string_view) {
     return true;
 }

@@ -175,7 +175,7 @@ TEST_CASE("a dry run prints the plan and writes nothing") {
         CHECK(result.status == 0);
         CHECK(result.out.empty());
         CHECK(contains(result.err, "24×30×40"));
-        CHECK(contains(result.err, "direct"));  // as one of the candidates
+        CHECK(contains(result.err, "direct"));  // the method is listed as a candidate
         CHECK(inputs.names() == before);
     }
     const CommandResult result = inputs.run({"--dry-run", "--json", "-q", "--mode", "full"});
@@ -228,7 +228,7 @@ TEST_CASE("the phases cover the time of a run") {
         const json seconds = json::parse(run.out)["report"]["seconds"];
         const double total = seconds["total"], accounted = seconds["accounted"];
         REQUIRE(accounted <= total);
-        // The trace must cover the time as well.
+        // The spans of the trace must cover the accounted time as well.
         std::vector<std::pair<double, double>> spans;
         const json trace = json::parse(read_text(folder / "trace.json"));
         for (const json& event : trace["traceEvents"])

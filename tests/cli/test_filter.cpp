@@ -313,12 +313,13 @@ TEST_CASE("filter streams within its memory limit") {
     REQUIRE(result.status == 0);
     const json report = json::parse(result.out);
     CHECK(report["plan"]["stream_bytes"] <= 4 << 20);
-    CHECK(report["report"]["peak_buffer_bytes"] <= (4 << 20) + 4096);  // the filters as read
+    // The filters as read from their file are not part of the limit.
+    CHECK(report["report"]["peak_buffer_bytes"] <= (4 << 20) + 4096);
 }
 
 TEST_CASE("one interrupt signal stops filter, and no file is left") {
     const TemporaryFolder folder;
-    // Direct sums that would take minutes.
+    // Direct sums of this signal and these filters would take minutes.
     write_signal(folder / "x.npy", {1 << 22}, std::vector<float>(1 << 22, 1));
     write_signal(folder / "h.npy", {4, 1 << 18}, std::vector<float>(1 << 20, 1));
     write_text(folder / "y.npy", "precious");

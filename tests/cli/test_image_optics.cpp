@@ -81,7 +81,7 @@ TEST_CASE("the objective of the image and the optics of each channel come from O
     CHECK_FALSE(other.contains("pinhole_au"));
     CHECK(image.run("psf", {"--channel", "2"}).status == 2);
 
-    // The terminal shows where they come from.
+    // The terminal shows the optical parameters and where they come from.
     const std::string text = image.run("psf", {}).err;
     CHECK(contains(text, "optics  NA 1.2, ni 1.33 (Water), confocal, emission 520 nm"));
     CHECK(contains(text, "pinhole 1.58 AU (50 µm at 60x), from image.ome.tif"));

@@ -127,7 +127,7 @@ TEST_CASE("previews show stacks side by side") {
         return std::pair<index_t, index_t>{word(16), word(20)};
     };
     const auto one = size_of_picture({"--channel", "0"});
-    // Both channels, each scaled by itself.
+    // Without --channel, the picture shows both channels, each scaled by itself.
     CHECK(size_of_picture({}).second > one.second);
     const auto two = size_of_picture({"--after", "stack.tif", "--channel", "1"});
     CHECK(two.first > one.first + 300);

@@ -102,7 +102,7 @@ TEST_CASE("an interrupted run over many files keeps the complete outputs") {
     for (int i = 0; i < 800 && !contains(process.err(), "first.tif → "); ++i)
         std::this_thread::sleep_for(25ms);
     std::this_thread::sleep_for(500ms);
-    CHECK(names().size() == 2);  // the second has begun
+    CHECK(names().size() == 2);  // the second file has begun
     const auto begin = std::chrono::steady_clock::now();
     process.signal(SIGINT);
     CommandResult result = process.wait();
@@ -114,7 +114,7 @@ TEST_CASE("an interrupted run over many files keeps the complete outputs") {
     CHECK(contains(result.err, "image.tif  interrupted"));
     CHECK(contains(result.err, "last.tif   not started"));
 
-    // The rest is done by a faster method.
+    // --resume computes the remaining files, now with a faster method.
     command = {"convolve",   "first.tif",    "image.tif", "last.tif",
                "kernel.tif", "--output-dir", "out",       "--resume"};
     result = testing::convolume(command, folder);
@@ -165,7 +165,7 @@ TEST_CASE("every phase of a PSF can be stopped and leaves no output") {
         command.insert(command.end(), more.begin(), more.end());
         return command;
     };
-    // Each PSF takes minutes, most of them before anything is printed.
+    // Each PSF takes minutes to compute, and most of that time passes before any output.
     const std::vector<std::pair<const char*, Arguments>> commands{
         {"the PSF's automatic size", with(psf, {"--depth", "10mm"})},
         {"the PSF's facts", with(psf, {"--depth", "10mm", "--size", "3,3,3"})},

@@ -53,7 +53,7 @@ Array gaussian(const Shape3& shape, const Index3& center, const Voxel& voxel_um)
 
 constexpr Voxel image_voxel_um{0.3, 0.1, 0.1};
 
-/// An image of one point, and kernels with its voxels and with finer ones.
+/// An image of one point, and kernels with the image's voxels and with finer voxels.
 struct Stacks : TemporaryFolder {
     const Shape3 shape{20, 40, 41};
     Array image{shape};
@@ -232,7 +232,7 @@ TEST_CASE("a measured kernel's background is subtracted, by number or from its f
     CHECK(stacks.error_against(cut_at(level)) < 1e-5);
 
     CHECK(run("dark").status == 2);
-    CHECK(run("1e6").status == 65);  // no tap is left
+    CHECK(run("1e6").status == 65);  // no tap is left above this background
     write_image(stacks / "tiny.npy", Array({1, 2, 2}), PixelType::float32);
     CHECK(
         testing::convolume(
@@ -299,7 +299,7 @@ TEST_CASE("voxel sizes that make a kernel vanish or huge are refused, and both s
     CHECK(contains(shrunk, "1×1×1 samples of the kernel's 25×37×36"));
     CHECK(contains(shrunk, "--psf-resample ignore"));
     CHECK(contains(said("0.3,0.1,0.1nm", 2), "correct one of the sizes"));
-    // An unlikely but possible ratio gets a warning.
+    // An unlikely but possible ratio of voxel sizes gets a warning.
     CHECK(contains(said("1000,1000,1000nm", 0), "warning: " + sizes));
     CHECK(contains(said("15,6,6nm", 0), "warning: " + sizes));
     CHECK_FALSE(contains(said("300,150,150nm", 0), "warning"));

@@ -143,7 +143,7 @@ TEST_CASE("axes in FFT order are distinguished from axes in natural order") {
     CHECK(contains(files.said_of(wrapped(files.kernel, {true, false, false})), "along z:"));
     CHECK(contains(files.said_of(wrapped(gaussian({1, 21, 20}))), cure));
     CHECK(contains(files.said_of(wrapped(gaussian({5, 5, 5}))), cure));
-    // Samples that the option would move away from the center.
+    // A centered kernel, whose light --kernel-center corner would move away from the center.
     CHECK(contains(files.said_of(files.kernel, {"--kernel-center", "corner"}),
                    "along z, y and x its light is around the middle; leave the option out"));
     CHECK(contains(

@@ -85,7 +85,7 @@ TEST_CASE("results of many files equal those of each alone") {
         INFO(command << ": " << result.err);
         REQUIRE(result.status == 0);
         CHECK(folder.in("out") == Names{"a.tif", "b.tif", "c.tif"});
-        // There is one plan, which is printed once.
+        // All files share a plan, which is printed once.
         CHECK(contains(result.err, "3 of 3 have this plan"));
         const auto first = result.err.find("\nkernel ");
         CHECK(result.err.find("\nkernel ", first + 1) == std::string::npos);
@@ -257,7 +257,7 @@ TEST_CASE("if all files fail for the same reason, the exit code is that of the r
     command.insert(command.begin() + 1, "scan/none.tif");
     const CommandResult result = folder.run(command);
     INFO(result.err);
-    CHECK(result.status == 7);  // 66 and 65
+    CHECK(result.status == 7);  // files failed with the exit codes 66 and 65
     CHECK(contains(result.err, "4 of 4 files failed"));
     CHECK(folder.in("out").empty());
 }
@@ -302,7 +302,7 @@ TEST_CASE("resume continues where a run has ended") {
     CHECK(outcomes(folder.run(typed)) == Names{"done", "done", "done"});
     write_text(folder / "out/c.tif", "half");
     CHECK(outcomes(folder.run(typed)) == Names{before, before, "done"});
-    // A kernel newer than the results.
+    // A kernel that is newer than the results makes them be computed again.
     make_older("scan/b.tif", 3h);
     make_older("out/b.tif", 2h);
     make_older("psf.npy", 1h);

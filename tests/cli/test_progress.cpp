@@ -27,7 +27,7 @@ TEST_CASE("a terminal gets one line of progress that is updated and cleared") {
         meter.update(0.25);
         CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K");
         clock.now_s += 0.01;
-        meter.update(0.5);  // too soon
+        meter.update(0.5);  // too soon after the previous line to print another
         CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K");
     }
     CHECK(out.str() == "\r 25 %, 1.0 Mvoxel/s, 6.00 s left\033[K\r\033[K");

@@ -109,7 +109,7 @@ TEST_CASE("statistics leave NaN out and count them") {
     CHECK(statistics.nan_count == 1);
     CHECK(statistics.minimum == -2);
     CHECK(statistics.maximum == 5);
-    CHECK(statistics.sum == 4);
+    CHECK(statistics.value_sum == 4);
     CHECK(is_near(statistics.mean(), 4.0 / 3));
 }
 
@@ -121,7 +121,8 @@ TEST_CASE("panels are drawn to scale") {
     const Canvas canvas = draw_preview({stack}, {.zoom = 5, .gamma = 1});
     int white = 0;
     for (int x = 0; x < canvas.width(); ++x) white += canvas.at(x, 200) == Color{255, 255, 255};
-    CHECK(white == 60 * 5 + 10 * 4 * 5);  // width x, and z drawn four times as large
+    // The widths of x and of z, which is drawn four times as large.
+    CHECK(white == 60 * 5 + 10 * 4 * 5);
 }
 
 TEST_CASE("scale bars have round lengths") {

@@ -108,7 +108,7 @@ TEST_CASE("options override the parameters of a side file") {
     CHECK(b.at("voxel_um").at(0) == 0.1);
     CHECK(b.at("na") == 1.2);
     CHECK(json_of(folder / "a.json").at("psf").at("excitation_um") == 0.488);
-    CHECK(json_of(folder / "a.json").at("psf").at("ni0") == 1.33);  // ni0 follows ni
+    CHECK(json_of(folder / "a.json").at("psf").at("ni0") == 1.33);  // the default of ni0 is ni
     succeed({"psf", "--from", "a.json", "--focus", "1um", "-o", "c.tif"}, folder);
     succeed({"psf", "--from", "c.json", "--focus", "brightest", "-o", "d.tif"}, folder);
     CHECK(read_text(folder / "a.tif") == read_text(folder / "d.tif"));

@@ -26,8 +26,8 @@ CommandResult run(Arguments arguments, const TemporaryFolder& folder, const Argu
     return result;
 }
 
-// Returns the error relative to the truth after fitting the brightness.
-double error_of(const Array& truth, const Array& found) {
+// Returns the sum of squared differences from the truth, with `found` scaled to fit best.
+double squared_error(const Array& truth, const Array& found) {
     double products = 0, squares = 0, rest = 0;
     for (std::size_t i = 0; i < truth.values.size(); ++i) {
         products += truth.values[i].real() * found.values[i].real();
@@ -113,11 +113,11 @@ TEST_CASE("a widefield image is restored better with a PSF like it than with an 
         run({"deconvolve", "image.tif", name, "-o", "restored.tif", "--iterations", "25",
              "--overwrite"},
             folder);
-        return error_of(truth, read_image(folder / "restored.tif").only());
+        return squared_error(truth, read_image(folder / "restored.tif").only());
     };
     const double with_auto = error("auto.tif"), with_like = error("like.tif");
     const double with_all = error("all.tif");
     INFO(with_auto << ' ' << with_like << ' ' << with_all);
     CHECK(with_like < 0.6 * with_auto);
-    CHECK(with_like < 1.1 * with_all);  // a wider PSF hardly improves it
+    CHECK(with_like < 1.1 * with_all);  // a wider PSF hardly improves the result
 }

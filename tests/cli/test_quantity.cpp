@@ -13,7 +13,7 @@ TEST_CASE("lengths take a unit", "[cli]") {
     CHECK(parse_length_um("--depth", "2um") == 2);
     CHECK(parse_length_um("--depth", "2 µm") == 2);
     CHECK(parse_length_um("--depth", " 0.25mm ") == 250);
-    CHECK(parse_length_um("--depth", "-3um") == -3);  // refused later
+    CHECK(parse_length_um("--depth", "-3um") == -3);  // parsed here, refused later
     CHECK(parse_length_um("--depth", "500nm") == Approx(0.5));
     for (const char* bad : {"", "2", "um", "2 pixels", "2um3", "nan um", "inf", "1e999um", "2,5um"})
         CHECK_THROWS_AS(parse_length_um("--depth", bad), InvalidArgument);

@@ -180,7 +180,7 @@ TEST_CASE("camera options give the noise of their formulas") {
     const double electrons = 0.5 * 250 + 20, variance = (electrons + 36) / 0.25;
     CHECK(std::abs(mean - (300 + 2 * electrons)) < 5 * std::sqrt(variance / count));
     CHECK(std::abs(squares / count / variance - 1) < 5 * std::sqrt(2 / count));
-    // The report, computed from its definitions.
+    // The figures of the report agree with their definitions.
     double noise = 0;
     for (const Complex& value : out.values) noise += std::norm((value - 300.0) * 0.5 - electrons);
     const double db = 10 * std::log10(100.0 * 100 * count / noise);
@@ -370,8 +370,9 @@ TEST_CASE("a specimen larger than the limit is recorded from file to file") {
         const json report = run(options);
         CHECK(report["light"]["in_file"] == true);
         CHECK(report["plan"]["tasks"] > 2);
-        CHECK(report["report"]["peak_buffer_bytes"] <= limit + 16384);  // plus the PSF as read
-        // The program itself, its libraries, and the pieces that writers collect.
+        // The limit, and the PSF as read from its file.
+        CHECK(report["report"]["peak_buffer_bytes"] <= limit + 16384);
+        // The limit, the program with its libraries, and the pieces that writers collect.
         CHECK(report["report"]["peak_resident_bytes"] < limit + (index_t{60} << 20));
         const ImageFile got = read_image(folder / "truth.h5");
         REQUIRE(got.volumes.size() == 2);

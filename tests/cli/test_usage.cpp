@@ -125,7 +125,7 @@ TEST_CASE("an absent GPU is reported as absent") {
     for (const char* device : {"gpu", "gpu:0,1"})
         check_refusal({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--device", device},
                       folder, 4, "");
-    // Options of GPUs do not require one.
+    // Options for GPUs are accepted on machines without a GPU.
     const CommandResult result =
         testing::convolume({"convolve", "image.npy", "kernel.npy", "-o", "out.npy", "--max-gpu-mem",
                             "1G", "--transfer-gate", "global"},

@@ -51,7 +51,7 @@ double half_to_even(double value) {
     return std::fmod(below, 2) == 0 ? below : below + 1;
 }
 
-/// Returns what a value becomes in `type`.
+/// Returns the result of converting a value to `type`, and counts it if it is clamped.
 Complex expected(const Complex& value, PixelType type, ClampCount& clamped) {
     const auto as_float = [](double v) { return static_cast<double>(static_cast<float>(v)); };
     const double real = value.real();
@@ -131,7 +131,7 @@ void check_pair(Random& random, PixelType from, PixelType to) {
     std::vector<char> source_memory, target_memory;
     const ImageView source = strided(random, shape, from, source_memory);
     store(values, source);
-    const Array held = to_array(source);  // rounded if the source is float32
+    const Array held = to_array(source);  // `values`, rounded if the source is float32
     const ImageView target = strided(random, shape, to, target_memory);
     const int threads = static_cast<int>(random.integer(0, 3));
     INFO(to_string(from) << " to " << to_string(to) << ", " << to_string(shape) << ", " << threads
@@ -179,8 +179,8 @@ TEST_CASE("halves are rounded to even, and values outside the range are counted"
         convert_pixels(view_of(values, {1, 1, 12}), view_of(pixels, {1, 1, 12}));
     const std::uint8_t wanted[12] = {0, 0, 2, 2, 254, 255, 255, 255, 255, 0, 0, 0};
     CHECK(std::memcmp(pixels, wanted, 12) == 0);
-    CHECK(clamped.low == 3);   // NaN, -0.50001 and -infinity
-    CHECK(clamped.high == 3);  // 255.5, 300 and infinity
+    CHECK(clamped.low == 3);   // counts NaN, -0.50001 and -infinity
+    CHECK(clamped.high == 3);  // counts 255.5, 300 and infinity
 }
 
 TEST_CASE("a source with strides of zero repeats one element") {

@@ -42,7 +42,7 @@ void check(Random& random) {
         CHECK_FALSE(std::isfinite(found->value));
     }
 
-    // The same samples in reverse: the last becomes the first.
+    // A view of the samples in reverse: its first sample is the last in memory.
     ConstImageView reversed = image.view();
     reversed.data = reversed.at(shape.z - 1, shape.y - 1, shape.x - 1);
     reversed.strides = {-reversed.strides.z, -reversed.strides.y, -1};

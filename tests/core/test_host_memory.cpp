@@ -46,7 +46,7 @@ class FakeSystem {
               "30 24 0:26 " +
                   mounted + " /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
     }
-    HostMemoryLimit limit() const { return host_memory_limit(root_.path()); }
+    AvailableHostMemory limit() const { return available_host_memory(root_.path()); }
 
   private:
     testing::TemporaryFolder root_;
@@ -101,7 +101,7 @@ TEST_CASE("cgroup v2: the groups from the process to the root limit it, not coun
     CHECK(system.limit().available_bytes == 150 * mib);
     CHECK(system.limit().rule == "memory.high of /sys/fs/cgroup/batch/job");
 
-    // A limit of a group that the process is not in.
+    // The limit of a group without this process has no effect.
     system.group("sys/fs/cgroup/other", text(1), "max", 0, 0);
     CHECK(system.limit().available_bytes == 150 * mib);
 }
@@ -130,7 +130,7 @@ TEST_CASE("cgroup v1: the memory controller's hierarchy sets the limit") {
     system.write(job + "/memory.usage_in_bytes", text(150 * mib));
     system.write(job + "/memory.stat",
                  "inactive_file 1\ntotal_inactive_file " + text(50 * mib) + "\n");
-    // The number that Linux reports if a group has no limit.
+    // A group without a limit: Linux reports this number for it.
     system.write("sys/fs/cgroup/memory/slurm/memory.limit_in_bytes", "9223372036854771712\n");
     system.write("sys/fs/cgroup/memory/slurm/memory.usage_in_bytes", text(150 * mib));
     CHECK(system.limit().available_bytes == 500 * mib);
@@ -155,7 +155,7 @@ TEST_CASE("a limit on address space from setrlimit() is found") {
     if (child == 0) {
         const rlimit limit{rlim_t{3} << 30, RLIM_INFINITY};
         if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(2);
-        _exit(host_memory_limit().available_bytes < index_t{3} << 30 ? 0 : 1);
+        _exit(available_host_memory().available_bytes < index_t{3} << 30 ? 0 : 1);
     }
     int status = -1;
     REQUIRE(waitpid(child, &status, 0) == child);

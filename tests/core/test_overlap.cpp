@@ -53,11 +53,11 @@ TEST_CASE("overlap: equal views and views that share an end overlap, neighbors d
     };
     const ImageView middle = at(20, {2, 2, 5});
     CHECK(both_ways(middle, middle));
-    CHECK(both_ways(middle, at(39, {2, 2, 5})));        // its last element
-    CHECK(both_ways(middle, at(1, {2, 2, 5})));         // its first
-    CHECK(both_ways(middle, at(25, {1, 1, 1})));        // inside
-    CHECK_FALSE(both_ways(middle, at(40, {2, 2, 5})));  // right behind
-    CHECK_FALSE(both_ways(middle, at(0, {2, 2, 5})));   // right in front
+    CHECK(both_ways(middle, at(39, {2, 2, 5})));        // shares the last element of `middle`
+    CHECK(both_ways(middle, at(1, {2, 2, 5})));         // shares the first element of `middle`
+    CHECK(both_ways(middle, at(25, {1, 1, 1})));        // lies inside `middle`
+    CHECK_FALSE(both_ways(middle, at(40, {2, 2, 5})));  // begins right behind `middle`
+    CHECK_FALSE(both_ways(middle, at(0, {2, 2, 5})));   // ends right in front of `middle`
 }
 
 TEST_CASE("overlap: a single shared byte counts, for all types") {
@@ -87,7 +87,7 @@ TEST_CASE("overlap: interleaved views overlap, and reversed views begin at their
     const ImageView even{memory.data(), PixelType::float32, {1, 1, 12}, {24, 24, 2}};
     const ImageView odd{memory.data() + 1, PixelType::float32, {1, 1, 12}, {24, 24, 2}};
     CHECK(both_ways(even, odd));
-    // The left and the right half of the same rows.
+    // The left and right halves of rows: their address ranges intersect, too.
     const ImageView rows = view_of(memory.data(), Shape3{1, 4, 6});
     CHECK(both_ways(subview(rows, {{0, 0, 0}, {1, 4, 3}}), subview(rows, {{0, 0, 3}, {1, 4, 6}})));
     // Upper and lower rows do not overlap.
@@ -98,7 +98,7 @@ TEST_CASE("overlap: interleaved views overlap, and reversed views begin at their
     const ImageView reversed{memory.data() + 11, PixelType::float32, {1, 1, 12}, {1, 1, -1}};
     CHECK(both_ways(reversed, view_of(memory.data(), Shape3{1, 1, 1})));
     CHECK_FALSE(both_ways(reversed, view_of(memory.data() + 12, Shape3{1, 1, 12})));
-    // One element that is repeated as a whole image.
+    // A view with strides of 0 repeats one element as a whole image.
     const ImageView repeated{memory.data() + 5, PixelType::float32, {3, 3, 3}, {0, 0, 0}};
     CHECK_FALSE(both_ways(repeated, view_of(memory.data() + 6, Shape3{1, 1, 4})));
     CHECK_FALSE(both_ways(repeated, view_of(memory.data(), Shape3{1, 1, 5})));

@@ -84,7 +84,7 @@ TEST_CASE("several threads work, and the caller has number 0") {
 }
 
 TEST_CASE("loops of many short items visit every index once") {
-    // Items so short that they are hardly worth a thread, in many and in few ranges.
+    // Items are so short that they are hardly worth a thread. They form many ranges, or few.
     for (const index_t count : {40, 130, 5000, 1 << 20}) {
         INFO(count << " indices");
         CHECK(visits(count, 16) == std::vector<int>(static_cast<std::size_t>(count), 1));
@@ -100,7 +100,7 @@ TEST_CASE("threads join a loop whose first items are much shorter than the other
         const std::lock_guard lock(mutex);
         ids.insert(std::this_thread::get_id());
     });
-    CHECK(ids.size() > 4);  // alone, the caller would take 300 ms
+    CHECK(ids.size() > 4);  // several threads run; alone, the caller would take 300 ms
 }
 
 TEST_CASE("nested loops and concurrent callers end, and visit every index") {

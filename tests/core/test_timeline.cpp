@@ -36,7 +36,7 @@ TEST_CASE("a timeline's JSON is a trace of its events") {
     for (const auto& event : events) {
         if (event.at("ph") != "X") continue;
         ++complete;
-        CHECK(event.at("dur").get<double>() > 490);  // microseconds
+        CHECK(event.at("dur").get<double>() > 490);  // the duration is in microseconds
         CHECK(event.at("dur").get<double>() < 510);
         CHECK(event.contains("ts"));
         CHECK(event.contains("pid"));
@@ -65,7 +65,7 @@ TEST_CASE("a timeline knows the time that its events cover") {
 TEST_CASE("the uncovered rest of an interval is recorded once") {
     Timeline timeline(8);
     timeline.record({Phase::read, -1, -1, 8.25, 8.5, 0});
-    timeline.record_rest(Phase::open, 7);  // from second 8 on, without the read, which lies ahead
+    timeline.record_rest(Phase::open, 7);  // counts from second 8 on, without the later read
     CHECK(timeline.total_s(Phase::open) < 0.25);
     Timeline other;
     other.record({Phase::read, -1, -1, 0, 0.5, 0});

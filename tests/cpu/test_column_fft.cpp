@@ -115,7 +115,7 @@ TEST_CASE("column transforms: results may replace their input") {
                 worst,
                 static_cast<double>(std::abs(data[i] / static_cast<float>(length) - original[i])));
         INFO("length " << length);
-        CHECK(worst < 2e-5);  // values reach 33
+        CHECK(worst < 2e-5);  // the data reach values of 33
     }
 }
 

@@ -31,7 +31,7 @@ void check_rows(index_t length, testing::Random& random) {
     const index_t pitch = round_up(half + 1, index_t{2}) + random.integer(0, 4);
     INFO("length " << length << ", " << rows << " rows");
     constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-    // NaN lies behind the samples: it must not reach the results.
+    // NaN lies behind the samples, and must not reach the results.
     std::vector<float> samples(at(rows * distance), nan);
     for (index_t r = 0; r < rows; ++r)
         for (index_t n = 0; n < length; ++n)

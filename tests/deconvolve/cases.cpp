@@ -215,8 +215,8 @@ void check_iterations(const EngineChoice& engines) {
                 DeconvolveOptions options;
                 options.method = method;
                 options.acceleration = Acceleration::none;
-                // More iterations with a total variation amplify rounding: its gradient jumps at
-                // its corners.
+                // More iterations with a total variation amplify rounding: the gradient of the
+                // total variation jumps where its argument is 0.
                 options.iterations = method == DeconvolveMethod::richardson_lucy ? 3 : 2;
                 if (edges) options.boundary = Boundary{*edges};
                 options.center = c.center;

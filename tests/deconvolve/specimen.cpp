@@ -70,7 +70,8 @@ Specimen bead_specimen(Random& random, const Shape3& shape, const Array& psf, co
                        int beads, double photons, double background, double margin) {
     Specimen specimen;
     for (int tries = 1; static_cast<int>(specimen.beads.size()) < beads; ++tries) {
-        if (tries % 1000 == 0) specimen.beads.clear();  // they leave no room for the next bead
+        // The beads so far leave no room for another one: start again.
+        if (tries % 1000 == 0) specimen.beads.clear();
         Bead bead{{}, photons * (0.5 + random.uniform())};
         for (int a = 0; a < 3; ++a)
             bead.at[static_cast<std::size_t>(a)] =

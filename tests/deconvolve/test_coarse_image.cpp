@@ -213,7 +213,7 @@ TEST_CASE("coarse image: sums of pixels leave out saturated, held-out and surplu
             image(1, 2, 3) = image(0, 2, 2) = image(3, 5, 7) = 0;
             const Array before = summed(image, coarsening);
             if (type != PixelType::float32) continue;
-            image(2, 2, 2) = -5;  // read as 0
+            image(2, 2, 2) = -5;  // summing reads a negative pixel as 0
             sum({}, {});
             CHECK(to_array(std::as_const(sums).view())(1, 2, 1).real() <= before(1, 2, 1).real());
             CHECK(total(to_array(std::as_const(sums).view())) >= total(before) - 40);

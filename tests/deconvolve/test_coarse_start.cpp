@@ -45,7 +45,7 @@ TEST_CASE("coarse start: fewer iterations are as good, and many reach the same l
             options.coarse_start = 20;
             const Deconvolved started = deconvolved(image, psf, options);
             CHECK(started.report.iterations == 5);
-            CHECK(started.report.coarse_iterations == 40);  // on two images
+            CHECK(started.report.coarse_iterations == 40);  // 20 on each of two coarse images
             options.coarse_start = 0;
             options.iterations = 12;
             CHECK(started.report.last.likelihood > final_likelihood(image, psf, options));
@@ -86,7 +86,8 @@ TEST_CASE("coarse start: every shape, PSF and edge works") {
             const Deconvolved started = deconvolved(image, c.psf, options);
             CHECK(started.report.background == plain.report.background);
             if (started.report.coarse_iterations == 0) {
-                CHECK(edges == std::string("wrap"));  // its extents are odd
+                // The odd extents of a periodic image cannot be halved.
+                CHECK(edges == std::string("wrap"));
                 CHECK(same(started.result, plain.result));
             } else {
                 CHECK(started.report.last.likelihood > plain.report.last.likelihood);
@@ -111,7 +112,7 @@ TEST_CASE("coarse start: values of saturated pixels make no difference") {
     CHECK(one.report.saturated_pixels == 12);
     CHECK(same(one.result, other.result));
 
-    // Every coarse pixel has a saturated one: there is no coarse image to start on.
+    // Every coarse pixel contains a saturated pixel, so there is no coarse image to start on.
     for (index_t y = 0; y < 40; y += 2)
         for (index_t x = 0; x < 44; x += 2) image(0, y, x) = 5000;
     const Deconvolved none = deconvolved(image, psf, options);
@@ -133,7 +134,7 @@ TEST_CASE("coarse start: held-out photons are also held out of the coarse images
     options.photons = PhotonScale{};
     const Deconvolved found = deconvolved(image, psf, options);
     CHECK(found.report.searched > 0);
-    CHECK(found.report.coarse_iterations == 16);  // two images, twice
+    CHECK(found.report.coarse_iterations == 16);  // two coarse images, in the search and in the run
     CHECK(found.report.iterations >= 1);
     // The search starts as a deconvolution of the remaining photons does.
     Volume data = to_volume(image, PixelType::float32);
@@ -154,7 +155,7 @@ TEST_CASE("coarse start: held-out photons are also held out of the coarse images
     const double first = deconvolved(rest, psf, of_rest).likelihoods.front();
     CHECK(std::abs(found.likelihoods.front() / first - 1) < 1e-4);
 
-    // The result is that of equally many iterations with all photons.
+    // The result equals the result of the same number of iterations with all photons.
     options.hold_out = false;
     options.iterations = found.report.iterations;
     CHECK(same(found.result, deconvolved(image, psf, options).result));

@@ -117,7 +117,7 @@ TEST_CASE("deconvolve: a step stores its change, and sums products with the last
         product += (want - wide(point)) * wide(old);
         square += wide(old) * wide(old);
     }
-    CHECK(furthest < 1e-6);  // rounding of numbers up to 4
+    CHECK(furthest < 1e-6);  // bound on the rounding of numbers up to 4
     CHECK(std::abs(sums.first - product) < 1e-6 * square);
     CHECK(std::abs(sums.second / square - 1) < 1e-12);
 }

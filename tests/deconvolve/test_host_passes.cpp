@@ -61,7 +61,7 @@ RunResult by_passes(const deconvolve::DeconvolutionProblem& problem, int threads
                     bool keep_spectrum, const Array& image, const Array& start) {
     HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
     const RunResult first = run_on(executor, problem, image, start);
-    // An execution must not depend on the one before.
+    // An execution must not depend on the previous execution.
     const RunResult again = run_on(executor, problem, image, start);
     CHECK(first.result.values == again.result.values);
     CHECK(first.likelihoods == again.likelihoods);

@@ -86,7 +86,8 @@ Samples projected_back(const PairAxis& axis, const Samples& taps, const Samples&
     return object;
 }
 
-// One iteration by direct sums: the blur, and the back projection of the ratios with the data.
+// Expected result of an iteration, by direct sums: `back` is the back projection of the ratios of
+// the data to the blurred object.
 struct DirectIteration {
     Samples taps, object, data, back;
 
@@ -210,7 +211,7 @@ TEST_CASE("deconvolve: a walk along z computes an iteration") {
             const PlaneWalk walk(axis, part.object, depth);
             WalkSlots slots(axis, direct.taps, walk);
             for (index_t s = 0; s < walk.steps(); ++s) {
-                const WalkStep step = walk.step(s);
+                const WalkStep step = walk.planes_at_step(s);
                 slots.load(step, direct.object);
                 slots.blur(step);
                 for (index_t i = step.image.begin; i < step.image.end; ++i) {
@@ -229,8 +230,8 @@ TEST_CASE("deconvolve: a walk along z computes an iteration") {
     }
 }
 
-// An iteration of rlgc is such a chain: the back projections of two images are multiplied, blurred
-// and projected back once more, in the same steps.
+// An iteration of rlgc is a chain of walks: the back projections of two images are multiplied, and
+// the second walk blurs and projects back their product.
 TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it updates") {
     Random random(test_seed("chains of walks"));
     for (int k = 0; k < 600; ++k) {
@@ -255,7 +256,8 @@ TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it
             WalkSlots halves[] = {{axis, direct.taps, walks[0]}, {axis, direct.taps, walks[0]}};
             WalkSlots last(axis, direct.taps, walks[1]);
             for (index_t s = 0; s < walks[1].steps(); ++s) {
-                const WalkStep step = walks[0].step(s), behind = walks[1].step(s);
+                const WalkStep step = walks[0].planes_at_step(s),
+                               behind = walks[1].planes_at_step(s);
                 REQUIRE(behind.load.begin == step.update.begin);
                 REQUIRE(behind.load.end == step.update.end);
                 halves[0].load(step, direct.object);
@@ -281,7 +283,8 @@ TEST_CASE("deconvolve: a walk in a chain uses the planes that the walk before it
     }
 }
 
-// Fused iterations are such a chain: each walk loads the planes that the walk before it updates.
+// Fused iterations are a chain of walks: each walk loads the planes that the walk before it
+// updates.
 TEST_CASE("deconvolve: a chain of walks computes several iterations") {
     Random random(test_seed("iterations in a chain"));
     for (int k = 0; k < 300; ++k) {
@@ -305,7 +308,7 @@ TEST_CASE("deconvolve: a chain of walks computes several iterations") {
         estimates.front() = direct.object;
         for (index_t s = 0; s < walks.back().steps(); ++s)
             for (index_t i = 0; i < count; ++i) {
-                const WalkStep step = walks[at(i)].step(s);
+                const WalkStep step = walks[at(i)].planes_at_step(s);
                 WalkSlots& ring = slots[at(i)];
                 ring.load(step, estimates[at(i)]);
                 ring.blur(step);
@@ -330,7 +333,7 @@ TEST_CASE("deconvolve: iterations are fused while the bus is slower than the GPU
         const WalkTraffic traffic{300e6, 100e6, 500e6};
         return iteration_seconds(z, 1e6, depth, together, traffic, {bus, bus, memory});
     };
-    // Bound by the bus: each iteration takes half of the time.
+    // Bound by the bus, two fused iterations take half of the time each.
     CHECK(seconds(30, 2, 1e9, 1e12) == Approx(seconds(30, 1, 1e9, 1e12) / 2));
     CHECK(seconds(30, 1, 1e9, 1e12) > 0.3);
     CHECK(seconds(30, 1, 1e9, 1e12) < 0.4);
@@ -351,7 +354,7 @@ TEST_CASE("deconvolve: slabs have planes in proportion to their devices' speed, 
     CHECK(planes({1, 1, 1, 1}) == std::vector<index_t>{25, 25, 25, 25});
     CHECK(planes({4.8e12, 1.2e12, 2.4e12, 1.6e12}) == std::vector<index_t>{48, 12, 24, 16});
     CHECK(planes({1, 1e-9, 1, 1e-9}) == std::vector<index_t>{50, 1, 48, 1});
-    // Eight devices of unequal speed: none waits for more than 5 % of the slowest one's time.
+    // Eight devices of unequal speed: no device waits for more than 5 % of the time of the slowest.
     axis.object = axis.image = 2048;
     const std::vector<double> speeds{1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3};
     const std::vector<index_t> counts = planes(speeds);

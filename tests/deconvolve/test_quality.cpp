@@ -35,7 +35,8 @@ TEST_CASE("deconvolve: edges extend: light from beyond the border causes no ring
     Random random(test_seed("border"));
     const Index3 center{2, 6, 6};
     const Array psf = gaussian_psf({5, 13, 13}, center, {1.2, 3, 3});
-    // Bright on the left and beyond, dark on the right: a periodic image has a step at its border.
+    // The object is bright on the left and beyond, and dark on the right. With a periodic boundary,
+    // the image has a step at its border.
     const Shape3 shape{8, 30, 32};
     Array object({shape.z + 4, shape.y + 12, shape.x + 12});
     for (index_t z = 0; z < object.shape.z; ++z)

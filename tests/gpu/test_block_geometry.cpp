@@ -95,7 +95,7 @@ TEST_CASE("windows load every plane before it is used and keep every result once
 }
 
 TEST_CASE("direct sums are predicted to win for the sizes at which they were measured to win") {
-    gpu::DeviceRates rates;  // about those of an H200
+    gpu::DeviceRates rates;  // roughly the rates of an H200
     rates.device = gpu::any_device;
     rates.memory = 2.9e12;
     rates.multiply_adds = 29e12;

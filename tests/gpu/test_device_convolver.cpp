@@ -90,7 +90,7 @@ TEST_CASE("device convolver: two convolvers that share a workspace give the resu
     Random random(test_seed("shared workspace"));
     const Shape3 shape{20, 24, 28};
     const Volume image = to_volume(random.array(shape, false), PixelType::float32);
-    // The second one needs a larger grid: the shared workspace grows.
+    // The second kernel needs a larger grid, for which the shared workspace grows.
     const Volume small = to_volume(random.array({3, 4, 5}, false), PixelType::float32);
     const Volume large = to_volume(random.array({17, 21, 19}, false), PixelType::float32);
     Options adjoint;

@@ -107,8 +107,8 @@ TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]")
         Shape3 image, psf;
         Index3 center;
     };
-    // Odd extents, PSFs that see every plane or only one, PSFs as large as the image, single
-    // planes.
+    // Odd extents, PSFs that reach over every plane or within one plane, PSFs as large as the
+    // image, and images of a single plane.
     const std::vector<Case> cases = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
                                      {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
                                      {{5, 31, 64}, {5, 31, 15}, {2, 15, 7}},
@@ -187,7 +187,7 @@ TEST_CASE("device deconvolve: images of uint16 are kept as uint16 on the GPU", "
     Random random(test_seed("uint16 on the GPU"));
     const Index3 center{3, 3, 3};
     const Array psf = gaussian_psf({7, 7, 7}, center, {1.5, 1.5, 1.5});
-    // The image has more pixels than one conversion to uint16 takes.
+    // The image has more pixels than a GPU converts to uint16 at once.
     Array recorded = bead_specimen(random, {20, 301, 220}, psf, center, 9, 60000, 500).recorded;
     for (Complex& value : recorded.values) value = std::round(value.real());
     const Volume taps = to_volume(psf, PixelType::float64);

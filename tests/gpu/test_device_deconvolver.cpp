@@ -48,7 +48,7 @@ TEST_CASE("device deconvolver: results equal those of images on the host", "[gpu
                 DeconvolveOptions options;
                 options.method = method;
                 options.iterations = 6;
-                options.background.reset();  // estimated from the image
+                options.background.reset();  // the background is estimated from the image
                 options.hold_out = zero && method != DeconvolveMethod::wiener &&
                                    method != DeconvolveMethod::non_negative_least_squares;
                 if (zero) options.boundary = Boundary{BoundaryKind::zero};
@@ -100,7 +100,7 @@ TEST_CASE("device deconvolver: earlier work on the caller's CUDA stream is done 
     const gpu::DeviceMemory result(0, image.bytes());
     const gpu::CudaStream stream;
     const auto bytes = static_cast<std::size_t>(image.bytes());
-    for (int k = 0; k < 200; ++k)  // takes long enough to show a missing wait
+    for (int k = 0; k < 200; ++k)  // delays the copy, so that a missing wait is noticed
         REQUIRE(cudaMemsetAsync(image_on_gpu.data(), k, bytes, stream) == cudaSuccess);
     REQUIRE(cudaMemcpyAsync(image_on_gpu.data(), from.data(), bytes, cudaMemcpyDeviceToDevice,
                             stream) == cudaSuccess);

@@ -41,8 +41,8 @@ struct VolumeCase {
     Shape3 image, psf;
     Index3 center;
 };
-// Objects of few planes, PSFs that reach beyond the neighboring slabs, and PSFs that see every
-// plane or only one.
+// Objects of few planes, PSFs that reach beyond the neighboring slabs, and PSFs that reach over
+// every plane or within one plane.
 const std::vector<VolumeCase> cases_of_planes = {{{28, 40, 44}, {9, 9, 9}, {4, 4, 4}},
                                                  {{13, 37, 29}, {11, 8, 6}, {3, 4, 1}},
                                                  {{61, 21, 64}, {5, 11, 15}, {2, 5, 7}},
@@ -87,13 +87,13 @@ std::vector<DeconvolveOptions> various_options() {
 }
 
 // Number of sets of options that are tried with each image.
-int option_cases() {
+int option_case_count() {
     return static_cast<int>(std::clamp<std::uint64_t>(case_count(18), 1, 18));
 }
 
 // Checks that each method was compared `least` times. Tools that slow a GPU down run fewer cases.
 void check_counts(const std::map<DeconvolveMethod, int>& compared, int least) {
-    if (option_cases() < 18) return;
+    if (option_case_count() < 18) return;
     CHECK(compared.size() == 7);
     for (const auto& [method, count] : compared) {
         INFO(to_string(method) << ": " << count);
@@ -119,8 +119,8 @@ std::map<DeconvolveMethod, int> check_against_resident(const char* name,
     Random random(test_seed(name));
     std::map<DeconvolveMethod, int> compared;
     const std::vector<DeconvolveOptions> all_options = various_options();
-    // If fewer cases are run, each image gets other ones.
-    const std::size_t every = all_options.size() / static_cast<std::size_t>(option_cases());
+    // If each image gets only some of the options, the next image gets others.
+    const std::size_t every = all_options.size() / static_cast<std::size_t>(option_case_count());
     std::size_t begin = 0;
     for (const VolumeCase& volume_case : volumes) {
         const Array psf = gaussian_psf(volume_case.psf, volume_case.center, {1.5, 1.5, 1.5});
@@ -178,7 +178,7 @@ TEST_CASE("device deconvolve: slabs on several GPUs agree with one GPU", "[gpu]"
         for (const auto& gpus : sets_of_gpus()) choices.push_back(on_gpus(gpus));
         return choices;
     };
-    // Grid lengths for which there are no passes stay on one GPU.
+    // Plans whose grid lengths have no passes use one GPU, and are left out.
     auto compared = check_against_resident(
         "slabs", cases_of_planes, choose,
         [](const DeconvolvePlan& plan) { return contains(plan.engines, " gpu:"); });
@@ -192,7 +192,7 @@ TEST_CASE("device deconvolve: walks along z agree with arrays in GPU memory", "[
         for (const double share : {0.7, 0.4})
             choices.push_back(on_gpus(
                 {0}, static_cast<index_t>(share * static_cast<double>(resident.device_bytes))));
-        // Several GPUs walk if the slabs do not fit in their memory either.
+        // Several GPUs compute by walks if slabs do not fit in their memory.
         for (const auto& gpus : sets_of_gpus())
             choices.push_back(on_gpus(
                 gpus, resident.device_bytes / 3 * std::count(gpus.begin(), gpus.end(), gpus[0])));
@@ -254,7 +254,8 @@ TEST_CASE("device deconvolve: a walk continues from an estimate, and every estim
         if (iteration.number == 2) read(second.view());
     };
     six.execute(image.view(), whole.view(), run);
-    // Reads as often: fusing several iterations into one walk changes its slabs and the rounding.
+    // The resumed run also has a callback for every iteration. Without it, several iterations would
+    // be fused into one walk, with other slabs and other rounding.
     DeconvolveRun rest;
     rest.start = second.view();
     rest.on_iteration = [](const Iteration&, const EstimateReader&) {};

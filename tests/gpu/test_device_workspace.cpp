@@ -144,7 +144,7 @@ TEST_CASE("shared workspace: convolver and deconvolver give the results of each 
                     CHECK(setup.convolved(*convolver).values == convolved.values);
                     CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
                 }
-                // The object that created the workspace is gone.
+                // The workspace outlives the object that created it.
                 if (convolver_first) {
                     convolver.reset();
                     CHECK(setup.deconvolved(*deconvolver).values == deconvolved.values);
@@ -220,7 +220,7 @@ TEST_CASE("shared workspace: a convolver may run between iterations", "[gpu]") {
         DeconvolveRun run;
         run.on_iteration = [&](const Iteration&, const EstimateReader&) { disturb(); };
         ExecutionContext context;
-        context.progress = [&](double) { disturb(); };  // also within iterations
+        context.progress = [&](double) { disturb(); };  // within iterations, too
         const Comparison comparison = compare(wanted, setup.deconvolved(deconvolver, run, context));
         INFO(comparison.report);
         CHECK(comparison.error < 1e-5);

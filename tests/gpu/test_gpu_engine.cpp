@@ -61,7 +61,7 @@ BlockCase walked_case(Random& random, Algorithm algorithm) {
         axis.kept = random.integer(1, grid[a] - axis.kept_begin);
         auto& gather = c.gather[static_cast<std::size_t>(a)];
         gather.clear();
-        for (index_t i = 0; i < loaded[a]; ++i)  // mostly in order, as boundaries gather
+        for (index_t i = 0; i < loaded[a]; ++i)  // indices mostly in order, as for boundaries
             gather.push_back(random.chance(0.1) ? -1 : std::min(i, c.source.shape[a] - 1));
     }
     return c;

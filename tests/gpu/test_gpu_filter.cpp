@@ -109,7 +109,7 @@ TEST_CASE("GPU filters: the peak of a long signal is found", "[gpu]") {
     const index_t samples = 5000000;
     auto signal = random_floats(samples, 5);
     signal[3141592] = 1000;
-    const float taps[] = {0, 0, 1};  // a delay of two samples
+    const float taps[] = {0, 0, 1};  // a filter that delays by two samples
     FilterSpec spec;
     spec.taps = 3;
     spec.window = {WindowPost::Kind::peak, samples + 2};

@@ -18,7 +18,7 @@ TEST_CASE("shares: each engine gets its share of a given limit") {
     CHECK(gpu::device_limit(options, {0, 0}, 0) == 500);
     CHECK(gpu::device_limit(options, {0, 1, 0, 0}, 0) == 333);
     options.memory_limit_bytes = 1;
-    CHECK(gpu::device_limit(options, {0, 0}, 0) == 1);  // not 0, which would mean no limit
+    CHECK(gpu::device_limit(options, {0, 0}, 0) == 1);  // a share rounded to 0 would mean no limit
 }
 
 TEST_CASE("shares: engines on one GPU share its memory", "[gpu]") {
@@ -53,7 +53,7 @@ TEST_CASE("shares: slabs of a deconvolution together stay within a GPU's limit",
         twice.gpus = {0, 0};
         const Deconvolver large(specimen.recorded.shape, taps.view(), options, twice);
         const index_t bytes = large.plan().device_bytes;
-        // More than one of the two slabs needs, less than both need.
+        // Limits as shares of the bytes that the slabs take on the GPU without a limit.
         for (const double share : {1.3, 0.95, 0.8}) {
             twice.max_gpu_bytes = static_cast<index_t>(share * static_cast<double>(bytes));
             try {
@@ -62,7 +62,7 @@ TEST_CASE("shares: slabs of a deconvolution together stay within a GPU's limit",
                 CHECK((share < 1 || limited.plan().on_device));
                 if (limited.plan().on_device)
                     CHECK(limited.plan().device_bytes <= *twice.max_gpu_bytes);
-            } catch (const OutOfMemory&) {  // walks do not fit either
+            } catch (const OutOfMemory&) {  // neither slabs nor walks fit
                 CHECK(share < 1);
             }
         }
@@ -71,6 +71,6 @@ TEST_CASE("shares: slabs of a deconvolution together stay within a GPU's limit",
             compare(deconvolved(specimen.recorded, psf, options, cpu_only()).result,
                     deconvolved(specimen.recorded, psf, options, twice).result);
         INFO(comparison.report);
-        CHECK(comparison.error < 1e-3);  // as close as CPU and one slab
+        CHECK(comparison.error < 1e-3);  // as close as results of the CPU and of one slab
     }
 }

@@ -42,12 +42,13 @@ void check_overlaps(const std::function<void(const ConstImageView&, const ImageV
     struct Placement {
         index_t input, output, step;
     };
-    for (const auto& [input, output, step] : {Placement{8, 8, 1},  // the same memory
-                                              {8, 15, 1},          // the input's last sample
-                                              {8, 1, 1},           // the input's first sample
-                                              {8, 11, 1},
-                                              {8, 9, 2},      // interleaved
-                                              {8, 23, 2}}) {  // 8 … 22 and 23 … 37: apart
+    for (const auto& [input, output, step] :
+         {Placement{8, 8, 1},  // in place: the same samples
+          {8, 15, 1},          // overlaps the input's last sample
+          {8, 1, 1},           // overlaps the input's first sample
+          {8, 11, 1},
+          {8, 9, 2},      // input and output are interleaved
+          {8, 23, 2}}) {  // elements 8 … 22 and 23 … 37 are apart
         std::vector<float> memory = counting(64);
         const std::vector<float> before = memory;
         const ImageView to{memory.data() + output, PixelType::float32, {1, 1, n}, {n, n, 1}};
@@ -115,7 +116,7 @@ TEST_CASE("convolver: a kernel may share memory with the image, because it is co
     Options options;
     options.mode = Mode::valid;
     const Volume result = convolve(image, image, options, on_cpu());
-    // Expects Σ (i + 1) (8 - i).
+    // The expected value is 120 = Σ (i + 1) (8 - i).
     CHECK(std::abs(result.elements<float>()[0] - 120) < 1e-3);
 }
 
@@ -194,7 +195,7 @@ TEST_CASE("convert_pixels: null pointers and overlaps are refused by name") {
     for (const index_t output : {1, 4, 7})
         check_refused([&] { convert_pixels(image, row_at(memory, output, 8)); },
                       {"source", "target", "overlap"});
-    // The same address, but another size.
+    // Source and target begin at the same address, but have samples of unequal size.
     check_refused(
         [&] {
             convert_pixels(image, view_of(reinterpret_cast<double*>(memory.data()), {1, 1, 8}));
@@ -204,7 +205,7 @@ TEST_CASE("convert_pixels: null pointers and overlaps are refused by name") {
 
     convert_pixels(image, other);
     CHECK(std::equal(memory.begin(), memory.begin() + 8, memory.begin() + 8));
-    // In place: each element stays where it is.
+    // A conversion in place is allowed if each element keeps its address.
     ImageView integers = image;
     integers.type = PixelType::int32;
     convert_pixels(image, integers, 2);

@@ -88,7 +88,7 @@ TEST_CASE("convolver: concurrent executions give the results of serial ones") {
 }
 
 TEST_CASE("convolver: concurrent adjoints, which fold borders, give the results of serial ones") {
-    const Volume kernel = random_volume({31, 35, 2}, 1);  // most of the time goes into folds
+    const Volume kernel = random_volume({31, 35, 2}, 1);  // large, so that folds take most time
     Options options;
     options.operation = Operation::adjoint;
     options.boundary.kind = BoundaryKind::reflect;

@@ -94,7 +94,7 @@ TEST_CASE("engines: with an automatic choice there is always one") {
         INFO(engine);
         CHECK((starts_with(engine, "cpu:0") || (has_gpu && starts_with(engine, "gpu:"))));
     }
-    // An absent GPU leaves the CPU.
+    // If a chosen GPU is absent, the CPU computes.
     EngineChoice missing;
     missing.gpus = {99};
     CHECK(convolver_with(missing).plan().engines == std::vector<std::string>{"cpu:0"});
@@ -142,7 +142,7 @@ TEST_CASE("engines: all engines give the same results") {
         for (index_t i = 0; i < element_count(shape); ++i)
             worst = std::max(worst, static_cast<double>(std::abs(got.elements<float>()[i] -
                                                                  want.elements<float>()[i])));
-        CHECK(worst < 1e-4);  // values are about 60
+        CHECK(worst < 1e-4);  // bound on the error of values of about 60
     }
 }
 
@@ -176,7 +176,7 @@ TEST_CASE("memory: the error for a limit that is too small names its option") {
         CHECK(contains(text, "1000 B"));
     }
 
-    // A bank's limit applies to streams only.
+    // The memory limit of a filter bank applies to streams only.
     FilterOptions filtering;
     filtering.max_host_bytes = 1000;
     const FilterBank bank = bank_with(on_cpu(), filtering);

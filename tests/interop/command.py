@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the command, and reads files with it."""
+"""Runs `convolume`, and reads files with it."""
 import json
 import os
 import subprocess

@@ -106,7 +106,7 @@ def numpy_files(folder):
         path = file_name(folder, "numpy", contents, extension=".npy")
         pixels = specimen.arranged("ZYX").astype(dtype, order=order)
         np.save(path, pixels)
-        if dtype in ("f2", "i8"):  # no pixel type has this format
+        if dtype in ("f2", "i8"):  # read as a wider type, as no pixel type has this format
             wider = "float32" if dtype == "f2" else "float64"
             specimen = replace(specimen, pixels=specimen.pixels.astype(dtype).astype(wider))
         yield ForeignFile("NumPy", f"save, ZYX, {contents}", path, specimen)

@@ -51,7 +51,7 @@ def differences(specimen, reading):
 
 
 def voxel_differences(expected, found):
-    if found is None:  # a program that knows no voxel sizes
+    if found is None:  # the program does not report voxel sizes
         return
     lost = [axis for axis, a, b in zip("zyx", expected, found) if a is not None and b is None]
     other = [f"{axis} {b:.6g} µm" + ("" if a is None else f" in place of {a:.6g} µm")

@@ -46,7 +46,7 @@ def write_our_zarr(folder):
     for zarr_format in (3, 2):
         for axes, dtype in (("YX", "uint16"), ("ZYX", "uint16"), ("ZYX", "float32"), ("CZYX", "uint8"),
                             ("TCZYX", "uint16")):
-            # OME-Zarr names channels only if it has that axis.
+            # OME-Zarr names channels only in images with the axis C.
             specimen = make_specimen(axes, dtype, names="C" in axes, interval=2.5 if "T" in axes else None)
             contents = f".zarr, format {zarr_format}, {axes}, {dtype}"
             source = file_name(folder, "source", contents, extension=".ome.tif")

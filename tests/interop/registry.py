@@ -43,7 +43,7 @@ class Participant:
             return (done.stdout + done.stderr).splitlines()[0].replace("LIBTIFF, Version ", "")
         try:
             return importlib.metadata.version(self.distribution)
-        except importlib.metadata.PackageNotFoundError:  # the system packages it under another name
+        except importlib.metadata.PackageNotFoundError:  # the system's package has another name than the one on PyPI
             return getattr(importlib.import_module(self.modules[0]), "__version__", "of the system")
 
 

@@ -65,7 +65,7 @@ def bioio_files(folder):
                 axes_units=["micrometer" if axis in SCALE else None for axis in axes],
                 physical_pixel_size=[SCALE.get(axis, 1.0) for axis in axes])
             writer.write_full_volume(pixels)
-            if zarr_format == 2 and not specimen.channel_names:  # it names the only channel
+            if zarr_format == 2 and not specimen.channel_names:  # format 2 names a single channel "C:0"
                 specimen = Specimen(specimen.pixels, specimen.voxel_um, ("C:0",))
             yield ForeignFile("bioio-ome-zarr", f"Zarr {zarr_format}, {axes}, {dtype}", path, specimen)
 

@@ -200,7 +200,7 @@ def links():
     with h5py.File("split/tables.h5", "a") as f:
         del f["s00/subdivisions"]
     refused("bdv, only one table", "split/tables.h5", "tables", "no image")
-    # Without the check, HDF5 would read samples from the wrong file.
+    # A dataset behind an external link is refused if it claims more than its own file can hold.
     with h5py.File("split/claims.h5", "w") as f:
         f.create_dataset("data", (10**5, 10**4, 10**4), "uint8", chunks=(1, 1000, 1000))
     with h5py.File("split/l.h5", "w") as f:
@@ -487,7 +487,7 @@ def hints():
         content = f.read()
     with h5py.File("plain.h5") as f:
         address = f["data"].id.get_offset().to_bytes(8, "little")
-    at = content.index(b"\x03\x01" + address)  # version 3, contiguous
+    at = content.index(b"\x03\x01" + address)  # layout message: version 3, contiguous
     with open("newer.h5", "wb") as f:
         f.write(content[:at] + b"\x09" + content[at + 1:])
     refused("newer", "newer.h5", "version", "newer HDF5 than ", "create_dataset")

@@ -185,7 +185,7 @@ def metamorph(folder):
     write_stk(file, a, [0.3] * 5)
     with open(file, "rb") as f:
         whole = f.read()
-    with open(file, "wb") as f:  # the last planes are missing
+    with open(file, "wb") as f:  # tells of 5000 planes, which the file does not have
         f.write(whole.replace(struct.pack("<HHLL", 33629, 5, 5, 0)[:8], struct.pack("<HHL", 33629, 5, 5000)))
     refused("more planes than the file has room for", file, "5000", "truncated")
 
@@ -243,7 +243,7 @@ def sets(folder):
     expect("a set with another case", os.path.join(folder, names[0]), a[0][None, None])
     os.remove(os.path.join(folder, "P2.OME.TIF"))
     refused("a set without a file", os.path.join(folder, names[0]), "set of 3 files", "p2.ome.tif")
-    # Planes that alternate between two files: each file has every second one.
+    # Planes that alternate between two files: each file has every second plane.
     two = ome_image(0, "turns", [(names[z % 2], uids[z % 2], z // 2) for z in range(6)], z=6)
     b = stack(6, 6, 8)
     for i in range(2):
@@ -283,7 +283,7 @@ def depths(folder):
 
     for bits in (1, 2, 4, 10, 12, 14):
         a = rng.integers(0, 2**bits, (5, 7))
-        rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # every row begins at a whole byte
+        rows = ["".join(format(v, f"0{bits}b") for v in row) for row in a]  # bits of each row, before padding to bytes
         filled = "".join(row + "0" * (-len(row) % 8) for row in rows)
         data = bytes(int(filled[i:i + 8], 2) for i in range(0, len(filled), 8))
         for order in "<>":

@@ -212,7 +212,7 @@ def check_with_tifffile(what, file, a, compression, name):
             check([n.get("Name") for n in tree.iterfind(".//o:Channel", ns)] == [f"dye {i}" for i in range(c)], what)
             wanted = a
         if compression not in ("none", "deflate"):
-            return  # tifffile needs imagecodecs to decode these
+            return  # tifffile needs imagecodecs to decode other codecs
         if compression != "none" and page.predictor != 1:
             return
         got = tif.asarray()

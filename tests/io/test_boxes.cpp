@@ -185,7 +185,7 @@ TEST_CASE("boxes are written in any order and read in any order by four threads"
                 }
             });
             for (const std::string& error : errors) CHECK(error == "");
-            // One box is missing.
+            // commit() refuses an image of which a box is missing.
             CHECK_THROWS_AS(writer->commit(), InvalidArgument);
             CHECK(!std::filesystem::exists(io::parse_path(path).file));
             const auto& [t, c, box] = boxes.back();
@@ -305,7 +305,8 @@ TEST_CASE("a disk that fills while boxes are written is an error and leaves noth
                 });
                 writer->commit();
             } catch (const InvalidArgument&) {
-                result = folder.names().size() == 0 ? 0 : 2;  // the output is incomplete
+                // commit() refused the incomplete output.
+                result = folder.names().size() == 0 ? 0 : 2;
             } catch (const IoError&) {
                 result = folder.names().size() == 0 ? 0 : 2;
             } catch (...) {

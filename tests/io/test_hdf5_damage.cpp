@@ -147,7 +147,8 @@ TEST_CASE("HDF5 chunks may be shuffled by elements of any size, and too short on
 
 // HDF5 would return other memory, or zeros, for the missing samples.
 TEST_CASE("HDF5 chunks without filters that are too short are refused", "[io][hdf5]") {
-    for (const hsize_t edge : {6u, 300u})  // smaller and larger than the rest of the file
+    // HDF5 chunks smaller and larger than the rest of the file.
+    for (const hsize_t edge : {6u, 300u})
         for (const std::size_t short_by : {0u, 1u, 40u}) {
             const MemoryFolder folder;
             const std::string path = folder / "a.h5";

@@ -121,7 +121,7 @@ TEST_CASE("unfinished files of dead processes are removed, others stay", "[io]")
     REQUIRE(waitpid(child, nullptr, 0) == child);
     const std::vector<std::string> left = folder.names();
     REQUIRE(left.size() == 1);
-    // Files of another machine and of a process that is alive.
+    // Unfinished files of another machine, and of a process that is alive, must stay.
     const std::string of_child = message("-", child, "-");
     const std::size_t at = left[0].find(of_child);
     REQUIRE(at != std::string::npos);
@@ -283,14 +283,14 @@ TEST_CASE("a named dataset is added to an HDF5 file or replaced in it, and other
     check_dataset(file + ":/run/2", 2);
     check_dataset(file + ":/other/deep/3", 3);
 
-    // The dataset is replaced while the old one is read from; nothing else changes.
+    // A dataset is replaced while a reader of the old dataset is open. Nothing else changes.
     const auto reader = io::open_image(file + ":/run/1");
     write_dataset(file + ":/run/1", 4, true);
     CHECK(same_bytes(read_channel(*reader), random_volume({2, 3, 4}, PixelType::uint8, 1)));
     check_dataset(file + ":/run/1", 4);
     check_dataset(file + ":/run/2", 2);
 
-    // Signals are added and replaced in the same way.
+    // Signals are added to a file and replaced as images are.
     {
         const auto writer =
             io::create_signal(file + ":/traces", {2, 5}, io::SampleType::float32, {true, ""});

@@ -11,7 +11,7 @@ namespace {
 struct FormatCase {
     const char* name;
     io::Compression compression;
-    bool calibrated;  ///< holds voxel size and time interval
+    bool calibrated;  ///< whether the format holds voxel size and time interval
     bool built;
 };
 

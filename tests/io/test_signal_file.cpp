@@ -240,7 +240,7 @@ TEST_CASE("signal files that cannot be created are refused and leave nothing", "
         CHECK_THROWS_AS(create(name.c_str(), {1 << 20, index_t{1} << 30}, float32), IoError);
         CHECK_THROWS_AS(create(name.c_str(), {index_t{1} << 40, index_t{1} << 40}, float32),
                         InvalidArgument);
-        // The file is not committed.
+        // A file that is not committed is removed.
         create(name.c_str(), {3}, float32)->write(0, 0, 3, "123456789012");
         CHECK(folder.names().size() == 0);
     }

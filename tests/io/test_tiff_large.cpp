@@ -70,7 +70,7 @@ TEST_CASE("stacks beyond 4 GiB are written as BigTIFF", "[io][tiff]") {
     m.shape = {1030, 1024, 1024};
     m.voxel_size_um = {0.3, 0.2, 0.1};
     const Volume plane = random_volume({1, 1024, 1024}, m.type, 5);
-    // All planes are the same one, so that memory stays small.
+    // All planes of the view share the memory of one plane.
     ConstImageView all = plane.view();
     all.shape = m.shape;
     all.strides.z = 0;

@@ -110,7 +110,7 @@ void check(const std::string& path, const Variant& v) {
 TEST_CASE("every variant of TIFF that libtiff writes is read", "[io][tiff]") {
     const MemoryFolder folder;
     const std::string path = folder / "a.tif";
-    TIFFSetWarningHandler(nullptr);  // it warns of the old code for deflate
+    TIFFSetWarningHandler(nullptr);  // libtiff would warn of the old code for deflate
     const PixelType types[] = {PixelType::uint8,     PixelType::int8,    PixelType::uint16,
                                PixelType::int16,     PixelType::uint32,  PixelType::int32,
                                PixelType::float32,   PixelType::float64, PixelType::complex64,
@@ -169,7 +169,7 @@ TEST_CASE("gray images that JPEG stores as YCbCr are read as three equal channel
         int worst = 0;
         for (std::size_t i = 0; i < side * side; ++i)
             worst = std::max(worst, std::abs(got[i] - pixels[3 * i]));
-        CHECK(worst <= 2);  // JPEG of quality 100 rounds to whole numbers in two steps
+        CHECK(worst <= 2);  // JPEG of quality 100 rounds to integers twice
     }
 }
 

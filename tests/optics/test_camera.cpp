@@ -76,7 +76,8 @@ TEST_CASE("without noise, recorded values follow the formula exactly") {
     camera.full_well_e = 1e6;
     CHECK(expose(camera, view_of(values, shape), 0, adu.view()).saturated == 0);
     camera.gain_e_per_adu = 0.5;
-    CHECK(expose(camera, view_of(values, shape), 0, adu.view()).saturated == 1);  // 160/.5 + 7
+    // The brightest pixel would have 160/.5 + 7 ADU.
+    CHECK(expose(camera, view_of(values, shape), 0, adu.view()).saturated == 1);
     CHECK(adu.elements<std::uint8_t>()[5] == 255);
 }
 
@@ -96,7 +97,8 @@ TEST_CASE("recorded noise is shot noise, dark current and read noise") {
             expose(camera, constant_photons(shape, photons).view(), 0, adu.view());
         const Moments found = moments_of(adu);
         const double electrons = 0.7 * (static_cast<double>(photons) + 3) + 20;
-        const double variance = (electrons + 25) * 16 + 1.0 / 12;  // 1/12 for rounding to whole ADU
+        // Rounding to whole ADU adds a variance of 1/12.
+        const double variance = (electrons + 25) * 16 + 1.0 / 12;
         const auto count = static_cast<double>(element_count(shape));
         INFO("photons " << photons << ", seed " << camera.seed);
         CHECK(std::abs(found.mean - (120 + 4 * electrons)) < 5 * std::sqrt(variance / count));

@@ -160,7 +160,7 @@ TEST_CASE("shells are hollow, and filaments have the light of a tube of their si
         CHECK(sum < light * (1 + 1e-5));
         whole += std::abs(sum / light - 1) < 1e-5;
     }
-    CHECK(whole >= 2);  // the others leave the volume
+    CHECK(whole >= 2);  // the other objects reach beyond the volume
 }
 
 TEST_CASE("every part of a phantom is the same in any order and with any number of threads") {
@@ -296,13 +296,14 @@ TEST_CASE("the list of objects agrees with the voxels") {
     const Phantom phantom(options);
     REQUIRE(phantom.objects().size() == 200);
     index_t of_kind[4] = {};
-    const double of_its_own[4] = {4, 4, 0.5, 0.25};  // beads, filaments, shells, cells
+    // Brightness of beads, filaments, shells and cells, as multiples of the option's.
+    const double kind_factors[4] = {4, 4, 0.5, 0.25};
     double least = 1e9, most = 0;
     for (const PhantomObject& object : phantom.objects()) {
         const int kind = static_cast<int>(object.kind);
         ++of_kind[kind];
-        least = std::min(least, object.brightness / of_its_own[kind]);
-        most = std::max(most, object.brightness / of_its_own[kind]);
+        least = std::min(least, object.brightness / kind_factors[kind]);
+        most = std::max(most, object.brightness / kind_factors[kind]);
         for (std::size_t a = 0; a < 3; ++a) {
             const int axis = static_cast<int>(a);
             CHECK(object.center_um[a] > 0);
@@ -324,7 +325,7 @@ TEST_CASE("the list of objects agrees with the voxels") {
     const auto few = Phantom(options).objects().size();
     options.shape.y *= 4;
     const auto many = Phantom(options).objects().size();
-    CHECK(few == 117);  // 14 in 1000 µm³
+    CHECK(few == 117);  // density: 14 objects in 1000 µm³
     CHECK(many == 470);
     options.count = 0;
     CHECK(Phantom(options).objects().empty());

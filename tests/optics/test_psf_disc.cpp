@@ -124,7 +124,7 @@ TEST_CASE("a spinning disc's PSF is the sum over its pinholes") {
 
 TEST_CASE("far from focus a spinning disc lights the sample evenly") {
     for (const PsfModel model : models) {
-        if (model == PsfModel::gaussian) continue;  // it has no light there
+        if (model == PsfModel::gaussian) continue;  // a Gaussian beam has no light far from focus
         PsfOptions options = air_objective();
         options.model = model;
         if (model != PsfModel::born_wolf)
@@ -133,7 +133,7 @@ TEST_CASE("far from focus a spinning disc lights the sample evenly") {
         PsfOptions plain = widefield(options, options.wavelength_um);
         plain.disc_pinhole_um.reset();
         plain.disc_spacing_um.reset();
-        const std::vector<double> radii{0, 1, 5, 12};  // within the cone of light
+        const std::vector<double> radii{0, 1, 5, 12};  // radii within the cone of light
         std::vector<double> ratios;
         for (const double z : {-30.0, 30.0}) {
             const auto found = psf_intensity(options, z, radii);
@@ -142,7 +142,7 @@ TEST_CASE("far from focus a spinning disc lights the sample evenly") {
         }
         for (const double ratio : ratios) CHECK(ratio == Approx(ratios[0]).epsilon(0.02));
         if (model != PsfModel::born_wolf) continue;
-        const double k = 2 * pi / 0.45;  // the light 4π/(k NA)², over a cell of 4 µm²
+        const double k = 2 * pi / 0.45;  // light of 4π/(k NA)² in a cell of 4 µm²
         CHECK(ratios[0] == Approx(4 * pi / (k * 0.75 * k * 0.75) / 4).epsilon(0.02));
     }
 }

@@ -108,7 +108,7 @@ TEST_CASE("sizes hold the requested share of the light, and hardly more") {
             for (double away = step / 2; away < half_um; away += step) {
                 for (const double z : {focus - away, focus + away})
                     sum += psf_intensity(options, z, {0.0})[0] * step;
-                if (away > 12) step = 0.5;  // a quarter of the period of the oscillations there
+                if (away > 12) step = 0.5;  // a quarter of an oscillation's period there
             }
             return sum;
         };
@@ -121,7 +121,7 @@ TEST_CASE("sizes hold the requested share of the light, and hardly more") {
         options.oversampling = 1;
         const auto captured = make_psf(options).captured;
         const double least = *std::min_element(captured.begin(), captured.end());
-        CHECK(least > c.share);  // the square holds more than the disc in it
+        CHECK(least > c.share);  // a square holds more light than its inscribed disc
         options.size.y = options.size.x = (size.x * 3 / 4) | 1;
         const auto smaller = make_psf(options).captured;
         CHECK(*std::min_element(smaller.begin(), smaller.end()) < c.share);
@@ -209,7 +209,7 @@ TEST_CASE(
     const Shape3 wide = psf_size_for_image(options, {20, 300, 400}, 0.5);
     INFO(to_string(wide));
     CHECK(wide.z == 39);
-    CHECK(wide.y > wide.x);  // its voxels are smaller
+    CHECK(wide.y > wide.x);  // voxels are smaller along y than along x
     options.size = wide;
     options.oversampling = 1;
     const auto captured = make_psf(options).captured;

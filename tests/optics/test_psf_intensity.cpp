@@ -163,7 +163,8 @@ TEST_CASE("the focal plane agrees with Airy's pattern") {
     options.objective.na = 0.75;
     options.objective.ni = 1;
     const double unit = options.wavelength_um / options.objective.na;
-    const double zero = 3.8317059702075123 / (2 * pi) * unit;  // 0.61 λ/NA
+    // The radius of the first zero, 0.61 λ/NA.
+    const double zero = 3.8317059702075123 / (2 * pi) * unit;
     CHECK(near(psf_intensity(options, 0, {0.0})[0], 1, 1e-13));
     CHECK(psf_intensity(options, 0, {zero})[0] < 1e-26);
     CHECK(psf_intensity(options, 0, {0.61 * unit})[0] < 1e-6);
@@ -205,7 +206,8 @@ TEST_CASE("axial zeros are at 2 λ n / NA² if the aperture is small") {
     const double zero = 2 * options.wavelength_um * 1.33 / (0.05 * 0.05);
     for (const double z : {-2 * zero, -zero, zero, 2 * zero})
         CHECK(psf_intensity(options, z, {0.0})[0] < 1e-6);
-    CHECK(near(psf_intensity(options, zero / 2, {0.0})[0], 4 / (pi * pi), 1e-3));  // sinc²(1/2)
+    // The expected value is sinc²(1/2).
+    CHECK(near(psf_intensity(options, zero / 2, {0.0})[0], 4 / (pi * pi), 1e-3));
 }
 
 TEST_CASE("every plane carries the same light") {

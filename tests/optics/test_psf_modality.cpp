@@ -233,8 +233,7 @@ TEST_CASE("the captured light of every model agrees with sums over rings") {
         options.size = {3, 5, 5};
         options.oversampling = 1;
         options.center_z_um = -1.2;
-        // For a square of 8 µm: the inscribed disc of radius 4 µm, and the disc of 5.66 µm around
-        // it.
+        // The square of 8 µm contains a disc of radius 4 µm, and lies in a disc of radius 5.66 µm.
         const auto shares = make_psf(options).captured;
         for (const int plane : {0, 2}) {
             std::vector<double> radii;

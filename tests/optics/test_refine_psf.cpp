@@ -68,7 +68,8 @@ std::vector<double> expected_of(const PsfOptions& truth, double off_um, double d
     const double center = brightest_focus_um(truth) + off_um;
     std::vector<double> radii;
     for (double r = 0; r < std::hypot(reach(1), reach(2)) + 2 * step; r += step) radii.push_back(r);
-    std::vector<std::vector<double>> table;  // planes from center + reach(0) downward
+    // Radial profiles of planes, from center + reach(0) downward.
+    std::vector<std::vector<double>> table;
     for (double z = reach(0); z > -reach(0) - 2 * step; z -= step)
         table.push_back(psf_intensity(truth, center + z, radii));
 
@@ -96,7 +97,7 @@ std::vector<double> expected_of(const PsfOptions& truth, double off_um, double d
     return expected;
 }
 
-constexpr double background = 0.02;  // as a fraction of the maximum
+constexpr double background = 0.02;  // background as a fraction of the PSF's maximum
 
 Volume recorded(const std::vector<double>& expected, const Shape3& size, double photons,
                 unsigned seed) {

@@ -74,9 +74,10 @@ TEST_CASE("a resampled Gaussian equals the Gaussian of the other voxels") {
     struct Case {
         VoxelSize to;
         Index3 center;
-        double tolerance;  // relative to the peak: the spline's error of fourth order
+        double tolerance;  // error allowed for the spline, relative to the peak
     };
-    // Coarser, finer and fractional ratios, one axis alone, and centers off the middle.
+    // Coarser and finer voxels, fractional ratios, a change of one axis alone, and centers off the
+    // middle.
     for (const Case& c :
          {Case{{0.3, 0.1, 0.1}, {11, 15, 16}, 3e-3}, Case{{0.1, 0.04, 0.05}, {12, 14, 17}, 4e-3},
           Case{{0.2, 0.065, 0.13}, {10, 15, 16}, 3e-3},
@@ -100,7 +101,7 @@ TEST_CASE("a resampled Gaussian equals the Gaussian of the other voxels") {
         double given = 0;
         for (const double value : kernel) given += value;
         CHECK(sum_of(result.values) == Approx(given).epsilon(1e-12));
-        for (int axis = 0; axis < 3; ++axis) {  // the kernel's extent is covered
+        for (int axis = 0; axis < 3; ++axis) {  // the result covers the kernel's extent
             const double below = (static_cast<double>(result.center[axis]) + 0.5) * c.to[axis];
             CHECK(below >= (static_cast<double>(c.center[axis]) + 0.5) * from[axis] - 1e-9);
             const double above =
@@ -125,7 +126,8 @@ TEST_CASE("equal voxels do not change a kernel") {
 }
 
 TEST_CASE("half and double voxels of a flat kernel are known exactly") {
-    // Eight samples of 2 become 16 samples of 1, with half a voxel at either end.
+    // Eight taps of value 2 become 15 taps of value 1 and, at either end, a tap of value 0.5, of
+    // which half lies outside the kernel.
     const std::vector<std::uint16_t> flat(8, 2);
     const ResampledKernel finer =
         resample_kernel(view_of(flat.data(), {1, 1, 8}), {0, 0, 4}, {1, 1, 1}, {1, 1, 0.5});

@@ -29,10 +29,10 @@ struct BankCase {
 BankCase make_bank_case(Random& random, index_t samples, const std::vector<index_t>& taps,
                         bool complex_data = false);
 
-/// Results from the definition, indexed by [signal][filter].
+/// Expected results, computed from the definition and indexed by [signal][filter].
 struct Expected {
     std::vector<Row> rows;    ///< results that FilterBank stores
-    std::vector<Row> values;  ///< results before windows
+    std::vector<Row> values;  ///< results before windows are reduced
     SampleRange range;        ///< range of the full result
 };
 Expected expected(const BankCase& c);
@@ -41,7 +41,7 @@ Expected expected(const BankCase& c);
 FilterEngineList cpu_filter_engines(int threads = 2);
 
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines = cpu_filter_engines());
-/// Returns a bank for signals of another shape.
+/// Returns a bank with the filters of the case, for signals of the given shape.
 FilterBank make_bank(const BankCase& c, const FilterEngineList& engines, const SignalShape& shape);
 
 /// Returns the signals as a volume (1, signals, samples) of `type`.

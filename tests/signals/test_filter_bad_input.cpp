@@ -105,12 +105,12 @@ TEST_CASE("the error for unsupported methods and segments lists the supported on
                    "segments of 39 samples are shorter than the 40 taps of the filters"));
     c.options.method = FilterMethod::automatic;
     CHECK(contains(refusal<InvalidArgument>(c), "or the method partitioned"));
-    c.options.method = FilterMethod::partitioned;  // half of it must be a whole number
+    c.options.method = FilterMethod::partitioned;  // a segment must be even
     const std::string text = refusal<InvalidArgument>(c);
     INFO(text);
     for (const char* part : {"overlap-save", "39", "cpu:0 direct", "partitioned", "40 taps"})
         CHECK(contains(text, part));
-    c.options.method = FilterMethod::direct;  // has no segments
+    c.options.method = FilterMethod::direct;  // direct sums have no segments
     refusal<InvalidArgument>(c);
     for (const FilterMethod method : {FilterMethod::automatic, FilterMethod::overlap_save,
                                       FilterMethod::overlap_add, FilterMethod::partitioned})
@@ -133,7 +133,7 @@ TEST_CASE("origins may be as large as 64 bits allow") {
         c.options.origin = {FilterOrigin::Kind::explicit_, index};
         c.options.mode = Mode::same;
         CHECK(contains(refusal<InvalidArgument>(c), "origin"));
-        c.options.mode = Mode::full;  // ignores the origin
+        c.options.mode = Mode::full;  // mode full ignores the origin
         CHECK(make_bank(c).result_samples() == 16);
     }
 }

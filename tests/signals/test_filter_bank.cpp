@@ -253,7 +253,7 @@ TEST_CASE("windows longer than the result act as one window") {
             c.options.precision = Precision::float64;
             c.options.range = SampleRange{3, 10003};
             require_right(c, cpu_filter_engines());
-            // The same with a conversion of the signal.
+            // Repeats the case with a float32 signal, which the bank converts to float64.
             const FilterBank bank = make_bank(c);
             CHECK(bank.result_samples() == 1);
             Volume results({1, 2, 1}, PixelType::float64);

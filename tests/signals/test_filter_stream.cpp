@@ -94,9 +94,10 @@ TEST_CASE("streaming gives the results of arrays in memory, and stays within its
         c.options.max_host_bytes = random.integer(500000, 1500000);
         INFO("case " << n << ": " << c.describe());
 
+        // All these types hold the data exactly.
         const PixelType type = random.chance(0.5) ? c.sample_type()
                                : c.complex_data   ? PixelType::complex64
-                                                : PixelType::float32;  // both hold the data exactly
+                                                  : PixelType::float32;
         const Volume signals = signals_of(c, type);
         MemorySource source(signals);
         const index_t before = memory_use().current_bytes;
@@ -212,7 +213,7 @@ TEST_CASE("a signal of unknown length gives the results of one of known length")
         std::optional<FilterBank> known;
         try {
             known.emplace(make_bank(c));
-        } catch (const InvalidArgument&) {  // mode valid without results
+        } catch (const InvalidArgument&) {  // mode valid has no results
             MemorySink none(make_bank([&] {
                 BankCase other = c;
                 other.options.mode = Mode::full;

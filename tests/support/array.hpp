@@ -48,7 +48,7 @@ constexpr PixelType pixel_type(Precision precision, bool complex) {
     return complex ? PixelType::complex128 : PixelType::float64;
 }
 
-double norm(const Array& array);                        ///< L2
+double norm(const Array& array);                        ///< L2 norm
 Complex inner_product(const Array& a, const Array& b);  ///< sum of a conj(b)
 bool is_real(const Array& array);
 

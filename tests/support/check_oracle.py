@@ -23,7 +23,7 @@ def expected(case, image, kernel):
     if case["boundary"] == "zero":
         return signal.convolve(image, kernel, mode=case["mode"], method="direct")
     center = case["center"]
-    # ndimage centers at k//2; its origins shift the other way for convolve and correlate.
+    # ndimage's center is k//2. Its origins have opposite signs for convolve and correlate.
     shift = [c - k // 2 for c, k in zip(center, kernel.shape)]
     options = {"mode": case["boundary"], "cval": case["constant"]}
     if case["operation"] == "convolve":

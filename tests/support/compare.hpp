@@ -26,7 +26,7 @@ double norm_floor(const Array& image, const Array& kernel, index_t outputs, doub
 
 struct Comparison {
     double error;        ///< relative L2 error; NaN if the result is not finite
-    std::string report;  ///< the error and the worst voxels
+    std::string report;  ///< text with the error and the worst voxels
 
     bool within(Precision precision) const { return error < tolerance(precision); }
 };

@@ -15,7 +15,7 @@ std::vector<index_t> random_gather(Random& random, index_t size, index_t extent)
     std::vector<index_t> indices(static_cast<std::size_t>(size));
     const auto kind = random.integer(0, 3);
     for (index_t i = 0; i < size; ++i) {
-        index_t index = i - (kind == 1 ? 1 : 0);  // 1: starts with a zero
+        index_t index = i - (kind == 1 ? 1 : 0);  // kind 1 starts with a zero
         if (kind == 2) index = extent - 1 - i;
         if (kind == 3) index = random.integer(-1, extent - 1);
         indices[static_cast<std::size_t>(i)] = index >= 0 && index < extent ? index : -1;
@@ -29,7 +29,7 @@ std::vector<index_t> identity(index_t size) {
     return indices;
 }
 
-void choose_kind(Random& random, Block& block) {
+void draw_sample_types(Random& random, Block& block) {
     block.precision = random.pick({Precision::float32, Precision::float64});
     block.complex_kernel = random.chance(0.3);
     block.complex_data = block.complex_kernel || random.chance(0.3);
@@ -98,7 +98,7 @@ double BlockCase::norm_floor() const {
 
 BlockCase random_fft_case(Random& random) {
     BlockCase c;
-    choose_kind(random, c.block);
+    draw_sample_types(random, c.block);
     for (BlockAxis& axis : c.block.axes) {
         axis.grid =
             random.pick<index_t>({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 18, 20, 21});
@@ -116,7 +116,7 @@ BlockCase random_fft_case(Random& random) {
 
 BlockCase random_space_case(Random& random, Algorithm algorithm) {
     BlockCase c;
-    choose_kind(random, c.block);
+    draw_sample_types(random, c.block);
     c.block.algorithm = algorithm;
     if (algorithm == Algorithm::separable) c.block.complex_kernel = c.block.complex_data = false;
     for (BlockAxis& axis : c.block.axes) {

@@ -15,8 +15,8 @@ struct BlockCase {
     Array source;  ///< samples in coordinates of the image
     PixelType source_type = PixelType::float32;
     Array taps;
-    bool complex_problem =
-        false;  ///< whether the problem before the split is complex: then the taps are, too
+    /// Whether the problem before the split is complex. The taps are then complex, too.
+    bool complex_problem = false;
     std::array<std::vector<index_t>, 3> gather;
     double subtract = 0;
     Complex add = 0;
@@ -30,11 +30,11 @@ struct BlockCase {
     }
 };
 
-/// Draws a whole problem on a random circular grid.
+/// Draws a block for Fourier transforms that is a whole problem, on a random circular grid.
 BlockCase random_fft_case(Random& random);
-/// Draws a random window for direct or separable sums.
+/// Draws a block for direct or separable sums: a random window of a convolution.
 BlockCase random_space_case(Random& random, Algorithm algorithm);
-/// Draws one part of a random DIF split.
+/// Draws a block for Fourier transforms that is one part of a random DIF split.
 BlockCase random_part_case(Random& random);
 
 /// Returns a real block of given sizes whose gather reads all samples in order.

@@ -20,7 +20,7 @@ void choose_extents(Random& random, Mode mode, double work, Shape3& image, Shape
     const auto extent = [&] {
         return random.pick<index_t>({1, 1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 19, 23});
     };
-    const auto dimensions = random.integer(1, 5);  // 3D three times out of five
+    const auto dimensions = random.integer(1, 5);  // 3, 4 and 5 all mean three dimensions
     do {
         for (int a = 0; a < 3; ++a) {
             const bool flat = 3 - a > dimensions;
@@ -80,7 +80,7 @@ ConvolverCase random_convolver_case(std::uint64_t seed, std::uint64_t number, do
     options.center.kind = random.pick(
         {KernelCenter::Kind::middle, KernelCenter::Kind::scipy, KernelCenter::Kind::explicit_});
     if (options.center.kind == KernelCenter::Kind::explicit_)
-        for (int a = 0; a < 3; ++a)  // half of the coordinates are at an end
+        for (int a = 0; a < 3; ++a)  // half of the centers are at an end
             options.center.index[a] = random.chance(0.5) ? random.pick<index_t>({0, kernel[a] - 1})
                                                          : random.integer(0, kernel[a] - 1);
 

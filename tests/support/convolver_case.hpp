@@ -14,7 +14,7 @@
 namespace convolume::testing {
 
 struct ConvolverCase {
-    Array image;  ///< of the output shape of convolve if the operation is adjoint
+    Array image;  ///< input; for the adjoint it has the shape of convolve's output
     Array kernel;
     Shape3 image_shape;
     Options options;

@@ -162,8 +162,8 @@ void check_engine_in_place(const EnginePointer& engine) {
             stored[a] = std::max(rows[a], axis.kept);
             auto& gather = c.gather[static_cast<std::size_t>(a)];
             gather.resize(static_cast<std::size_t>(axis.loaded));
-            for (index_t i = 0; i < axis.loaded;
-                 ++i)  // rows and columns continue, as a boundary does
+            // Rows and columns continue beyond the image, as with a boundary.
+            for (index_t i = 0; i < axis.loaded; ++i)
                 gather[static_cast<std::size_t>(i)] = i < rows[a] ? i
                                                       : random.chance(0.5)
                                                           ? -1

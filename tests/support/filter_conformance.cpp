@@ -144,7 +144,7 @@ FilterCase random_case(Random& random, const FilterSpecPredicate& can) {
     const index_t full = samples + c.spec.taps - 1;
     if (random.chance(0.4)) {
         c.range = {0, full};
-    } else {  // also beyond the result's ends
+    } else {  // a range that may reach beyond the result's ends
         c.range.begin = random.integer(-10, full - 1);
         c.range.end = random.integer(c.range.begin + 1, full + 10);
     }
@@ -262,7 +262,7 @@ std::string run_case(FilterEngine& engine, const FilterCase& c) {
         for (index_t f = 0; f < c.spec.filters; ++f)
             for (index_t k = 0; k < c.spec.taps; ++k)
                 bank.set(f, k, c.bank[static_cast<std::size_t>(f)][static_cast<std::size_t>(k)]);
-        prepared = engine.prepare(c.spec, bank.data());  // the taps end with this block
+        prepared = engine.prepare(c.spec, bank.data());  // `bank`, with the taps, is destroyed now
     }
     std::vector<Row> values;
     for (std::size_t s = 0; s < c.signals.size(); ++s)

@@ -18,7 +18,7 @@ std::complex<double> filtered_sample(const Row& taps, const Row& signal, index_t
 Row filtered(const Row& taps, const Row& signal, const SampleRange& range);
 
 double rms(const Row& row);
-double norm(const Row& row);  ///< L2
+double norm(const Row& row);  ///< L2 norm
 
 /// Returns the distance between `got` and `want`, relative to want's norm, or to the norm of
 /// as many samples of size `level` if it is larger.
@@ -28,7 +28,7 @@ double relative_error(const Row& want, const Row& got, double level);
 double level(const Row& taps, const Row& signal);
 
 struct Window {
-    index_t begin, end;  ///< the samples of which one is stored
+    index_t begin, end;  ///< range of samples of which one is stored
 };
 /// Divides `count` samples into windows.
 std::vector<Window> windows_of(const WindowPost& window, index_t count);

@@ -13,7 +13,7 @@ struct Definition {
     Mode mode = Mode::same;
     Boundary boundary{};
     Operation operation = Operation::convolve;  ///< convolve or correlate; see oracle_adjoint
-    Index3 center{};                            ///< only for Mode::same
+    Index3 center{};                            ///< center of the kernel, used by Mode::same only
 };
 
 /// Returns the kernel's center as an index.

@@ -41,7 +41,8 @@ std::string broken_tiles(const TaskPlan& plan) {
         if (static_cast<index_t>(ranges[a].size()) != plan.chosen.tiles[a])
             return message("tiles along ", axis_name(a), " are not as many as the plan says");
     }
-    // All tiles are distinct, and their number is the product of the ranges: every box is there.
+    // The tiles are distinct. If their number is the product of the numbers of ranges, no box is
+    // missing.
     if (boxes.size() != ranges[0].size() * ranges[1].size() * ranges[2].size())
         return "a tile is missing";
     return {};

@@ -105,7 +105,7 @@ TEST_CASE("every window of every small axis yields the outputs of the definition
                                 const std::string wrong = defect(problem, window);
                                 if (!wrong.empty())
                                     FAIL(describe(problem, window) << ": " << wrong);
-                                // A longer grid gives the same outputs.
+                                // A window with a longer grid gives the same outputs.
                                 window.grid += 1 + (b + e) % 3;
                                 if (!defect(problem, window).empty())
                                     FAIL("longer grid: " << describe(problem, window));

@@ -40,7 +40,7 @@ TEST_CASE("kernels of zeros or with NaN are bad data") {
         CHECK(contains(text, "kernel"));
         CHECK(contains(text, "1"));
         for (const NanPolicy policy : {NanPolicy::zero, NanPolicy::propagate}) {
-            c.options.nan = policy;  // applies to the image only
+            c.options.nan = policy;  // the policy applies to the image only
             CHECK_THROWS_AS(result_of(c, cpu_engines()), BadData);
         }
         c.options.nan = NanPolicy::error;
@@ -194,7 +194,7 @@ TEST_CASE("NaN and infinities in the image follow the policy") {
             c.options.nan = NanPolicy::propagate;
             const Array propagated = result_of(c, cpu_engines());
             CHECK_FALSE(std::isfinite(propagated(3, 4, 5).real()));
-            if (method == Method::direct) {  // direct sums: voxels far from both do not change
+            if (method == Method::direct) {  // NaN and infinity do not reach voxels far from them
                 const Array clean = zeroed.expected();
                 CHECK(std::abs(propagated(0, 0, 0) - clean(0, 0, 0)) < 1e-5);
                 CHECK(std::isnan(propagated(3, 4, 5).real()) == std::isnan(bad));

@@ -66,7 +66,8 @@ TEST_CASE("the centroid is the center of mass, half-way rounded up") {
     CHECK(at[2] == Approx(6.5));
     CHECK(center_index({Kind::centroid, {}}, kernel.view()) == Index3{2, 3, 7});
 
-    // Thirds and tenths do not add up exactly; half-way must stay half-way.
+    // Sums of these samples are rounded. A centroid half-way between two samples must all the same
+    // count as half-way.
     KernelArray even({1, 1, 6});
     for (index_t x = 0; x < 6; ++x) even.at(0, 0, x) = 0.1 / 3;
     CHECK(center_index({Kind::centroid, {}}, even.view()) == Index3{0, 0, 3});

@@ -17,7 +17,7 @@ using namespace convolume::testing;
 
 namespace {
 
-/// A private mapping of zeros.
+/// Memory of zeros that takes no space until it is written.
 class ZeroPages {
   public:
     explicit ZeroPages(index_t bytes)
@@ -95,15 +95,15 @@ TEST_CASE("an image of more than 2^31 voxels is convolved correctly") {
     Options options;
     options.mode = Mode::valid;
     options.method = Method::direct;
-    std::vector<float> kernel{0.5f, 0, 0, 0, 2};  // along z: adds the first and the last plane
+    std::vector<float> kernel{0.5f, 0, 0, 0, 2};  // adds planes 4 apart along z
     const auto at = [&](index_t z, index_t y, index_t x) -> std::uint8_t& {
         return image_pages.data()[(z * shape.y + y) * shape.x + x];
     };
     at(0, 3, 7) = 10;
     at(4, 3, 7) = 4;
-    at(4, 20999, 20999) = 8;  // the last voxel of all
+    at(4, 20999, 20999) = 8;  // the last voxel of the image
     at(0, 20999, 20998) = 6;
-    at(4, 12345, 678) = 255;  // beyond 2^31 elements
+    at(4, 12345, 678) = 255;  // a voxel behind 2^31 others
 
     const ZeroPages output_pages(shape.y * shape.x);
     const ImageView output = view_of(output_pages.data(), Shape3{1, shape.y, shape.x});

@@ -60,7 +60,7 @@ TEST_CASE("dif takes at most 1.1 times the padded volume and the engines' limits
                           << " of the padded volume\n";
                 INFO(measured.plan.to_string());
                 CHECK(beyond <= 1.1);
-                // The plan's declaration bounds the peak.
+                // The peak stays within the bytes that the plan declares.
                 const index_t declared =
                     measured.plan.chosen.host_bytes - 2 * 4 * element_count(image);
                 CHECK(measured.peak <= declared);

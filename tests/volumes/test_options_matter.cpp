@@ -60,7 +60,7 @@ TEST_CASE("normalization divides by the kernel's sum or peak") {
         for (const auto normalization :
              {KernelNormalization::none, KernelNormalization::sum, KernelNormalization::peak}) {
             ConvolverCase c = make_case(random, {6, 7, 8}, {3, 4, 5});
-            c.kernel = random.array({3, 4, 5}, false, 0.75);  // positive
+            c.kernel = random.array({3, 4, 5}, false, 0.75);  // positive taps
             c.options.operation = operation;
             c.options.normalization = normalization;
             c.options.boundary = {BoundaryKind::constant, 2};

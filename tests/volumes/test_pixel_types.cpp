@@ -133,7 +133,7 @@ TEST_CASE("halves are rounded to even") {
     const Volume volume = to_volume(image, PixelType::int16);
     const float half = 0.5f;
     Options options;
-    options.method = Method::direct;  // exact
+    options.method = Method::direct;  // direct sums are exact here
     const Convolver convolver =
         ConvolverFactory::make({1, 1, 9}, view_of(&half, Shape3{1, 1, 1}), options, engines);
     Volume output({1, 1, 9}, PixelType::int8);

@@ -157,7 +157,7 @@ TEST_CASE("the time that engines took to start is part of every prediction") {
                       1e-9));
         CHECK(after.chosen.tiles == before.chosen.tiles);
     }
-    // For many executions, the start of the first is not counted.
+    // With an unlimited number of executions, the plan does not count the time to start.
     problem.executions = 0;
     CHECK(make_plan(problem, {}, cpu_of({})).chosen.stages.start.seconds == 0);
 }

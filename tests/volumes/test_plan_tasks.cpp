@@ -68,7 +68,7 @@ TEST_CASE("tasks of random plans are disjoint and cover the output") {
             const std::string broken = broken_rule(plan, engines, limit);
             INFO(plan.summary().to_string());
             CHECK(broken == "");
-            // All chosen engines are of one kind, and there are no others.
+            // The plan chose engines of a single kind, and all engines of that kind.
             std::vector<int> of_kind;
             for (std::size_t e = 0; e < engines.size(); ++e)
                 if (engines[e]->info().is_gpu == plan.chosen.on_gpu)

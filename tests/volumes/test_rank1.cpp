@@ -78,12 +78,14 @@ TEST_CASE("a large Gaussian is planned as separable passes") {
     CHECK(plan_of(c, PixelType::float32, engines).chosen.algorithm == Algorithm::separable);
     c.options.method = Method::automatic;
     CHECK(plan_of(c, PixelType::float32, engines).rank1_kernel);
-    // Even extents, shifted peaks, signs and zeros at the first tap are recognized as well.
+    // Kernels with even extents, shifted peaks, signs or zeros at the first tap also count as
+    // rank 1.
     Array box(Shape3{2, 3, 4});
     for (Complex& tap : box.values) tap = 0.1f;
     c.kernel = box;
     CHECK(plan_of(c, PixelType::float32, engines).rank1_kernel);
-    Array derivative(Shape3{3, 3, 3});  // z derivative of a smoothed plane: sums to zero
+    // A kernel that smooths along y and x, differentiates along z, and sums to zero.
+    Array derivative(Shape3{3, 3, 3});
     for (index_t y = 0; y < 3; ++y)
         for (index_t x = 0; x < 3; ++x) {
             const double smooth = (y == 1 ? 2 : 1) * (x == 1 ? 2 : 1);
@@ -115,7 +117,7 @@ TEST_CASE("kernels near rank 1 are not mistaken for rank 1") {
             c.options.precision = precision;
             c.options.method = Method::direct;
             INFO(to_string(precision) << ", disturbed as " << where);
-            check(c, engines);  // accurate, whether or not rank 1 was found
+            check(c, engines);  // results are accurate, whether or not the kernel counts as rank 1
         }
     }
     ConvolverCase c = make_case(random, {8, 9, 10}, {5, 5, 5});

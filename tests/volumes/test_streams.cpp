@@ -126,7 +126,7 @@ TEST_CASE("streams: an image larger than the limit is convolved within it") {
                 INFO(to_string(boundary) << " " << to_string(operation) << "\n"
                                          << convolver.plan().to_string());
                 CHECK(sink.defect() == "");
-                // Two plans may differ by 1e-6 each.
+                // Results of two plans may each be off by 1e-6.
                 CHECK(largest_difference(expected, sink.volume(0)) < 2e-6);
                 CHECK(convolver.plan().chosen.host_bytes <= limit);
                 const index_t folding = operation == Operation::adjoint ? 64 * mib : 0;

@@ -34,7 +34,7 @@ struct HandoutTimes {
     double seconds() const { return std::chrono::duration<double>(last - first).count(); }
 };
 
-// A device that computes one block at a time, each in `pace`, while the next one is handed to it.
+// A device that computes one block at a time, each in `pace`, and accepts the next block meanwhile.
 class PacedDevice : public ReferenceEngine {
   public:
     PacedDevice(const std::string& name, milliseconds pace, HandoutTimes& handouts)

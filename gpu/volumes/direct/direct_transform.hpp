@@ -21,7 +21,8 @@ void describe_direct(const Block& block, BlockGeometry& geometry);
 /// single precision.
 double direct_seconds(const Block& block, double multiply_adds);
 
-/// Makes the transform of a widened block. BlockMemory::kernel holds the result of direct_taps().
+/// Creates the object that computes the direct sums of a widened block. It reads the taps from
+/// BlockMemory::kernel, which must hold the result of direct_taps().
 std::unique_ptr<BlockTransform> make_direct_transform(const Block& block,
                                                       const BlockGeometry& geometry);
 

@@ -14,8 +14,9 @@ namespace {
 
 using namespace convolume;
 
-/// Number of parses for which a parser is used. Making one takes longer than parsing, but options
-/// of many values keep those of earlier parses.
+/// Number of command lines that one parser reads before a new parser is made. Making a parser takes
+/// longer than parsing, but a parser keeps the values that lists have got from earlier command
+/// lines.
 constexpr int uses_of_a_parser = 1000;
 
 struct CommandLine {

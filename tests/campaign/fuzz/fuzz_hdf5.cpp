@@ -13,7 +13,7 @@
 #include "tests/campaign/fuzz/read_input.hpp"
 #include "tests/campaign/fuzz/reading_process.hpp"
 
-// A function of the sanitizers; null without them.
+// A function of the sanitizers, which is null in a build without sanitizers.
 extern "C" void __sanitizer_set_death_callback(void (*)()) __attribute__((weak));
 
 namespace {

@@ -57,7 +57,7 @@ bool change_field(Mutation& file) {
                                ByteOrder::little);
             break;
         }
-        case 1: {  // an address of another structure, or of none
+        case 1: {  // replaces an address by that of another structure, or of none
             const auto addresses = find_addresses(file);
             if (addresses.size() < 2) return false;
             file.put(file.one_of(addresses), 8, ByteOrder::little,

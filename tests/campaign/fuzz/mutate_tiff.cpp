@@ -27,7 +27,7 @@ struct Layout {
 
 struct Directories {
     std::vector<std::size_t> positions;  ///< position of each directory
-    std::vector<std::size_t> links;      ///< positions of the links to them, and of the last link
+    std::vector<std::size_t> links;      ///< where the offset of each directory is, and the final 0
     std::vector<std::size_t> entries;    ///< positions of the entries of all directories
 };
 
@@ -76,7 +76,7 @@ bool change_field(Mutation& file) {
         case 4:  // a 16-bit value is in the first bytes of its field
             file.put(value_at, 2, layout.order, file.one_of(values));
             break;
-        case 5: {  // changes a number of an array that the entry points to
+        case 5: {  // changes a number in the array to which the entry points
             const std::size_t at =
                 file.get(value_at, layout.width(), layout.order) + 2 * file.below(8);
             file.change_number(at, file.below(2) == 0 ? 2 : layout.width(), layout.order);
@@ -85,7 +85,7 @@ bool change_field(Mutation& file) {
         case 6:
             file.copy_bytes(entry, file.one_of(found.entries), layout.entry());
             break;
-        case 7:  // changes the chain of directories: ends sooner, or never
+        case 7:  // makes the chain of directories end sooner, or never
             file.put(file.one_of(found.links), layout.width(), layout.order,
                      file.below(4) == 0 ? 0 : file.one_of(found.positions));
             break;

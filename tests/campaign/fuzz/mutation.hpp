@@ -13,7 +13,8 @@
 #include <string_view>
 #include <vector>
 
-/// Mutates any bytes: libFuzzer's function, or without libFuzzer the one in replay.cpp.
+/// Mutates any bytes. libFuzzer has this function; programs without libFuzzer get it from
+/// replay.cpp.
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t most);
 
 namespace convolume::testing {

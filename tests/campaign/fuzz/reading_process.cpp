@@ -88,7 +88,7 @@ constexpr std::size_t most_counters = std::size_t{1} << 20;
 /// Number of files after which a reader ends, because HDF5 leaks memory of damaged files.
 constexpr int files_per_reader = 2000;
 constexpr int most_waiting_ms = 20'000;
-// Exit codes of readers that were not ended by a file.
+// Exit codes of readers that end by themselves, not because of a file.
 constexpr int exit_many_files = 40;
 constexpr int exit_not_needed = 41;
 
@@ -211,7 +211,7 @@ bool ReadingProcess::request_read() {
         while (events < 0 && errno == EINTR);
         if (events > 0 && ::read(replies_[0], &said, 1) == 1) return said == io::done_letter;
     }
-    ::kill(keeper_, SIGKILL);  // which also ends its reader
+    ::kill(keeper_, SIGKILL);  // this also ends the keeper's reader
     end_keeper();
     shared_->work = CurrentWork::for_caller;
     start_keeper();

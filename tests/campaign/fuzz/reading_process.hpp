@@ -15,9 +15,9 @@ class ReadingProcess {
   public:
     enum class Outcome {
         done,       ///< the file was read or refused
-        contained,  ///< it crashed or took too long in code that the command leaves to a helper
-                    ///< process
-        unknown     ///< it crashed in other code, or is too large
+        contained,  ///< the reader crashed or took too long in code that the command leaves to
+                    ///< a helper process
+        unknown     ///< the reader crashed in other code, or the file is too large
     };
 
     ReadingProcess();
@@ -25,7 +25,8 @@ class ReadingProcess {
     ReadingProcess(const ReadingProcess&) = delete;
     ReadingProcess& operator=(const ReadingProcess&) = delete;
 
-    /// Reads a file with these bytes. libFuzzer's counters become those of the process.
+    /// Reads a file with these bytes in the process, and copies the process's coverage counters to
+    /// libFuzzer's counters.
     Outcome read(const std::uint8_t* data, std::size_t size);
 
   private:

@@ -31,7 +31,8 @@ enum { cudaStreamNonBlocking, cudaEventDefault, cudaEventDisableTiming };
 namespace walks_on_host {
 
 struct Event {
-    long recorded = 0, passed = 0;  ///< number of times
+    /// Number of times that the event was recorded, and that its CUDA stream has reached it.
+    long recorded = 0, passed = 0;
 };
 
 struct QueuedWork {
@@ -86,8 +87,8 @@ class Machine {
         const QueuedWork& next = stream->front();
         return next.awaited == nullptr || next.awaited->passed >= next.awaited_times;
     }
-    // Runs one item of the first CUDA stream that is not waiting, which thus gets far ahead of the
-    // others. Sometimes another one becomes the first.
+    // Runs one item of work, of the first CUDA stream that does not wait for an event. This CUDA
+    // stream thus gets far ahead of the others. At random, another CUDA stream becomes the first.
     bool go_on() {
         if (random_.chance(0.02) && !streams_.empty())
             std::rotate(streams_.begin(),
@@ -104,7 +105,7 @@ class Machine {
     }
 
     std::vector<Stream*> streams_;
-    std::map<const char*, std::size_t> memory_;  ///< bytes of each array on the device
+    std::map<const char*, std::size_t> memory_;  ///< bytes of device arrays, by address
     convolume::testing::Random random_{1};
 };
 

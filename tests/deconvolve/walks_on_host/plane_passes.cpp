@@ -54,7 +54,7 @@ float extrapolated(const ElementWork& work, index_t i) {
     return ahead ? work.elements.extrapolation(work.newest[i], work.before[i]) : work.newest[i];
 }
 
-// Returns a sample before a forward transform.
+// Returns the sample that a forward pass loads, as a transform would receive it.
 double loaded_sample(const ElementWork& work, index_t i) {
     if (work.ones) {
         const auto* const data = static_cast<const float*>(work.data);
@@ -65,16 +65,17 @@ double loaded_sample(const ElementWork& work, index_t i) {
     return static_cast<double>(point);
 }
 
-// Returns the value that replaces a sample after an inverse transform. `w` indexes its weight.
+// Returns the value that replaces a sample after an inverse transform. `w` is the index of the
+// sample's weight.
 double stored_sample(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
         const float y = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
                                             : static_cast<const float*>(work.data)[i];
         const float m = work.elements.model.expected(back);
-        if (work.held != nullptr && richardson_lucy::is_compared(work.held[i])) {
+        if (work.held_out != nullptr && richardson_lucy::is_compared(work.held_out[i])) {
             const double away =
-                static_cast<double>(work.held[i] - work.elements.held_out_share * m);
+                static_cast<double>(work.held_out[i] - work.elements.held_out_share * m);
             sums[1] += away * away;
         }
         if (!richardson_lucy::is_compared(y)) return 0;

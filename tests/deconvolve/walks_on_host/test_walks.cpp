@@ -78,7 +78,7 @@ Array random_counts(Random& random, const Shape3& shape) {
     return image;
 }
 
-/// The result, every second estimate if they are read, and the reports of all iterations.
+/// The result of a run, every second estimate if estimates are read, and the reports of iterations.
 struct RunResult {
     Array result{{1, 1, 1}};
     std::vector<Array> estimates;
@@ -142,9 +142,10 @@ void check_alike(const RunResult& got, const RunResult& want) {
     }
 }
 
-// Divides the object into slabs of whole planes or into tiles. Chooses the grids of y and x.
-std::vector<Walker::Setup> places_of(const WalkCase& walk_case, const DeconvolutionProblem& problem,
-                                     PairAxes& axes) {
+// Returns the setups of walkers, among which slabs of whole planes or tiles of the object are
+// divided. Chooses the grids of y and x.
+std::vector<Walker::Setup> walker_setups(const WalkCase& walk_case,
+                                         const DeconvolutionProblem& problem, PairAxes& axes) {
     auto& [z, y, x] = axes;
     const index_t chained = problem.traits.projections;
     const auto tiles_y = divide_axis(y, walk_case.tiles_y, chained);
@@ -154,19 +155,19 @@ std::vector<Walker::Setup> places_of(const WalkCase& walk_case, const Deconvolut
     const std::vector<PlaneTile> tiles = tiles_of(tiles_y, tiles_x);
     const auto walkers = static_cast<std::size_t>(walk_case.walkers);
     const index_t unlimited = index_t{1} << 40;
-    std::vector<Walker::Setup> places;
+    std::vector<Walker::Setup> setups;
     if (tiles.size() > 1) {
-        places.assign(std::min(walkers, tiles.size()),
+        setups.assign(std::min(walkers, tiles.size()),
                       {0, z.whole_object(), z.whole_image(), walk_case.depth, 1, unlimited, {}});
         for (std::size_t i = 0; i < tiles.size(); ++i)
-            places[i % places.size()].tiles.push_back(tiles[i]);
-        return places;
+            setups[i % setups.size()].tiles.push_back(tiles[i]);
+        return setups;
     }
     const auto slabs = std::min(walkers, static_cast<std::size_t>(z.object));
     for (const SlabPlanes& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
-        places.push_back(
+        setups.push_back(
             {0, part.object, part.image, walk_case.depth, walk_case.together, unlimited, {}});
-    return places;
+    return setups;
 }
 
 void check_case(const WalkCase& walk_case, const Volume& recorded, Random& random, int number) {
@@ -185,12 +186,12 @@ void check_case(const WalkCase& walk_case, const Volume& recorded, Random& rando
     REQUIRE(axes);
     PairAxis& z = axes->front();
     z.grid = PlaneWalk::least_grid(z, walk_case.depth) + random.integer(0, 2);
-    const std::vector<Walker::Setup> places = places_of(walk_case, problem, *axes);
+    const std::vector<Walker::Setup> setups = walker_setups(walk_case, problem, *axes);
     walks_on_host::Machine::one().set_seed(static_cast<std::uint64_t>(number));
     const PassKernels kernels(problem, *axes);
-    WalkExecutor walks(problem, *axes, kernels.views(), places, 2);
+    WalkExecutor walks(problem, *axes, kernels.views(), setups, 2);
     const RunResult want = over_arrays(problem, recorded, walk_case);
-    // A run must not depend on the one before.
+    // A run must not depend on the previous run.
     for (int repeat = 0; repeat < 2; ++repeat)
         check_alike(run_steps(walks, problem, recorded, walk_case), want);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiles the sources of walks for the host.
+// Compiles the CUDA sources of deconvolution walks for the host, as part of test_walks. A walk is
+// an iteration that goes along z, with only some planes in device memory.
 
 #include "deconvolve/executors/fused_walker.cu"
 #include "deconvolve/executors/operation_walker.cu"

@@ -21,7 +21,7 @@ struct ColumnsCheck {
         const auto twiddles = plan_twiddles<Real>(Shape::value);
         job.twiddles = twiddles.data();
         job.prefetches = prefetches;
-        // There are fewer thread blocks than tiles, so the first one takes several.
+        // There are fewer thread blocks than tiles, so the first thread block takes several tiles.
         index_t bytes = Shape::fixed_bytes;
         if (job.prefetches) bytes += Shape::prefetch_bytes;
         if (job.prefetches_taps) bytes += Shape::prefetch_bytes / N * job.taps;
@@ -71,7 +71,7 @@ struct ColumnsCheck {
         const index_t batches = 2, source_size = load.ring * pitch,
                       target_size = store.ring * pitch;
         auto source = random_samples<Sample>(batches * source_size, N);
-        // Slots that are not loaded are NaN.
+        // Slots that the pass must not load hold NaN.
         for (index_t s = 0; s < load.ring; ++s) {
             bool used = false;
             for (index_t p = 0; p < N; ++p) used = used || slot(load, p) == s;
@@ -123,7 +123,7 @@ struct ColumnsCheck {
         }
         INFO("columns of " << N << ", prefetches " << prefetches);
         CHECK(difference.relative() < 2 * tolerance<Real>(N));
-        // Slots that are not stored keep their values.
+        // Slots that the pass does not store keep their values.
         for (index_t s = 0; s < store.ring; ++s) {
             bool stored = false;
             for (index_t p = 0; p < N; ++p) stored = stored || slot(store, p) == s;

@@ -62,7 +62,7 @@ std::vector<T> poisoned(index_t count) {
     return memory;
 }
 
-/// Accumulates |a - b|² and |b|².
+/// Relative L2 difference of two signals, from sums of |a - b|² and |b|².
 class Difference {
   public:
     void add(std::complex<double> a, std::complex<double> b) {

@@ -57,11 +57,11 @@ class HostScheduler {
         void* to;
         const void* from;
         std::size_t bytes;
-        int group;  ///< number of its group, from 0
+        int group;  ///< number of the group of copies that it belongs to, from 0
     };
     struct Copies {
         std::vector<Copy> under_way;
-        int group = 0;  ///< number of the group that is still open
+        int group = 0;  ///< number of the group to which new copies belong
 
         /// Carries out the copies of the groups before `end`.
         void arrive(int end) {

@@ -130,7 +130,8 @@ struct RowsCheck {
         // Values of all rows, and their spectra as a forward transform leaves them.
         Spectrum spectrum(length, complex_rows, rows);
         std::vector<Signal> values;
-        const index_t nan_row = integer && variant == 1 ? 2 : -1;  // of the first plane
+        // The row of the first plane that gets a NaN, or -1.
+        const index_t nan_row = integer && variant == 1 ? 2 : -1;
         for (index_t row = 0; row < planes * rows; ++row) {
             Signal signal =
                 random_samples<std::complex<double>>(length, static_cast<unsigned>(row));

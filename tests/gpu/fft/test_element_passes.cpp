@@ -47,7 +47,7 @@ struct PassCheck {
         return static_cast<std::size_t>((plane * rows + y) * count + x);
     }
 
-    // Returns positive samples, as light is.
+    // Returns random positive samples, between 1 and 9.
     std::vector<float> light(unsigned seed) const {
         auto values = random_samples<float>(elements(), seed);
         for (float& value : values) value = 5 + 4 * value;
@@ -116,12 +116,13 @@ double near(double value) {
     return 2e-6 * std::abs(value);
 }
 
+// Checks that a load transforms the extrapolation of two estimates, or the newest on a restart.
 template <int N>
-void check_point(int begin, int end) {
+void check_extrapolation(int begin, int end) {
     PassCheck<N> check(begin, end);
     auto newest = check.light(1), before = check.light(2);
-    before[check.element(0, 0, 0)] =
-        100;  // so large that the point ahead falls below its least share
+    // This extrapolation would be negative, and is raised to a tenth of the newest sample.
+    before[check.element(0, 0, 0)] = 100;
     for (const bool restart : {false, true}) {
         auto kept = std::vector<float>(newest.size(), -1.0F);
         RowWork work = check.work(ElementKind::load);
@@ -164,7 +165,7 @@ void check_ratio(int begin, int end, bool holds_out, bool narrow = false, float 
     work.elements.less = less;
     work.elements.misfit = sums_misfit;
     if (holds_out) {
-        work.held = held.data();
+        work.held_out = held.data();
         work.elements.held_out_share = 0.25F;
     }
     check.template run<ElementKind::compare>(work);
@@ -197,7 +198,7 @@ struct StepCase {
     bool advances = false;  ///< the pass also transforms the new estimates
 };
 
-// The second and the third plane share a plane of the weight.
+// Checks an update of the estimate. The second and the third plane share a plane of the weight.
 template <int N>
 void check_step(int begin, int end, const StepCase& step_case) {
     const bool ahead = step_case.ahead, restart = step_case.restart, changes = step_case.changes,
@@ -275,8 +276,8 @@ template <int N>
 void check_passes() {
     INFO("rows of " << 2 * N);
     const int begin = N / 3, end = 2 * N - N / 4;
-    check_point<N>(0, 2 * N);
-    check_point<N>(begin, end);
+    check_extrapolation<N>(0, 2 * N);
+    check_extrapolation<N>(begin, end);
     check_ratio<N>(begin, end, false);
     check_ratio<N>(0, end, true);
     check_ratio<N>(0, 2 * N, false, true);
@@ -295,7 +296,7 @@ void check_passes() {
     check_step<N>(0, 2 * N, {.unmatched = true, .advances = true});
 }
 
-// Formulas that no method has.
+// A functor with formulas that no method of deconvolution has.
 struct ProductElements {
     float factor = 0.5F;
 
@@ -345,7 +346,7 @@ void check_any_functor(int begin, int end) {
     const auto compared = check.fill();
     auto compare = check.template work<ProductElements>(ElementKind::compare);
     compare.data = data.data();
-    compare.held = held.data();
+    compare.held_out = held.data();
     check.template run<ElementKind::compare>(compare);
     double sum = 0, squares = 0;
     for_samples(compared, [&](std::size_t i, double sample) {

@@ -26,7 +26,7 @@ CONVOLUME_CONSTEXPR double tail(double x, int first) {
 /// Returns cos and sin of the angle π/4 · a/n, 0 <= a <= n < 2^26. The angle is the sum of x, which
 /// has no rounding error, and a small `rest`.
 CONVOLUME_CONSTEXPR Complex<double> octant_point(long a, long n) {
-    constexpr double high = 52707178.0 / 67108864, low = 7.946627386764098e-09;  // π/4
+    constexpr double high = 52707178.0 / 67108864, low = 7.946627386764098e-09;  // π/4 = high + low
     const double step = static_cast<double>((a << 26) / n) / 67108864;
     const double step_rest = static_cast<double>((a << 26) % n) / static_cast<double>(n) / 67108864;
     const double x = high * step, rest = high * step_rest + low * (step + step_rest);
@@ -45,7 +45,7 @@ CONVOLUME_CONSTEXPR Complex<double> root(long k, long n) {
     k = ((k % n) + n) % n;
     const long octant = (8 * k) / n;          // angle = (octant + rest) · π/4, 0 <= rest < 1
     const long rest_8n = 8 * k - octant * n;  // rest · n
-    const bool from_next = octant % 2 == 1;   // measured back from the next axis
+    const bool from_next = octant % 2 == 1;   // whether rest counts back from the next axis
     const Complex<double> point = roots_detail::octant_point(from_next ? n - rest_8n : rest_8n, n);
     const double near = point.re, far = point.im;
     switch (octant) {

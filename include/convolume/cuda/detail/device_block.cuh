@@ -56,7 +56,7 @@ struct DeviceBlock {
                      "l"(from), "r"(there ? 16 : 0)
                      : "memory");
     }
-    /// Starts to copy 4 or 8 bytes, as copy_async().
+    /// Starts to copy 4 or 8 bytes, as copy_async() copies 16.
     template <int Bytes>
     __device__ __forceinline__ void copy_few_async(void* to, const void* from) const {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(
@@ -90,8 +90,8 @@ struct DeviceBlock {
     }
 };
 
-// Devices before compute capability 8 have no asynchronous copies to shared memory. For them these
-// CUDA kernels are compiled empty, and are never launched.
+// Devices before compute capability 8 have no asynchronous copies to shared memory. For such
+// devices, CUDA kernels are compiled empty, and are never launched.
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 #define CONVOLUME_PASS(call)
 #else

@@ -9,7 +9,7 @@
 
 namespace convolume::gpu {
 
-/// Two consecutive samples.
+/// Two consecutive samples, which are read at once.
 template <class Real>
 struct SamplePair {
     Complex<Real> first, second;
@@ -17,7 +17,7 @@ struct SamplePair {
 
 /// The thread block of CUDA kernels over segments.
 struct SegmentBlock : DeviceBlock {
-    /// A barrier for `threads` consecutive threads.
+    /// Waits at a barrier for `threads` consecutive threads.
     template <int threads>
     __device__ __forceinline__ void sync_some() const {
         if constexpr (threads <= 32) {
@@ -57,7 +57,7 @@ struct SegmentBlock : DeviceBlock {
     }
 };
 
-/// CUDA kernel of filter_segments().
+/// CUDA kernel that runs filter_segments().
 template <class Real, int N, bool complex_data, class Function>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
                                   SegmentShape<Real, N, complex_data>::blocks_per_unit)
@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads,
         (filter_segments<Real, N, complex_data, Function>(SegmentBlock{}, job, function)));
 }
 
-/// CUDA kernel of transform_filters().
+/// CUDA kernel that runs transform_filters().
 template <class Real, int N, bool complex_data>
 __global__ void __launch_bounds__(SegmentShape<Real, N, complex_data>::threads)
     spectra_kernel(const __grid_constant__ SpectraJob<Real> job) {

@@ -134,7 +134,7 @@ CONVOLUME_DEVICE void filter_segments(const Context& context, const SegmentJob<R
             storing.store(targets[which], filter, function, value);
         };
 
-        // A function replaces the power.
+        // A caller's function is applied in place of the power.
         const bool power = !Function::present && job.power;
         if constexpr (complex_data) {
             if constexpr (!Function::present) {

@@ -15,10 +15,10 @@ namespace convolume::gpu {
 /// are compiled together with the CUDA kernels, since a caller's program may have another copy of
 /// the CUDA runtime.
 struct SegmentCudaKernels {
-    int n = 0;                 ///< samples of a segment
-    int threads = 0;           ///< threads of a thread block
-    int segments = 0;          ///< segments, or pairs of real ones, in a thread block
-    int blocks_per_unit = 0;   ///< thread blocks that a multiprocessor holds
+    int n = 0;                 ///< number of samples of a segment
+    int threads = 0;           ///< number of threads of a thread block
+    int segments = 0;          ///< number of segments, or of pairs of real ones, in a thread block
+    int blocks_per_unit = 0;   ///< number of thread blocks that a multiprocessor holds
     index_t shared_bytes = 0;  ///< bytes of shared memory of a thread block
     const void* filter = nullptr;
     const void* spectra = nullptr;

@@ -26,12 +26,12 @@ struct SegmentJob {
     const void* source = nullptr;             ///< Real or Complex<Real>: sample `first` of signal 0
     index_t source_stride = 0;                ///< elements from one signal to the next
     index_t first = 0, count = 0;             ///< samples given of each signal; others are zero
-    const Complex<Real>* twiddles = nullptr;  ///< see TransformPlan::first_twiddle()
+    const Complex<Real>* twiddles = nullptr;  ///< table, see TransformPlan::first_twiddle()
     const Complex<Real>* spectra =
         nullptr;                   ///< spectra of filters, divided by n, in forward()'s order
     void* target = nullptr;        ///< stored samples: signals × filters × samples
     index_t* positions = nullptr;  ///< positions of peaks; may be null
-    index_t signal_stride = 0, filter_stride = 0;  ///< elements of `target`
+    index_t signal_stride = 0, filter_stride = 0;  ///< distances in elements of `target`
     index_t begin = 0, end = 0;                    ///< range of the full result
     index_t segments = 0;                          ///< number of segments of all signals
     index_t segments_per_signal = 0;
@@ -39,7 +39,7 @@ struct SegmentJob {
     int filters = 0, filters_per_block = 0;
     bool power = false;
     WindowPost::Kind window = WindowPost::Kind::none;
-    index_t window_length = 1;  ///< results of a window; for peaks, a divisor of `useful`
+    index_t window_length = 1;  ///< number of results of a window; for peaks, a divisor of `useful`
 };
 
 /// Arguments of a CUDA kernel that computes spectra of filters.
@@ -75,7 +75,8 @@ CONVOLUME_DEVICE SegmentPlace segment_place(const SegmentJob<Real>& job, index_t
 /// computed again for each filter.
 struct SegmentTarget {
     index_t segment = 0;
-    index_t start = 0;  ///< index in `target` of position 0, for filter 0 without windows
+    /// Index in SegmentJob::target of the result at position 0, for filter 0 without windows.
+    index_t target_index = 0;
     int count = 0;
 };
 
@@ -155,8 +156,9 @@ class SegmentStore {
         return results;
     }
 
-    /// Returns the index in `target` of sample `stored` of a signal and filter.
-    CONVOLUME_DEVICE index_t start(const SegmentPlace& place, int filter, index_t stored) const {
+    /// Returns the index in SegmentJob::target of stored sample `stored` of a signal and filter.
+    CONVOLUME_DEVICE index_t target_index(const SegmentPlace& place, int filter,
+                                          index_t stored) const {
         return place.signal * job_.signal_stride + filter * job_.filter_stride + stored;
     }
 
@@ -166,8 +168,8 @@ class SegmentStore {
                                         const Value& value) const {
         using Result = decltype(value(Constant<0>{}));
         if (job_.window == WindowPost::Kind::none) {
-            auto* const to =
-                static_cast<Result*>(job_.target) + target.start + filter * job_.filter_stride;
+            auto* const to = static_cast<Result*>(job_.target) + target.target_index +
+                             filter * job_.filter_stride;
             unroll<elements>([&](auto i) {
                 const int position = thread_ + i * threads;
                 if (is_kept(target.count, position)) context_.store(to + position, value(i));
@@ -192,8 +194,8 @@ class SegmentStore {
         const index_t to_first = phase == 0 ? 0 : length - phase;
         const auto hit = static_cast<int>(to_first < beyond ? to_first : beyond);
         const auto period = static_cast<int>(length < beyond ? length : beyond);
-        auto* const target =
-            static_cast<Result*>(job_.target) + start(place, filter, (before + to_first) / length);
+        auto* const target = static_cast<Result*>(job_.target) +
+                             target_index(place, filter, (before + to_first) / length);
         unroll<elements>([&](auto i) {
             const int position = thread_ + i * threads, from_hit = position - job_.skip - hit;
             if (is_kept(place.count, position) && from_hit >= 0 && from_hit % period == 0)
@@ -228,7 +230,7 @@ class SegmentStore {
                 Peak<Real> peak{values[thread_], positions[thread_]};
                 for (int other = 1; other < share; ++other)
                     peak.consider(values[thread_ + other], positions[thread_ + other]);
-                const index_t to = start(place, filter, before / length + window);
+                const index_t to = target_index(place, filter, before / length + window);
                 static_cast<Real*>(job_.target)[to] = peak.value;
                 if (job_.positions != nullptr) job_.positions[to] = place.first + peak.position;
             }

@@ -68,7 +68,7 @@ struct SegmentShape {
     /// Number of thread blocks that a multiprocessor of compute capability 9 holds. Its registers
     /// are in four banks, each for a quarter of the warps.
     static constexpr int blocks_per_unit = [] {
-        const int registers = sizeof(Real) == 4 ? 128 : 255;  // for each thread
+        const int registers = sizeof(Real) == 4 ? 128 : 255;  // registers of each thread
         const int warps = 4 * (16384 / 32 / registers);
         const auto by_memory = static_cast<int>(232448 / (shared_bytes + 1024));
         const int by_registers = warps * 32 / threads;
