@@ -4,6 +4,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <string_view>
+
 namespace convolume::python {
 
 void bind_option_names(nanobind::module_& module);
@@ -13,5 +15,8 @@ void bind_deconvolver(nanobind::module_& module);
 void bind_filters(nanobind::module_& module);
 void bind_optics(nanobind::module_& module);
 void bind_files(nanobind::module_& module);
+
+/// Returns Python's keyword for an option of the library; any other name unchanged.
+std::string_view keyword_of(std::string_view option);
 
 }  // namespace convolume::python

@@ -105,6 +105,13 @@ void bind_convolver(nb::module_& module) {
     module.def(
         "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
         nb::arg("kernel"));
+    module.def(
+        "center_index",
+        [](const Options& options, const ReadArray& kernel) {
+            return triple(center_index(options.center, view(kernel)));
+        },
+        "Returns the sample of a kernel that stands for no shift, by the origin of the options.",
+        nb::arg("options"), nb::arg("kernel"));
     bind_device_convolver(module);
 }
 

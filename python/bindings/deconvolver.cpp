@@ -161,6 +161,8 @@ void bind_deconvolver(nb::module_& module) {
                     [&] { new (self) Deconvolver(index3(shape), taps, options, engines); });
             },
             nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("engines"))
+        .def_prop_ro("negative_psf_samples",
+                     [](const Deconvolver& self) { return self.negative_psf_samples(); })
         .def_prop_ro("plan_text", [](const Deconvolver& self) { return self.plan().to_string(); })
         .def_prop_ro("plan_facts", [](const Deconvolver& self) { return to_dict(self.plan()); })
         .def(

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 
 #include <numeric>
+#include <tuple>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -35,9 +38,43 @@ std::array<std::optional<double>, 3> voxel_of(const ImageMetadata& metadata) {
     return metadata.voxel_size_um;
 }
 
+// Everything that writers use, in the form in which it is pickled.
+auto state_of(const ImageMetadata& m) {
+    using Scaling = std::optional<std::pair<double, double>>;
+    return std::make_tuple(
+        std::make_tuple(m.format, m.frames, m.channels, triple(m.shape), m.type, m.axes),
+        std::make_tuple(m.voxel_size_um, m.unit, m.frame_interval_s, m.images, m.image,
+                        m.image_name),
+        std::make_tuple(m.channel_names, m.channel_colors,
+                        m.scaling ? Scaling({m.scaling->scale, m.scaling->offset}) : Scaling(),
+                        m.notes),
+        std::make_tuple(m.ome_xml, m.imagej_description, m.imagej_metadata,
+                        m.imagej_metadata_counts, m.text));
+}
+
+ImageMetadata metadata_of(const decltype(state_of({}))& state) {
+    ImageMetadata m;
+    const auto& [pixels, places, channels, format] = state;
+    Triple shape;
+    std::tie(m.format, m.frames, m.channels, shape, m.type, m.axes) = pixels;
+    m.shape = index3(shape);
+    std::tie(m.voxel_size_um, m.unit, m.frame_interval_s, m.images, m.image, m.image_name) = places;
+    std::optional<std::pair<double, double>> scaling;
+    std::tie(m.channel_names, m.channel_colors, scaling, m.notes) = channels;
+    if (scaling) m.scaling = {scaling->first, scaling->second};
+    std::tie(m.ome_xml, m.imagej_description, m.imagej_metadata, m.imagej_metadata_counts, m.text) =
+        format;
+    return m;
+}
+
 void bind_metadata(nb::module_& module) {
     nb::class_<ImageMetadata>(module, "ImageMetadata")
         .def(nb::init<>())
+        .def("__getstate__", &state_of)
+        .def("__setstate__",
+             [](ImageMetadata& self, const decltype(state_of({}))& state) {
+                 new (&self) ImageMetadata(metadata_of(state));
+             })
         .def("copy", [](const ImageMetadata& self) { return ImageMetadata(self); })
         .def_ro("format", &ImageMetadata::format)
         .def_rw("frames", &ImageMetadata::frames)

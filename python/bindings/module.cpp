@@ -13,37 +13,68 @@ namespace nb = nanobind;
 
 namespace {
 
-void raise(const char* name, const char* text) {
+void raise(const char* name, const std::string& text) {
     const nb::object errors = nb::module_::import_("convolume._errors");
-    const nb::object error = errors.attr(name)(nb::str(text));
+    const nb::object error = errors.attr(name)(nb::str(text.c_str()));
     PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(error.ptr())), error.ptr());
+}
+
+/// Returns the keywords that help against an error, in parentheses; empty if there are none.
+std::string hint(const OutOfMemory& error) {
+    switch (error.memory()) {
+        case MemoryKind::host:
+            return " (max_host_mem)";
+        case MemoryKind::gpu:
+            return " (max_gpu_mem)";
+        case MemoryKind::host_and_gpu:
+            return " (max_host_mem, max_gpu_mem)";
+    }
+    return {};
+}
+std::string hint(const DeviceFailure&) {
+    return " (device='cpu')";
+}
+std::string hint(const GpuUnavailable&) {
+    return " (device='cpu')";
+}
+
+/// Returns the sentence of an error with Python's keywords for the options that it names.
+template <class Thrown>
+std::string sentence_of(const Thrown& error) {
+    if (error.sentence().names_options()) return error.sentence().with_names(keyword_of);
+    if constexpr (requires { hint(error); })
+        return error.what() + hint(error);
+    else
+        return error.what();
 }
 
 void translate(const std::exception_ptr& thrown, void*) {
     try {
         std::rethrow_exception(thrown);
     } catch (const InvalidArgument& error) {
-        raise("InvalidArgument", error.what());
+        raise("InvalidArgument", sentence_of(error));
     } catch (const BadData& error) {
-        raise("BadData", error.what());
+        raise("BadData", sentence_of(error));
     } catch (const InputNotFound& error) {
-        raise("InputNotFound", error.what());
+        raise("InputNotFound", sentence_of(error));
     } catch (const OutputExists& error) {
-        raise("OutputExists", error.what());
+        raise("OutputExists", sentence_of(error));
     } catch (const CannotCreate& error) {
-        raise("CannotCreate", error.what());
+        raise("CannotCreate", sentence_of(error));
     } catch (const IoError& error) {
-        raise("FileFailure", error.what());
+        raise("FileFailure", sentence_of(error));
     } catch (const OutOfMemory& error) {
-        raise("OutOfMemory", error.what());
+        raise("OutOfMemory", sentence_of(error));
     } catch (const DeviceFailure& error) {
-        raise("DeviceFailure", error.what());
+        raise("DeviceFailure", sentence_of(error));
+    } catch (const GpuUnavailable& error) {
+        raise("Unavailable", sentence_of(error));
     } catch (const Unavailable& error) {
-        raise("Unavailable", error.what());
+        raise("Unavailable", sentence_of(error));
     } catch (const Cancelled& error) {
-        raise("Cancelled", error.what());
+        raise("Cancelled", sentence_of(error));
     } catch (const Error& error) {
-        raise("Error", error.what());
+        raise("Error", sentence_of(error));
     }
 }
 

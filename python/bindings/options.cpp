@@ -23,7 +23,22 @@ void bind_names(nb::module_& module, const char* name) {
     bound.def("__str__", [](Value value) { return name_of(value); });
 }
 
+template <class... Structs>
+std::string_view keyword_in_tables(std::string_view option) {
+    std::string_view found = option;
+    const auto look = [&](const auto& field) {
+        if (field.text.name == option && !field.text.keyword().empty())
+            found = field.text.keyword();
+    };
+    (for_each_option<Structs>(look), ...);
+    return found;
+}
+
 }  // namespace
+
+std::string_view keyword_of(std::string_view option) {
+    return keyword_in_tables<Options, EngineChoice, DeconvolveOptions, FilterOptions>(option);
+}
 
 void bind_option_names(nb::module_& module) {
     bind_names<Mode>(module, "Mode");

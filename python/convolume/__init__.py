@@ -9,9 +9,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
-from ._convolve import Convolver, Plan, convolve, correlate
+from ._convolve import Convolver, convolve, correlate
 from ._core import version
-from ._deconvolve import Deconvolver, Iteration, richardson_lucy, wiener
+from ._deconvolve import Deconvolver, richardson_lucy, wiener
 from ._errors import (
     BadData,
     Cancelled,
@@ -29,10 +29,15 @@ from ._errors import (
 from ._files import open, save  # noqa: A004 (the usual name of such a function)
 from ._filters import FilterBank, FilterPlan, filter_bank
 from ._image import Image
+from ._iteration import Iteration
 from ._optics import Camera, Phantom, make_psf, psf_facts, resample_kernel
+from ._problem import Plan
 from ._run import GpuDevice, Run, gpu_devices
 
 if TYPE_CHECKING:
+    from . import ndimage as ndimage
+    from . import restoration as restoration
+    from . import signal as signal
     from ._process import process
     from ._process_plan import ProcessPlan, plan_process
     from ._process_report import BlocksFailed, ProcessReport, process_status
@@ -47,17 +52,20 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
            "wiener"]
 
-# Names that are imported at their first use. They need threads, sockets and more, which take longer to import than all
-# other modules.
+# Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
+# import than all other modules.
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
+_MODULES = ("ndimage", "restoration", "signal")
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name not in _LATER:
         raise AttributeError(f"module 'convolume' has no attribute '{name}'")
     return getattr(importlib.import_module(f".{_LATER[name]}", __name__), name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+    return sorted({*globals(), *_LATER, *_MODULES})

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import _core
+from . import _core, _xarray
 from ._errors import BadData, InvalidArgument, Unavailable
 
 #: Types of samples that the library reads and writes without a conversion.
@@ -68,6 +68,22 @@ def _converted(array: np.ndarray, what: str) -> np.ndarray:
     raise InvalidArgument(f"{what} is of type {dtype}: convert it to float64 or complex128, where that loses nothing")
 
 
+def storable(array: Any, what: str) -> np.ndarray:
+    """Returns `array` as a NumPy array of one of TYPES, in which it is saved: integers of 8 bytes as int32 or uint32.
+
+    `what` names the array in errors.
+    """
+    values = array if isinstance(array, np.ndarray) else from_others(array, what)
+    if isinstance(values, np.ma.MaskedArray) or values.dtype.kind not in "iu" or values.dtype.itemsize != 8:
+        return readable(values, what)
+    low, high = (int(values.min()), int(values.max())) if values.size else (0, 0)
+    for name in ("int32", "uint32"):
+        if np.iinfo(name).min <= low and high <= np.iinfo(name).max:
+            return values.astype(name)
+    raise InvalidArgument(f"{what} has whole numbers from {low} to {high}, which integers of 32 bits do not hold: "
+                          "convert it to float64, which is exact up to 2**53")
+
+
 def clamped_to(array: np.ndarray, dtype: np.dtype[Any]) -> tuple[np.ndarray, int, int]:
     """Converts real values to an integer type: rounds and clamps them.
 
@@ -101,20 +117,37 @@ def give_back(result: np.ndarray, like: Any) -> Any:
         return importlib.import_module("torch").from_dlpack(result)
     if module in ("jax", "jaxlib"):
         return importlib.import_module("jax.numpy").from_dlpack(result)
-    return result
+    return _xarray.in_form_of(result, like) if _xarray.is_data_array(like) else result
 
 
 def writable(out: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Checks the caller's array for a result, and returns it."""
-    if not isinstance(out, np.ndarray):
-        raise InvalidArgument(f"out is a {type(out).__name__}: it must be a NumPy array")
-    if out.shape != shape:
-        raise InvalidArgument(f"out has the shape {out.shape} where the result has {shape}")
-    if out.dtype not in TYPES:
-        raise InvalidArgument(f"out is of type {out.dtype}, which results are not written in")
-    if not out.flags.writeable:
+    """Checks the caller's array for a result, in host memory, and returns it as a NumPy array of the same memory."""
+    array: np.ndarray = out if isinstance(out, np.ndarray) else _shared(out)
+    if array.shape != shape:
+        raise InvalidArgument(f"out has the shape {array.shape} where the result has {shape}")
+    if array.dtype not in TYPES:
+        raise InvalidArgument(f"out is of type {array.dtype}, which results are not written in")
+    if not array.flags.writeable:
         raise InvalidArgument("out cannot be written: its memory is read-only")
-    return out
+    return array
+
+
+def _shared(out: Any) -> np.ndarray:
+    """Returns a NumPy array that shares the memory of an array of another library."""
+    refusal = f"out is a {type(out).__name__}: it must be a NumPy array, or one of host memory that NumPy can share"
+    try:
+        if _xarray.is_data_array(out) and isinstance(out.data, np.ndarray):  # it may be of Dask
+            found: np.ndarray = out.data
+            return found
+        if type(out).__module__.partition(".")[0] == "torch":  # NumPy takes its DLPack form as read-only
+            return np.asarray(out.numpy())
+        if hasattr(out, "__array_interface__"):
+            return np.asarray(out)
+        if hasattr(out, "__dlpack__"):
+            return np.from_dlpack(out)
+    except (TypeError, ValueError, RuntimeError, BufferError) as error:
+        raise InvalidArgument(f"{refusal} ({error})") from None
+    raise InvalidArgument(refusal)
 
 
 def result_type(dtype: Any, natural: str) -> np.dtype[Any]:

@@ -13,6 +13,7 @@ from ._errors import InvalidArgument
 from ._image import Image
 from ._optics import MicroscopeKeywords, _spacing, psf_options
 from ._options import defaults_of, triple_of, with_keywords
+from ._psf import saturation_of
 from ._run import Progress, progress_bar
 
 PsfParameter = Literal["na", "index", "depth"]
@@ -136,13 +137,6 @@ def _spacing_of(array: Any, spacing: Sequence[float] | None) -> tuple[float, flo
     return _spacing([float(length or 0) for length in known])
 
 
-def _saturation(stack: Any, largest: float) -> float | None:
-    """Returns `largest`, the largest value of a stack, if it is the largest of an integer type or of a camera."""
-    dtype: np.dtype[Any] = stack.dtype
-    bits = {"int8": (7,), "int16": (15,)}.get(dtype.name, ()) + (8, 10, 11, 12, 13, 14, 16)
-    return largest if largest in [2.0**n - 1 for n in bits] else None
-
-
 def _options_of(optics: Mapping[str, Any], spacing: Sequence[float], shape: Sequence[int]) -> _core.PsfOptions:
     """Returns the library's options for `optics`, which are arguments of make_psf without spacing and shape."""
     for name in ("na", "wavelength"):
@@ -208,7 +202,7 @@ def psf_from_beads(stack: Any, *, shape: Sequence[int], spacing: Sequence[float]
     if isinstance(saturation, str):
         if saturation != "auto":
             raise InvalidArgument(f"saturation is a number, 'auto' or None, not '{saturation}'")
-        full = _saturation(readable(stack, "the stack"), float(values.max())) if values.size else None
+        full = saturation_of(readable(stack, "the stack").dtype, float(values.max())) if values.size else None
     else:
         full = saturation
     voxel = _spacing_of(stack, spacing)

@@ -3,157 +3,29 @@
 
 import importlib
 import json
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
-from ._arrays import give_back, is_double, readable, result_type, writable
-from ._device import DeviceArray, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument, warn_of_clamped
-from ._options import (
-    Boundary,
-    Mode,
-    Nan,
-    Origin,
-    Precision,
-    boundary_name,
-    center_of,
-    defaults_of,
-    triple_of,
-    with_keywords,
+from ._arrays import give_back, readable, result_type, writable
+from ._batch import progress_of_one_image
+from ._device import DeviceArray, is_on_gpu, on_stream
+from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._labels import chosen_axes, letters_of, voxels_of
+from ._options import Origin, with_keywords
+from ._problem import (
+    CommonKeywords,
+    ConvolveKeywords,
+    ConvolverKeywords,
+    Operation,
+    Plan,
+    Problem,
+    convolution_defaults,
 )
-from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
-
-
-class Plan:
-    """The plan of a convolution, with its predicted time and memory. ``print(plan)`` shows a table."""
-
-    def __init__(self, text: str, facts: dict[str, Any]) -> None:
-        self._text = text
-        self._facts = facts
-
-    @property
-    def method(self) -> str:
-        """The method: "in-core", "dif", "tiled" or "direct"."""
-        return str(self._facts["chosen"]["method"])
-
-    @property
-    def engines(self) -> list[str]:
-        """Names of the engines that compute, such as "cpu:0" or "gpu:1"."""
-        return list(self._facts["engines"])
-
-    @property
-    def seconds(self) -> float:
-        """Predicted seconds for one image."""
-        return float(self._facts["chosen"]["seconds"])
-
-    @property
-    def host_bytes(self) -> int:
-        """Predicted bytes of host memory, the image and the result included."""
-        return int(self._facts["chosen"]["host_bytes"])
-
-    @property
-    def device_bytes(self) -> int:
-        """Predicted bytes of each GPU's memory; 0 if no GPU takes part."""
-        return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
-
-    def to_dict(self) -> dict[str, Any]:
-        """Returns all figures of the plan, as `convolume convolve --dry-run --json` prints them."""
-        return self._facts
-
-    def __str__(self) -> str:
-        return self._text
-
-    def __repr__(self) -> str:
-        return f"<Plan {self.method} on {', '.join(self.engines)}>"
-
-
-Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
-Operation = Literal["convolve", "correlate", "adjoint"]
-
-
-class _CommonKeywords(Resources, total=False):
-    """Keywords of both :class:`Convolver` and :func:`convolve`."""
-
-    mode: Mode
-    boundary: Boundary
-    cval: float
-    origin: Origin
-    normalize: Literal["sum", "peak"] | None
-    method: Method
-    nan: Nan
-    precision: Precision | None
-
-
-class ConvolverKeywords(_CommonKeywords, total=False):
-    """Keywords of :class:`Convolver`."""
-
-    dtype: Any
-    operation: Operation
-    executions: int | None
-
-
-class ConvolveKeywords(_CommonKeywords, total=False):
-    """Keywords of :func:`convolve`."""
-
-    axes: Sequence[int] | int | None
-    out: Any
-    dtype: Any
-    stream: Any
-    progress: Progress
-
-
-def _defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
-
-
-class _Problem:
-    """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
-
-    def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
-        taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
-        shape = tuple(int(n) for n in image_shape)
-        if not 1 <= len(shape) <= 3:
-            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
-                                  "batch by convolume.convolve(axes=…)")
-        if taps.ndim != len(shape):
-            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
-                                  "as many, of length 1 where it does not reach")
-        image_type = readable(np.empty(0, dtype), "dtype").dtype
-        if arguments.get("precision") is None:
-            arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"
-        self.arguments = arguments
-        self.kernel = taps
-        self.shape = shape
-        self.dtype = image_type
-        self.options = self._options(arguments)
-        self.engines = engines(arguments)
-        is_complex = image_type.kind == "c" or taps.dtype.kind == "c"
-        types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
-        self.natural: np.dtype[Any] = np.dtype(types[arguments["precision"]][is_complex])
-
-    def _options(self, arguments: dict[str, Any]) -> _core.Options:
-        own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
-        cval = float(own.pop("cval", 0.0))
-        own["boundary"] = boundary_name(own.get("boundary", "zero"))
-        if own["boundary"] == "constant":
-            own["boundary"] = f"constant:{cval!r}"
-        own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
-        own["max_host_mem"] = byte_size(own.get("max_host_mem"))
-        return _core.Options(**own)
-
-    def _filled(self) -> np.ndarray:
-        return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
-
-    def for_host_arrays(self) -> _core.Convolver:
-        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
-                               self.natural)
-
-    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
-        return _core.DeviceConvolver(triple_of(self.shape), self._filled(), self.options, device, dtype,
-                                     byte_size(self.arguments.get("max_gpu_mem")))
+from ._psf import Kernel, check_voxels, prepared_kernel
+from ._run import Progress, log_plan, progress_bar
 
 
 def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any) -> Any:
@@ -220,16 +92,17 @@ class Convolver:
     (4, 5)
     """
 
-    @with_keywords(ConvolverKeywords, _defaults(ConvolverKeywords, np.float32))
+    @with_keywords(ConvolverKeywords, convolution_defaults(ConvolverKeywords, np.float32))
     def __init__(self, image_shape: Sequence[int], kernel: Any, **options: Unpack[ConvolverKeywords]) -> None:
         dtype = options.pop("dtype", np.float32)
-        self._problem = _Problem(image_shape, kernel, dtype, dict(options))
+        self._problem = Problem(image_shape, kernel, dtype, dict(options))
         self._core = self._problem.for_host_arrays()
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
         self.output_shape: tuple[int, ...] = tuple(self._core.output_shape[first:])
         self._natural = self._problem.natural
+        log_plan(lambda: self.plan, options)
 
     @property
     def plan(self) -> Plan:
@@ -266,6 +139,7 @@ class Convolver:
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, stream)
         pixels = readable(image, "the image")
         self._check_shape(pixels.shape)
+        check_voxels(image, self._problem.prepared, "the kernel", "resample the kernel by convolume.resample_kernel")
         if out is None:
             result = np.empty(self.output_shape, self._natural)
         else:
@@ -275,8 +149,15 @@ class Convolver:
         else:
             with progress_bar(progress) as report:
                 done = self._core.execute(pixels, result, report)
+        self._warn_of(done.nonfinite_inputs)
         warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
-        return result if pixels is image or out is not None else give_back(result, image)
+        if out is not None:
+            return out
+        return result if pixels is image else give_back(result, image)
+
+    def _warn_of(self, nonfinite: int) -> None:
+        if nonfinite > 0 and self._problem.arguments.get("nan") == "zero":
+            warn(f"{nonfinite} NaN or infinite values of the image were read as 0")
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.input_shape:
@@ -305,7 +186,7 @@ class Convolver:
             raise InvalidArgument("the adjoint of a correlation is not offered: plan a convolution with the flipped "
                                   "kernel")
         arguments: dict[str, Any] = {**self._problem.arguments, "operation": turned}
-        return Convolver(self._problem.shape, self._problem.kernel, dtype=self._problem.dtype, **arguments)
+        return Convolver(self._problem.shape, self._problem.prepared, dtype=self._problem.dtype, **arguments)
 
     def as_linear_operator(self) -> Any:
         """Returns the convolution as a scipy.sparse.linalg.LinearOperator on flattened images."""
@@ -319,83 +200,77 @@ class Convolver:
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
         problem = self._problem
-        return _planned, (problem.shape, problem.kernel, problem.dtype.name, problem.arguments)
+        return _planned, (problem.shape, problem.prepared, problem.dtype.name, problem.arguments)
 
     def __repr__(self) -> str:
         return f"<Convolver {self.input_shape} -> {self.output_shape}, {self.plan!r}>"
 
 
-def _planned(shape: tuple[int, ...], kernel: np.ndarray, dtype: str, arguments: dict[str, Any]) -> Convolver:
+def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict[str, Any]) -> Convolver:
     return Convolver(shape, kernel, dtype=dtype, **arguments)
 
 
-def _axes(axes: Sequence[int] | int | None, dimensions: int, kernel_dimensions: int) -> list[int]:
-    """Checks the axes of the image that are convolved, and returns them in the order of the kernel's axes."""
-    if axes is None:
-        if kernel_dimensions > dimensions:
-            raise InvalidArgument(f"the kernel has {kernel_dimensions} dimensions and the image only {dimensions}")
-        found = list(range(dimensions - kernel_dimensions, dimensions))
-    else:
-        given = [axes] if isinstance(axes, int) else list(axes)
-        found = [axis + dimensions if axis < 0 else axis for axis in given]
-        if any(not 0 <= axis < dimensions for axis in found) or len(set(found)) != len(found):
-            raise InvalidArgument(f"axes {tuple(given)} do not name axes of an image of {dimensions} dimensions once "
-                                  "each")
-    if len(found) != kernel_dimensions:
-        raise InvalidArgument(f"{len(found)} axes and a kernel of {kernel_dimensions} dimensions: both must agree")
-    if not 1 <= len(found) <= 3:
-        raise InvalidArgument(f"{len(found)} axes: 1 to 3 can be convolved, others are a batch")
-    return found
-
-
-def _progress_of_one_image(report: Callable[[float], object], number: int, of: int) -> Callable[[float], object]:
-    """Returns a callback for the progress of one image that reports the progress of all images."""
-    return lambda fraction: report((number + fraction) / of)
-
-
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
-    form: Any = {name: value for name, value in options.items() if name in _CommonKeywords.__annotations__}
+    form: Any = {name: value for name, value in options.items() if name in CommonKeywords.__annotations__}
     form["operation"] = operation
     if is_on_gpu(image):
         with on_stream(image, options.get("stream")):
             return _apply_on_gpu(image, kernel, form, options)
-    pixels, taps = readable(image, "the image"), readable(kernel, "the kernel")
-    chosen = _axes(options.get("axes"), pixels.ndim, taps.ndim)
+    pixels = readable(image, "the image")
+    prepared, chosen = _adapted(kernel, image, pixels.ndim, options)
     last = list(range(-len(chosen), 0))
     moved = np.moveaxis(pixels, chosen, last)
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
     images = int(np.prod(batch, dtype=np.int64))
-    convolver = Convolver(shape, taps, dtype=pixels.dtype, executions=max(1, images), **form)
+    convolver = Convolver(shape, prepared, dtype=pixels.dtype, executions=max(1, images), **form)
     out, target_type = options.get("out"), result_type(options.get("dtype"), convolver.dtype.name)
     target_shape = list(pixels.shape)
     for axis, extent in zip(chosen, convolver.output_shape):
         target_shape[axis] = extent
     result = np.empty(target_shape, target_type) if out is None else writable(out, tuple(target_shape))
     targets = np.moveaxis(result, chosen, last)
-    low = high = 0
+    low = high = nonfinite = 0
     with progress_bar(options.get("progress")) as report:
         for number, index in enumerate(np.ndindex(batch)):
-            step = None if report is None else _progress_of_one_image(report, number, images)
+            step = None if report is None else progress_of_one_image(report, number, images)
             done = convolver._core.execute(moved[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
+            nonfinite += done.nonfinite_inputs
+    convolver._warn_of(nonfinite)
     warn_of_clamped(low, high, result.dtype)
-    return result if out is not None or pixels is image else give_back(result, image)
+    if out is not None:
+        return out
+    return result if pixels is image else give_back(result, image)
+
+
+def _adapted(kernel: Any, image: Any, dimensions: int, options: ConvolveKeywords) -> tuple[Kernel, list[int]]:
+    """Returns the kernel in the voxels of the image, and the axes that are convolved."""
+    origin: Origin = options.get("origin", "middle")
+    plain = prepared_kernel(kernel, "the kernel", dimensions, origin)
+    chosen = chosen_axes(options.get("axes"), image, dimensions, plain.taps.ndim)
+    known, letters = voxels_of(image), letters_of(image) or "ZYX"
+    if known is None or plain.voxels is None:
+        return plain, chosen
+    along = {axis: known[letters[number]] for axis, number in zip("ZYX"[3 - len(chosen):], chosen)
+             if letters[number] in known}
+    return prepared_kernel(kernel, "the kernel", dimensions, origin, along), chosen
 
 
 def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> Any:
     source, dtype = DeviceArray.of(image, "the image"), options.get("dtype")
-    taps = to_host(kernel, "the kernel") if is_on_gpu(kernel) else readable(kernel, "the kernel")
-    if _axes(options.get("axes"), len(source.shape), taps.ndim) != list(range(len(source.shape))):
+    prepared = prepared_kernel(kernel, "the kernel", len(source.shape), options.get("origin", "middle"))
+    if (chosen_axes(options.get("axes"), None, len(source.shape), prepared.taps.ndim)
+            != list(range(len(source.shape)))):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
                               "with a Convolver")
-    problem = _Problem(source.shape, taps, source.dtype, {**form, "executions": 1})
+    problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
     if dtype is not None and np.dtype(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
     return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, options.get("out"),
                             options.get("stream"))
 
 
-@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+@with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))
 def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """Computes the linear convolution of an image, or of each image of a batch, with a kernel.
 
@@ -404,10 +279,10 @@ def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> An
     image : array
         Any shape and strides.
     kernel : array
-        1 to 3 dimensions.
+        1 to 3 dimensions. It is resampled if image and kernel know their voxel sizes, and these differ.
     axes : sequence of ints, optional
-        The image's axes that are convolved, one for each of the kernel's. All others are a batch. None takes the last
-        ones.
+        The image's axes that are convolved, one for each of the kernel's. All others are a batch. None takes z, y, x of
+        an Image or an xarray.DataArray, else the last ones.
     out : array, optional
         Receives the result.
     dtype : type, optional
@@ -438,7 +313,7 @@ def convolve(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> An
     return _apply("convolve", image, kernel, options)
 
 
-@with_keywords(ConvolveKeywords, _defaults(ConvolveKeywords, None))
+@with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))
 def correlate(image: Any, kernel: Any, **options: Unpack[ConvolveKeywords]) -> Any:
     """Computes the correlation: the convolution with the flipped and conjugated kernel.
 

@@ -2,156 +2,31 @@
 """Deconvolution: the object behind a recorded image."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
 from ._arrays import give_back, readable, result_type, writable
-from ._device import DeviceArray, is_on_gpu, on_stream, to_host
-from ._errors import InvalidArgument, warn_of_clamped
-from ._options import Boundary, Origin, boundary_name, center_of, defaults_of, triple_of, with_keywords
-from ._run import Devices, Progress, Resources, byte_size, engines, progress_bar
+from ._batch import Batch, progress_of_one_image
+from ._deconvolve_options import (
+    CallKeywords,
+    DeconvolverKeywords,
+    RichardsonLucyKeywords,
+    WienerKeywords,
+    core_keywords,
+    deconvolution_defaults,
+)
+from ._device import DeviceArray, is_on_gpu, on_stream
+from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._iteration import Accepted, core_callback
+from ._labels import chosen_axes, deconvolved_dimensions, spacing_for
+from ._options import triple_of, with_keywords
+from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_pixels, warn_of_psf, warn_of_unknown_voxels
+from ._run import byte_size, engines, log_plan, progress_bar
 
-Acceleration = Literal["biggs-andrews", "none"]
-Edges = Literal["extend"] | Boundary
-Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
-
-
-@dataclass(frozen=True)
-class Iteration:
-    """State of a deconvolution after an iteration, which callbacks get."""
-
-    number: int
-    """Number of the iteration, from 1."""
-    of: int
-    """Number of iterations that are planned."""
-    likelihood: float
-    """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
-    at most 0. Methods "nnls" and "wiener" do not compute it."""
-    residual: float
-    """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
-    searching: bool
-    """With ``stop="auto"``: whether this iteration is one of those that find the number of iterations."""
-    held_out: float
-    """While `searching`: root mean square difference between the held-out photons and their prediction."""
-    consenting: float
-    """For method "rlgc": share of the voxels that took the step."""
-    _read: Callable[[np.ndarray], object] = field(repr=False)
-    _shape: tuple[int, ...] = field(repr=False)
-
-    @property
-    def estimate(self) -> np.ndarray:
-        """The current estimate, float32, with the image's shape. It is copied at access, within the callback only."""
-        values = np.empty(self._shape, np.float32)
-        self._read(values)
-        return values
-
-
-Callback = Callable[[Iteration], object]
-
-
-class _Accepted(Exception):
-    """The callback accepts the current estimate and ends the iterations."""
-
-    def __init__(self, iteration: Iteration) -> None:
-        super().__init__()
-        self.iteration = iteration
-        self.estimate = iteration.estimate
-
-
-class _ModelKeywords(Resources, total=False):
-    """Keywords of all methods."""
-
-    edges: Edges
-    origin: Origin
-    background: float | Literal["auto"]
-
-
-class _LikelihoodKeywords(_ModelKeywords, total=False):
-    """Keywords of methods that have a likelihood."""
-
-    acceleration: Acceleration
-    tv_weight: float
-    spacing: Sequence[float] | None
-    stop: float | Literal["auto"] | None
-    saturation: float | None
-    coarse_start: int
-
-
-class DeconvolverKeywords(_LikelihoodKeywords, total=False):
-    """Keywords of :class:`Deconvolver`."""
-
-    method: Method
-    iterations: int
-    balance: float
-    unmatched: int
-    consensus: float
-    photons: tuple[float, float] | None
-    image_dtype: Any
-
-
-class CallKeywords(TypedDict, total=False):
-    """Keywords of :meth:`Deconvolver.__call__`."""
-
-    dtype: Any
-    start: Any
-    callback: Callback | None
-    progress: Progress
-    stream: Any
-
-
-class RichardsonLucyKeywords(_LikelihoodKeywords, total=False):
-    """Keywords of :func:`richardson_lucy`."""
-
-    out: Any
-    dtype: Any
-    callback: Callback | None
-    progress: Progress
-
-
-class WienerKeywords(_ModelKeywords, total=False):
-    """Keywords of :func:`wiener`."""
-
-    num_iter: int
-    stop: float | None
-    out: Any
-    dtype: Any
-    progress: Progress
-
-
-def _defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
-
-
-def _core_callback(callback: Callback, shape: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
-    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True."""
-    def call(facts: dict[str, Any], read: Any) -> None:
-        iteration = Iteration(**facts, _read=read, _shape=shape)
-        if callback(iteration) is True:
-            raise _Accepted(iteration)
-
-    return call
-
-
-def _core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
-    """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
-    own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
-    spacing = own.get("spacing") or [1.0] * dimensions
-    own["spacing"] = [1.0] * (3 - dimensions) + [float(s) for s in spacing]
-    if len(own["spacing"]) != 3:
-        raise InvalidArgument(f"spacing has {len(spacing)} numbers for {dimensions} dimensions")
-    own["max_host_mem"] = byte_size(own.get("max_host_mem"))
-    if "edges" in own:
-        own["edges"] = boundary_name(own["edges"])
-    if "origin" in own:
-        own["origin"] = center_of(own["origin"], dimensions)
-    if own.get("image_dtype") is not None:
-        own["image_dtype"] = np.dtype(own["image_dtype"]).name
-    return own
-
+_COUNTS = ("negative_pixels", "saturated_pixels", "seconds", "clamped_low", "clamped_high")  # facts that add up
 
 class Deconvolver:
     """Deconvolves images of one shape with one point spread function (PSF). It is prepared once and may be called
@@ -162,7 +37,8 @@ class Deconvolver:
     image_shape : sequence of 1 to 3 ints
         Extents of an image: (z, y, x), (y, x) or (x,).
     psf : array
-        The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1.
+        The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1. A
+        sequence of arrays, or an Image with channels, has a PSF for each channel.
     method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
         "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey
         2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
@@ -182,7 +58,8 @@ class Deconvolver:
     tv_weight : float
         For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
-        For method "rl-tv": edge lengths of a voxel, in any unit, for its gradient.
+        Edge lengths of the images' voxels in µm. A PSF that knows its own, such as one of :func:`make_psf`, is
+        resampled if they differ. Method "rl-tv" uses them for its gradient.
     balance : float
         For method "wiener": ratio of noise to signal, for a PSF of sum 1.
     unmatched : int
@@ -227,50 +104,85 @@ class Deconvolver:
     (16, 16)
     """
 
-    @with_keywords(DeconvolverKeywords, _defaults(DeconvolverKeywords))
+    @with_keywords(DeconvolverKeywords, deconvolution_defaults(DeconvolverKeywords))
     def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
-        taps = to_host(psf, "the PSF") if is_on_gpu(psf) else readable(psf, "the PSF")
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
-            raise InvalidArgument(f"an image of {len(shape)} dimensions: deconvolve its parts of 1 to 3 one "
-                                  "by one")
-        if taps.ndim != len(shape):
-            raise InvalidArgument(f"the PSF has {taps.ndim} dimensions and the image {len(shape)}: both must have as "
-                                  "many")
-        max_gpu_mem = options.get("max_gpu_mem")
-        own = _core.DeconvolveOptions(**_core_keywords(options, len(shape)))
-        self._core = _core.Deconvolver(triple_of(shape), taps.reshape(triple_of(taps.shape)), own, engines(options))
-        self._psf, self._options, self._max_gpu_bytes = taps, own, byte_size(max_gpu_mem)
-        self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
+            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are deconvolved: give the extents "
+                                  "of one image; calls also take batches of them")
+        spacing = options.get("spacing")
+        voxels = {axis: float(one) for axis, one in zip("ZYX"[3 - len(shape):], spacing or ()) if one is not None}
+        psfs = [prepared_kernel(one, "the PSF", len(shape), options.get("origin", "middle"), voxels)
+                for one in psfs_of(psf)]
+        for one in psfs:
+            if one.taps.ndim != len(shape):
+                raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: both must "
+                                      "have as many")
+            warn_of_psf(one, shape)
+        self._set_up(shape, psfs, dict(options))
+        negative = sum(core.negative_psf_samples for core in self._cores)
+        if negative > 0:
+            warn(f"{negative} negative samples of the PSF were set to 0")
+
+    def _set_up(self, shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> None:
+        """Plans for PSFs that are prepared."""
         self.image_shape = shape
+        self._psfs = psfs
+        self._arguments = arguments
+        self._cores = [self._core_of(number) for number in range(len(self._psfs))]
+        self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self._report: Mapping[str, Any] = MappingProxyType({})
+        log_plan(lambda: self.plan, arguments)
+
+    def _core_of(self, number: int) -> _core.Deconvolver:
+        """Plans for one of the PSFs."""
+        taps = self._psfs[number].taps
+        return _core.Deconvolver(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
+                                 self._options_of(number), engines(self._arguments))
+
+    def _options_of(self, number: int) -> _core.DeconvolveOptions:
+        arguments = {**self._arguments, "origin": self._psfs[number].origin}
+        return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
+
+    def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
+        return _planned, (self.image_shape, self._psfs, self._arguments)
+
+    def __repr__(self) -> str:
+        return f"<Deconvolver {self.image_shape}, {self._arguments.get('method', 'rl')}>"
 
     @property
     def plan(self) -> str:
-        """The plan as text: the memory in which arrays are, and their bytes."""
-        return str(self._core.plan_text)
+        """The plan as text: the memory in which arrays are, and their bytes. Of several PSFs, for the first."""
+        return str(self._cores[0].plan_text)
 
     @property
     def report(self) -> Mapping[str, Any]:
         """Facts about the last call: iterations, likelihood, background, seconds, and others. clamped_low and
-        clamped_high are the numbers of values below and above the range of an integer result."""
+        clamped_high are the numbers of values below and above the range of an integer result. Of a batch, counts and
+        seconds are those of all images, other facts those of the last one."""
         return self._report
 
-    @with_keywords(CallKeywords, _defaults(CallKeywords))
+    @with_keywords(CallKeywords, deconvolution_defaults(CallKeywords))
     def __call__(self, image: Any, out: Any = None, **run: Unpack[CallKeywords]) -> Any:
         """Deconvolves an image; returns the estimate, with the image's shape, as float32 by default.
 
         Parameters
         ----------
-        image : array of `image_shape`, real and finite
-            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so does the result. The first of them makes a
-            plan for that GPU.
+        image : array, real and finite
+            Of `image_shape`, or with further axes, which are a batch. Arrays of CuPy and PyTorch in a GPU's memory stay
+            there, and so does the result. They are one image, and the first of them makes a plan for that GPU.
         out : array, optional
-            Receives the result, in the same memory as `image`. It may be `image` itself.
+            Receives the result, in the same kind of memory as `image`. It may be `image` itself.
+        axes : sequence of ints, optional
+            The image's axes that are deconvolved, one for each of `image_shape`. None takes z, y, x of an Image or an
+            xarray.DataArray, else the last ones.
+        channel_axis : int, optional
+            If there are several PSFs: the axis of the channels. None takes C of an Image or an xarray.DataArray, else
+            the last axis that is not deconvolved.
         dtype : type, optional
             Type of the result. Integers are rounded and clamped, and a :class:`ConvolumeWarning` tells how many were
             clamped.
-        start : array of `image_shape`, optional
+        start : array of the image's shape, optional
             First estimate: an earlier result, or the result of the previous time point.
         callback : callable, optional
             Called with an :class:`Iteration` after each iteration; ``iteration.estimate`` is the estimate. If it
@@ -291,67 +203,114 @@ class Deconvolver:
             with on_stream(image, run.get("stream")):
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, run)
         pixels = readable(image, "the image")
-        if pixels.shape != self.image_shape:
-            raise InvalidArgument(f"an image of shape {pixels.shape} where {self.image_shape} was planned")
-        dtype = result_type(run.get("dtype"), "float32")
-        result = np.empty(pixels.shape, dtype) if out is None else writable(out, pixels.shape)
-        accepted = self._execute(lambda *calls: self._core.execute(pixels, result, *calls), run)
-        if accepted is not None:
-            low, high = _core.convert(accepted, result)
-            self._report = MappingProxyType({**self._report, "clamped_low": low, "clamped_high": high})
-        self._warn_of_clamped(result.dtype)
-        return result if out is not None or pixels is image else give_back(result, image)
-
-    def _execute(self, execute: Callable[..., dict[str, Any]], run: CallKeywords) -> np.ndarray | None:
-        """Calls `execute`; returns the estimate that the callback accepted, or None if all iterations were done."""
-        callback, start = run.get("callback"), run.get("start")
-        core_callback = None if callback is None else _core_callback(callback, self.image_shape)
-        first = None if start is None else readable(start, "start")
+        batch = Batch(image, pixels.shape, len(self.image_shape), run.get("axes"), run.get("channel_axis"),
+                      len(self._psfs))
+        if batch.image_shape != self.image_shape:
+            raise InvalidArgument(f"an image of shape {batch.image_shape} where {self.image_shape} was planned")
+        for psf in self._psfs:
+            check_voxels(image, psf, "the PSF", "pass spacing=image.spacing to Deconvolver, which resamples the PSF")
+        result = (np.empty(pixels.shape, result_type(run.get("dtype"), "float32")) if out is None
+                  else writable(out, pixels.shape))
+        first = None if run.get("start") is None else readable(run.get("start"), "start")
+        if first is not None and first.shape != pixels.shape:
+            raise InvalidArgument(f"start has the shape {first.shape} and the image {pixels.shape}: both must be equal")
+        starts = None if first is None else batch.of(first)
+        self._check_pixels(pixels)
+        sources, targets, reports = batch.of(pixels), batch.of(result), []
         with progress_bar(run.get("progress")) as report:
-            try:
-                self._report = MappingProxyType(execute(first, core_callback, report))
-            except _Accepted as accepted:
-                self._report = MappingProxyType({"iterations": accepted.iteration.number,
-                                                 "likelihood": accepted.iteration.likelihood})
-                return accepted.estimate
-        return None
+            for number, (index, psf_number) in enumerate(batch):
+                core, source, target = self._cores[psf_number], sources[index], targets[index]
+                step = None if report is None else progress_of_one_image(report, number, len(batch))
+                facts, accepted = self._execute(
+                    lambda *calls: core.execute(source, target, *calls),  # noqa: B023 (called at once)
+                    None if starts is None else starts[index], run, index, step)
+                if accepted is not None:
+                    low, high = _core.convert(accepted, target)
+                    facts |= {"clamped_low": low, "clamped_high": high}
+                reports.append(facts)
+        self._finish(reports, result.dtype)
+        if out is not None:
+            return out
+        return result if pixels is image else give_back(result, image)
 
-    def _warn_of_clamped(self, dtype: np.dtype[Any]) -> None:
-        warn_of_clamped(self._report["clamped_low"], self._report["clamped_high"], dtype)
+    def _check_pixels(self, pixels: np.ndarray) -> None:
+        if self._arguments.get("saturation") is None:
+            background: Any = self._options_of(0).background
+            warn_of_pixels(pixels, None if isinstance(background, str) else float(background))
+
+    def _execute(self, execute: Callable[..., dict[str, Any]], start: np.ndarray | None, run: CallKeywords,
+                 index: tuple[int, ...], progress: Any) -> tuple[dict[str, Any], np.ndarray | None]:
+        """Calls `execute`; returns the report, and the estimate that the callback accepted, or None if all iterations
+        were done."""
+        callback = run.get("callback")
+        called = None if callback is None else core_callback(callback, self.image_shape, index)
+        try:
+            return execute(start, called, progress), None
+        except Accepted as accepted:
+            return {"iterations": accepted.iteration.number,
+                    "likelihood": accepted.iteration.likelihood}, accepted.estimate
+
+    def _finish(self, reports: list[dict[str, Any]], dtype: np.dtype[Any]) -> None:
+        """Sets the report: counts and seconds of all images, other facts of the last one. Issues its warnings."""
+        merged: dict[str, Any] = dict(reports[-1]) if reports else {}
+        for name in _COUNTS:
+            if any(name in one for one in reports):
+                merged[name] = sum(one.get(name, 0) for one in reports)
+        self._report = MappingProxyType(merged)
+        if merged.get("negative_pixels", 0) > 0:
+            warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
+        warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
-        if image.shape != self.image_shape:
-            raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} was planned")
+        axes = chosen_axes(run.get("axes"), None, len(image.shape), len(self.image_shape))
+        if image.shape != self.image_shape or axes != list(range(len(axes))) or len(self._psfs) > 1:
+            raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} and one PSF were planned: "
+                                  "of arrays in a GPU's memory, loop over a batch")
         result = (image.empty(image.shape, result_type(run.get("dtype"), "float32")) if out is None
                   else DeviceArray.target(out, image.shape, None, image.device))
         key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
+            taps = self._psfs[0].taps
             self._on_gpus[key] = _core.DeviceDeconvolver(
-                triple_of(self.image_shape), self._psf.reshape(triple_of(self._psf.shape)), self._options, image.device,
-                image.dtype, result.dtype, self._max_gpu_bytes)
-        deconvolver = self._on_gpus[key]
+                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
+                image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
+        deconvolver, start = self._on_gpus[key], run.get("start")
         where = image.address, result.address, image.stream(run.get("stream"))
-        accepted = self._execute(lambda *calls: deconvolver.execute(*where, *calls), run)
+        with progress_bar(run.get("progress")) as report:
+            facts, accepted = self._execute(lambda *calls: deconvolver.execute(*where, *calls),
+                                            None if start is None else readable(start, "start"), run, (), report)
         if accepted is not None:
-            self._report = MappingProxyType({**self._report, **result.fill_from(accepted)})
-        self._warn_of_clamped(result.dtype)
+            facts |= result.fill_from(accepted)
+        self._finish([facts], result.dtype)
         return result.array if out is None else out
+
+
+def _planned(shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> Deconvolver:
+    made = Deconvolver.__new__(Deconvolver)
+    made._set_up(shape, psfs, arguments)
+    return made
 
 
 def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
     if is_on_gpu(image):
-        shape, image_dtype = DeviceArray.of(image, "the image").shape, None
+        image_shape, image_dtype = DeviceArray.of(image, "the image").shape, None
     else:
         pixels = readable(image, "the image")
-        shape = pixels.shape
+        axes = options.get("axes")
+        dimensions = deconvolved_dimensions(psfs_of(psf)[0], image, pixels.ndim, axes)
+        chosen = chosen_axes(axes, image, pixels.ndim, dimensions)
+        image_shape = tuple(pixels.shape[axis] for axis in chosen)
         image_dtype = pixels.dtype if pixels.dtype.name in ("uint8", "uint16") else None
+        if options.get("spacing") is None:
+            options["spacing"] = spacing_for(image, chosen)
+            warn_of_unknown_voxels(image, psfs_of(psf)[0])
     out = options.pop("out", None)
     run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}
-    return Deconvolver(shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
+    return Deconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
 
 
-@with_keywords(RichardsonLucyKeywords, _defaults(RichardsonLucyKeywords, tv_weight=0.0))
-def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[RichardsonLucyKeywords]) -> Any:
+@with_keywords(RichardsonLucyKeywords, deconvolution_defaults(RichardsonLucyKeywords, tv_weight=0.0))
+def richardson_lucy(image: Any, psf: Any, iterations: int = 30, **options: Unpack[RichardsonLucyKeywords]) -> Any:
     """Deconvolves an image by Richardson–Lucy, accelerated, for an object that continues beyond the image.
 
     For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.
@@ -359,15 +318,17 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[
 
     Parameters
     ----------
-    image : array of 1 to 3 dimensions, real and finite
-        An image (z, y, x), (y, x) or (x,).
-    psf : array of as many dimensions
-        The point spread function. Its sum is made 1.
-    num_iter : int
+    image : array, real and finite
+        An image (z, y, x), (y, x) or (x,), or a batch of images. An Image, or an xarray.DataArray with units of its
+        coordinates, knows its voxel size.
+    psf : array of 1 to 3 dimensions, or sequence of arrays
+        The point spread function, or one for each channel. Its sum is made 1. It is resampled if image and PSF know
+        their voxel sizes, and these differ.
+    iterations : int
         Number of iterations.
     tv_weight : float
         Weight of the total variation (Dey 2006); 0 is without.
-    callback, out, dtype, progress
+    axes, channel_axis, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,
     max_gpu_mem
@@ -375,7 +336,7 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[
 
     Returns
     -------
-    array of the image's shape, float32 by default
+    array of the image's shape, float32 by default, of the library that `image` comes from
 
     Raises
     ------
@@ -391,10 +352,10 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 30, **options: Unpack[
     True
     """
     method = "rl-tv" if options.get("tv_weight", 0.0) > 0 else "rl"
-    return _deconvolve(image, psf, {"method": method, "iterations": num_iter, **options})
+    return _deconvolve(image, psf, {"method": method, "iterations": iterations, **options})
 
 
-@with_keywords(WienerKeywords, _defaults(WienerKeywords, num_iter=30))
+@with_keywords(WienerKeywords, deconvolution_defaults(WienerKeywords, iterations=30))
 def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[WienerKeywords]) -> Any:
     """Deconvolves an image by least squares with a penalty.
 
@@ -406,22 +367,24 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[Wiener
 
     Parameters
     ----------
-    image : array of 1 to 3 dimensions, real and finite
-        An image (z, y, x), (y, x) or (x,).
-    psf : array of as many dimensions
-        The point spread function. Its sum is made 1.
+    image : array, real and finite
+        An image (z, y, x), (y, x) or (x,), or a batch of images. An Image, or an xarray.DataArray with units of its
+        coordinates, knows its voxel size.
+    psf : array of 1 to 3 dimensions, or sequence of arrays
+        The point spread function, or one for each channel. Its sum is made 1. It is resampled if image and PSF know
+        their voxel sizes, and these differ.
     balance : float
         Ratio of noise to signal.
-    num_iter : int
+    iterations : int
         Number of steps of conjugate gradients.
-    out, dtype, progress
+    axes, channel_axis, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    background, edges, origin, stop, device, workers, max_host_mem, max_gpu_mem
+    background, edges, origin, spacing, stop, device, workers, max_host_mem, max_gpu_mem
         See :class:`Deconvolver`.
 
     Returns
     -------
-    array of the image's shape, float32 by default
+    array of the image's shape, float32 by default, of the library that `image` comes from
 
     Raises
     ------
@@ -434,5 +397,4 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[Wiener
     >>> convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), device="cpu").shape
     (8, 8)
     """
-    iterations = options.pop("num_iter", 30)
-    return _deconvolve(image, psf, {"method": "wiener", "iterations": iterations, "balance": balance, **options})
+    return _deconvolve(image, psf, {"method": "wiener", "balance": balance, **options})

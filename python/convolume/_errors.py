@@ -4,6 +4,7 @@
 import errno
 import os
 import sys
+import threading
 import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -101,8 +102,8 @@ def errors_name(filename: str) -> Generator[None]:
 
 
 class ConvolumeWarning(UserWarning):
-    """A fact about a result that is no error: values that were clamped to an integer type, or a note of a file's reader
-    on what it assumed or left out.
+    """A fact about a result that is no error: values that were clamped to an integer type, a doubtful image or PSF
+    (saturated or negative pixels, a PSF off its center), or a note of a file's reader on what it assumed or left out.
 
     Examples
     --------
@@ -117,8 +118,23 @@ class ConvolumeWarning(UserWarning):
     """
 
 
+_silence = threading.local()
+
+
+@contextmanager
+def without_warnings() -> Generator[None]:
+    """Keeps :func:`warn` silent in this thread."""
+    before, _silence.is_on = getattr(_silence, "is_on", False), True
+    try:
+        yield
+    finally:
+        _silence.is_on = before
+
+
 def warn(sentence: str) -> None:
     """Issues a ConvolumeWarning with the line of the caller that called this package."""
+    if getattr(_silence, "is_on", False):
+        return
     level, frame = 2, sys._getframe(1)
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back

@@ -2,6 +2,7 @@
 """Images in files (TIFF, HDF5, NPY, OME-Zarr). Their samples are read when they are indexed."""
 
 import builtins
+import functools
 import os
 from collections.abc import Sequence
 from os import PathLike
@@ -92,21 +93,23 @@ def open_quietly(path: Path, *, axes: str = "", image: int | str | None = None, 
                  missing: Literal["fill", "error"] = "fill", stack: str = "") -> Image:
     """Opens an image as :func:`open` does, but without warnings."""
     name = os.fspath(path)
+    place = name if "://" in name else os.path.abspath(name)
+    reopen = functools.partial(open_quietly, place, axes=axes, image=image, level=level, missing=missing)
     with errors_name(name):
         if is_zarr(name):
             zarr = open_zarr(name, axes, image, level, missing)
-            return Image(zarr, zarr.metadata, None, zarr.axes, name)
+            return Image(zarr, zarr.metadata, None, zarr.axes, name, reopen)
         if level is not None:
             raise InvalidArgument(f"{name} is no OME-Zarr image: it has no levels")
         reader = _core.Reader(name, axes, "" if image is None else str(image), stack)
     metadata = reader.metadata
-    return Image(reader, metadata, None, _axes_of(metadata), name)
+    return Image(reader, metadata, None, _axes_of(metadata), name, reopen)
 
 
 class SaveKeywords(TypedDict, total=False):
     """Keywords of :func:`save`."""
 
-    like: Image | None
+    like: Image | Path | None
     axes: str | None
     spacing: Sequence[float | None] | None
     compression: str | None
@@ -130,9 +133,11 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     path : str or path
         Name of the file. OME-Zarr may also be a URL (s3://, gs://).
     image : Image or array
-        Array of 1 to 5 dimensions, the last ones of T, C, Z, Y, X unless `axes` names others.
-    like : Image, optional
-        Source of metadata: channel names and colors, frame interval, OME-XML, and spacing if none is given.
+        Array of 1 to 5 dimensions, the last ones of T, C, Z, Y, X unless `axes` names others. Integers of 64 bits are
+        saved as int32 or uint32.
+    like : Image, str or path, optional
+        Source of metadata, an image or the name of its file: channel names and colors, frame interval, OME-XML, and
+        spacing if none is given.
     axes, spacing
         For an array, see :meth:`Image.of_array`.
     channel_names : sequence of str, optional
@@ -171,14 +176,17 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
     source = image if isinstance(image, Image) else Image.of_array(image, axes=options.get("axes"))
     if source.dtype not in TYPES:
         raise InvalidArgument(f"images of type {source.dtype} are not written")
-    metadata = _metadata_for(source, options)
+    like = options.get("like")
+    if isinstance(like, str | PathLike):
+        like = open_quietly(like)
+    metadata = _metadata_for(source, like, options)
     compression, overwrite = options.get("compression"), options.get("overwrite", False)
     if is_zarr(name):
         layout = Layout(options.get("zarr_format", 3), options.get("chunks"), options.get("shards"),
                         compression or "zstd", options.get("levels"), free_host_bytes() // 16)
         described = Image(source._reader, metadata, source._array, source.axes)
         with errors_name(name):
-            save_zarr(name, described, options.get("like"), layout, overwrite)
+            save_zarr(name, described, like, layout, overwrite)
         return
     if any(options.get(one) is not None for one in ("chunks", "shards", "levels")):
         raise InvalidArgument(f"{name} is no OME-Zarr image: it has no chunks, shards or levels to choose")
@@ -188,8 +196,8 @@ def save(path: Path, image: Any, **options: Unpack[SaveKeywords]) -> None:
         writer.commit()
 
 
-def _metadata_for(source: Image, options: SaveKeywords) -> _core.ImageMetadata:
-    metadata: _core.ImageMetadata = (options.get("like") or source)._metadata.copy()
+def _metadata_for(source: Image, like: Image | None, options: SaveKeywords) -> _core.ImageMetadata:
+    metadata: _core.ImageMetadata = (source if like is None else like)._metadata.copy()
     for field in ("frames", "channels", "shape", "type", "axes"):
         setattr(metadata, field, getattr(source._metadata, field))
     if len(metadata.channel_names) != metadata.channels:

@@ -2,28 +2,32 @@
 """An image with its axes and voxel size, in memory or in a file."""
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from . import _core
-from ._arrays import readable
+from . import _core, _xarray
+from ._array_operators import ArrayOperators, array_for_numpy
+from ._arrays import TYPES, storable
 from ._errors import InvalidArgument, Unavailable, errors_name
 
 Spacing = tuple[float | None, ...]
 _AXES = "TCZYX"
 
 
-class Image:
+class Image(ArrayOperators):
     """An image with its axes and voxel size. Samples of a file are read when they are indexed.
 
     ``np.asarray(image)`` reads all samples, ``image[…]`` a part, with the indices of a NumPy array. The axes are a
-    selection of T, C, Z, Y, X in this order.
+    selection of T, C, Z, Y, X in this order. Arithmetic that keeps the shape keeps axes and voxel size:
+    ``psf / psf.sum()`` is an image. Images can be pickled; one of a file opens the file again.
     """
 
-    def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "") -> None:
+    def __init__(self, reader: Any, metadata: Any, array: np.ndarray | None, axes: str, name: str = "",
+                 reopen: "Callable[[], Image] | None" = None) -> None:
         self._reader = reader
+        self._reopen = reopen
         self._name = name
         self._metadata = metadata
         self._array = array
@@ -37,10 +41,13 @@ class Image:
         Parameters
         ----------
         array : array of 1 to 5 dimensions
+            Integers of 64 bits become int32 or uint32, and are refused if these do not hold them.
         axes : str, optional
-            One letter of T, C, Z, Y, X for each dimension, in this order. The last letters by default.
+            One letter of T, C, Z, Y, X for each dimension, in this order. By default the dimensions of an
+            xarray.DataArray, else the last letters.
         spacing : sequence, optional
-            Edge lengths of a voxel in µm, along the existing ones of z, y and x.
+            Edge lengths of a voxel in µm, along the existing ones of z, y and x. By default those of the coordinates
+            of an xarray.DataArray.
         channel_names : sequence of str, optional
             A name for each channel.
 
@@ -56,7 +63,12 @@ class Image:
         >>> image.axes, image.spacing
         ('CYX', (0.1, 0.1))
         """
-        values = readable(array, "the image")
+        values = storable(array, "the image")
+        voxels: dict[str, float] = {}
+        if _xarray.is_data_array(array):
+            named = _xarray.letters_of(array)
+            voxels = _xarray.voxels_of(array)
+            axes = axes or (named if "?" not in named else None)
         axes = axes or _AXES[len(_AXES) - values.ndim:]
         if len(axes) != values.ndim or not set(axes) <= set(_AXES) or sorted(axes, key=_AXES.index) != list(axes):
             raise InvalidArgument(f"axes '{axes}' do not fit an array of {values.ndim} dimensions: name each by one of "
@@ -67,6 +79,8 @@ class Image:
         metadata.shape = extents.get("Z", 1), extents.get("Y", 1), extents.get("X", 1)
         metadata.type, metadata.axes = values.dtype, axes
         set_channel_names(metadata, channel_names)
+        if spacing is None and voxels:
+            spacing = [voxels.get(axis) for axis in "ZYX" if axis in axes]
         if spacing is not None:
             set_spacing(metadata, axes, spacing)
         return cls(None, metadata, values, axes)
@@ -197,12 +211,24 @@ class Image:
         return result
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self._array is None and copy is False:
-            raise ValueError("samples of a file are read into a new array: copy=False cannot be met")
         values = self[...] if self._array is None else self._array
-        if dtype is not None and np.dtype(dtype) != values.dtype:
-            return values.astype(dtype)
-        return values.copy() if copy and self._array is not None else values
+        return array_for_numpy(values, self._array is None, dtype, copy)
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        """Computes with the samples. The result is an Image if it has the shape of the images that enter, and they
+        agree in axes and voxel size; otherwise it is an array."""
+        result = super().__array_ufunc__(ufunc, method, *inputs, **options)
+        images = [one for one in inputs if isinstance(one, Image)]
+        if (method != "__call__" or "out" in options or not isinstance(result, np.ndarray) or result.dtype not in TYPES
+                or any((one.shape, one.axes, one.spacing) != (result.shape, images[0].axes, images[0].spacing)
+                       for one in images)):
+            return result
+        metadata = images[0]._metadata.copy()
+        metadata.type = result.dtype
+        return Image(None, metadata, result, images[0].axes)
+
+    def __reduce__(self) -> Any:
+        return super().__reduce__() if self._reopen is None else (self._reopen, ())
 
     def to_dask(self, chunks: Any = "auto") -> Any:
         """Returns the image as a dask array, which reads its blocks when they are computed."""
@@ -210,7 +236,7 @@ class Image:
             dask: Any = importlib.import_module("dask.array")
         except ImportError:
             raise Unavailable("to_dask() needs dask: pip install 'dask[array]'") from None
-        return dask.from_array(self, chunks=chunks, asarray=False, fancy=False, lock=False)
+        return dask.from_array(self, chunks=chunks, name=False, asarray=False, fancy=False, lock=False)
 
     def __repr__(self) -> str:
         return f"<Image {'×'.join(map(str, self.shape))} {self._axes}, {self.dtype}, spacing {self.spacing} µm>"

@@ -16,7 +16,7 @@ from ._block_samples import NAN_POLICIES, BlockSamples
 from ._blocks import Halo, Triple
 from ._convolve import Convolver
 from ._deconvolve import Deconvolver
-from ._errors import BadData, InvalidArgument
+from ._errors import BadData, InvalidArgument, without_warnings
 from ._options import boundary_name, defaults_of, with_keywords
 
 NOT_IN_BLOCKS = ("rlgc",)
@@ -259,7 +259,8 @@ class Deconvolution:
 
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates the background and the number of iterations for all blocks from one part of the image."""
-        deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
+        with without_warnings():
+            deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
@@ -276,12 +277,13 @@ class Deconvolution:
             self.options.pop("stop", None)
 
     def device_bytes(self, shape: Triple) -> int:
-        facts = self.deconvolver(shape)._core.plan_facts
+        facts = self.deconvolver(shape)._cores[0].plan_facts
         return int(facts["device_bytes"]) if facts["on_device"] and not facts["by_walks"] else 0
 
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
-        made: Deconvolver = self._plans.plan(
-            tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
+        with without_warnings():  # the shape of a block says nothing about the image
+            made: Deconvolver = self._plans.plan(
+                tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
         return made
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
@@ -296,14 +298,16 @@ class Deconvolution:
         """Returns the estimate with the halo, and whether NaN or infinities were read as 0."""
         dtype = np.float32 if self._is_converted else self.dtype
         try:
-            return np.asarray(deconvolver(samples.values, dtype=dtype)), False
+            with without_warnings():  # pixels of halos would count several times
+                return np.asarray(deconvolver(samples.values, dtype=dtype)), False
         except BadData:
             nonfinite_error = samples.nonfinite_error(_READ_AS_ZERO)
             if nonfinite_error is None:
                 raise
             if self.nan == "error":
                 raise nonfinite_error from None
-        return np.asarray(deconvolver(samples.with_zeros().values, dtype=dtype)), True
+        with without_warnings():
+            return np.asarray(deconvolver(samples.with_zeros().values, dtype=dtype)), True
 
 
 class Function:

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Point spread functions, synthetic specimens, and the camera. Lengths are in µm, axes z, y, x."""
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 import numpy as np
 
 from . import _core
+from ._array_operators import ArrayOperators, array_for_numpy
 from ._arrays import readable, writable
 from ._errors import InvalidArgument
 from ._image import Image
 from ._options import defaults_of, triple_of, with_keywords
 from ._run import Progress, progress_bar
 
+Length = float | str  # a number in µm, or a text with a unit
 Model = Literal["vectorial", "gibson-lanni", "born-wolf", "gaussian"]
 Modality = Literal["widefield", "confocal", "light-sheet", "two-photon", "spinning-disc"]
 PhantomKind = Literal["mixed", "beads", "filaments", "shells", "cells"]
@@ -26,19 +29,19 @@ class MicroscopeKeywords(TypedDict, total=False):
     modality: Modality
     ni: float
     ns: float
-    depth: float
-    excitation: float | None
+    depth: Length
+    excitation: Length | None
     pinhole: float | None
-    sheet_fwhm: float | None
-    disc_pinhole: float | None
-    disc_spacing: float | None
+    sheet_fwhm: Length | None
+    disc_pinhole: Length | None
+    disc_spacing: Length | None
     disc_magnification: float | None
     ni0: float | None
     ng: float
     ng0: float
-    ti0: float
-    tg: float
-    tg0: float
+    ti0: Length
+    tg: Length
+    tg0: Length
 
 
 class PsfKeywords(MicroscopeKeywords, total=False):
@@ -78,16 +81,31 @@ class CameraKeywords(TypedDict, total=False):
     seed: int
 
 
+_LENGTHS = frozenset(one["keyword"] for one in _core.describe_options("PsfOptions") if one["unit"] == "µm")
 _MICROSCOPE = defaults_of(MicroscopeKeywords, "PsfOptions", ni0=None)
 
 
-def _spacing(spacing: Sequence[float]) -> tuple[float, float, float]:
-    if len(spacing) != 3:
-        raise InvalidArgument(f"spacing has {len(spacing)} numbers: give (z, y, x) in µm")
-    return float(spacing[0]), float(spacing[1]), float(spacing[2])
+def _spacing(spacing: Sequence[Length]) -> tuple[float, float, float]:
+    lengths = [length_um("spacing", one) for one in spacing] if not isinstance(spacing, str) else []
+    if len(lengths) != 3:
+        raise InvalidArgument(f"spacing is (z, y, x) in µm, not {spacing!r}")
+    return lengths[0], lengths[1], lengths[2]
 
 
-def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: Sequence[int] | Literal["auto"],
+def length_um(name: str, length: Any) -> Any:
+    """Returns a length in µm. It may be a text with a unit, such as "520nm"; `name` names it in errors."""
+    if not isinstance(length, str):
+        return length
+    number, unit = re.fullmatch(r"\s*([-+.\deE]*\d[.]?)?\s*(.*?)\s*", length).groups()  # type: ignore[union-attr]
+    scale = _core.micrometers_per(unit) if number and unit else None
+    try:
+        return float(number) * scale  # type: ignore[operator]
+    except (TypeError, ValueError):
+        raise InvalidArgument(f"{name} is a number in µm, or a text with a unit such as '520nm', not "
+                              f"'{length}'") from None
+
+
+def psf_options(na: float, wavelength: Length, spacing: Sequence[Length], shape: Sequence[int] | Literal["auto"],
                 options: Mapping[str, Any], keywords: Any) -> _core.PsfOptions:
     """Returns the library's options for a PSF. `options` has some keywords of the TypedDict `keywords`; those that do
     not describe a microscope are ignored."""
@@ -95,12 +113,13 @@ def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: S
     if unknown:
         raise InvalidArgument(f"there is no parameter {', '.join(sorted(unknown))}: further ones are "
                               "ng, ng0, ni0, tg, tg0, ti0")
-    own = {name: value for name, value in options.items() if name in _MICROSCOPE}
+    own = {name: length_um(name, value) if name in _LENGTHS else value
+           for name, value in options.items() if name in _MICROSCOPE}
     if own.get("ni0") is None:
         own["ni0"] = own.get("ni", _MICROSCOPE["ni"])
     if isinstance(shape, str) and shape != "auto":
         raise InvalidArgument(f"shape is 'auto' or three odd numbers, not '{shape}'")
-    made = _core.PsfOptions(na=na, wavelength=wavelength, spacing=_spacing(spacing),
+    made = _core.PsfOptions(na=na, wavelength=length_um("wavelength", wavelength), spacing=_spacing(spacing),
                             shape=(1, 1, 1) if isinstance(shape, str) else triple_of(shape),
                             workers=options.get("workers") or 0, **own)
     if isinstance(shape, str):
@@ -109,15 +128,16 @@ def psf_options(na: float, wavelength: float, spacing: Sequence[float], shape: S
 
 
 @with_keywords(PsfKeywords, defaults_of(PsfKeywords, "PsfOptions", ni0=None, shape="auto"), takes_others=True)
-def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **options: Unpack[PsfKeywords]) -> Image:
+def make_psf(*, na: float, wavelength: Length, spacing: Sequence[Length],
+             **options: Unpack[PsfKeywords]) -> Image:
     """Computes the point spread function of a microscope's objective, as means over voxels, with sum 1.
 
     Parameters
     ----------
     na : float
         Numerical aperture.
-    wavelength : float
-        Wavelength of emission in vacuum, µm.
+    wavelength : float or str
+        Wavelength of emission in vacuum, µm. This and all other lengths may also be texts with a unit, such as "520nm".
     spacing : (z, y, x)
         Edge lengths of a voxel, µm.
     shape : (z, y, x) of odd numbers, or "auto"
@@ -173,7 +193,7 @@ def make_psf(*, na: float, wavelength: float, spacing: Sequence[float], **option
 
 
 @with_keywords(MicroscopeKeywords, _MICROSCOPE, takes_others=True)
-def psf_facts(*, na: float, wavelength: float, **options: Unpack[MicroscopeKeywords]) -> dict[str, Any]:
+def psf_facts(*, na: float, wavelength: Length, **options: Unpack[MicroscopeKeywords]) -> dict[str, Any]:
     """Returns resolution, sampling and focus of a point spread function, without computing its voxels.
 
     The parameters are those of :func:`make_psf`, without `shape` and `spacing`.
@@ -238,7 +258,7 @@ def resample_kernel(kernel: Any, spacing: Sequence[float], to_spacing: Sequence[
     return values, tuple(new_middle)
 
 
-class Phantom:
+class Phantom(ArrayOperators):
     """A synthetic specimen of known objects. Any planes can be drawn alone, so that it may be larger than memory.
 
     Parameters
@@ -273,6 +293,7 @@ class Phantom:
                  **options: Unpack[PhantomKeywords]) -> None:
         self.shape: tuple[int, int, int] = triple_of(shape)
         self.spacing: tuple[float, float, float] = _spacing(spacing)
+        self._options = dict(options)
         self._workers = options.pop("workers", None) or 0
         self._core = _core.Phantom(_core.PhantomOptions(shape=self.shape, spacing=self.spacing, **options))
 
@@ -294,9 +315,14 @@ class Phantom:
         return drawn
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if copy is False:
-            raise ValueError("a phantom has no array: it is drawn")
-        return self[:] if dtype is None else self[:].astype(dtype)
+        return array_for_numpy(self[:], True, dtype, copy)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _phantom, (self.shape, self.spacing, self._options)
+
+
+def _phantom(shape: tuple[int, int, int], spacing: tuple[float, float, float], options: PhantomKeywords) -> Phantom:
+    return Phantom(shape, spacing, **options)
 
 
 class Camera:

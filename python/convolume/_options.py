@@ -2,6 +2,7 @@
 """Options as keywords. A TypedDict has the names and types of a function's keywords. Their defaults come from the
 library's tables of options."""
 
+import difflib
 import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,11 @@ Precision = Literal["float32", "float64"]
 _BOUNDARIES = {"fill": "constant", "edge": "nearest", "symm": "reflect", "symmetric": "reflect",
                "grid-wrap": "wrap", "circular": "wrap", "grid-mirror": "reflect", "grid-constant": "constant"}
 
+# Words of other libraries, and of the command, for keywords.
+_OTHERS_NAMES = {"num_iter": "iterations", "niter": "iterations", "n_iter": "iterations", "threads": "workers",
+                 "n_jobs": "workers", "voxel": "spacing", "voxel_size": "spacing", "pixel_size": "spacing",
+                 "bg": "background", "output_type": "dtype", "max_host_bytes": "max_host_mem",
+                 "max_gpu_bytes": "max_gpu_mem", "center": "origin", "emission": "wavelength"}
 _LAST = ("device", "workers", "max_host_mem", "max_gpu_mem", "progress")  # keywords at the end of signatures
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -57,7 +63,9 @@ def with_keywords(keywords: Any, defaults: Mapping[str, Any],
         def checked(*arguments: Any, **options: Any) -> Any:
             if not known.issuperset(options):
                 name = next(name for name in options if name not in known)
-                raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{name}'")
+                close = [_OTHERS_NAMES.get(name, ""), *difflib.get_close_matches(name, sorted(known), 1)]
+                hint = next((f"; did you mean '{one}'?" for one in close if one in known), "")
+                raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument '{name}'{hint}")
             return function(*arguments, **options)
 
         vars(checked)["__signature__"] = signature.replace(parameters=shown)

@@ -17,7 +17,7 @@ from . import _core
 from ._block_worker import BlockReport
 from ._blocks import Blocks, Triple, block_range
 from ._channel_operations import are_several
-from ._deconvolve import DeconvolverKeywords
+from ._deconvolve_options import DeconvolverKeywords
 from ._errors import CannotCreate, InvalidArgument, OutputExists, errors_name, warn, warn_of_clamped
 from ._files import Path, open_quietly
 from ._image import Image

@@ -16,8 +16,10 @@ from ._errors import InvalidArgument
 from ._files import Path, warn_of_notes
 from ._files import open as open_image
 from ._image import Image
+from ._labels import voxels_of
 from ._manifest import hash_of_request
 from ._operations import Convolution, Deconvolution, Function, Operation, hash_of
+from ._psf import prepared_kernel
 from ._run import byte_size, free_host_bytes, gpu_devices, parse_device
 from ._zarr_store import Location
 from ._zarr_target import Layout, ZarrTarget, facts_of
@@ -64,7 +66,12 @@ def _operation_with(kernel: Any, settings: Mapping[str, Any], image: Image) -> O
         if kernel is None:
             raise InvalidArgument(f"{op} needs a kernel: kernel=… (--kernel)")
         if isinstance(kernel, (str, os.PathLike)):
-            kernel = np.asarray(open_image(kernel))
+            kernel = open_image(kernel)
+        origin = options.get("origin", "middle")
+        prepared = prepared_kernel(kernel, "the kernel", 3, origin, voxels_of(image))
+        kernel = prepared.taps
+        if prepared.origin is not origin:
+            options["origin"] = prepared.origin
     elif kernel is not None:
         raise InvalidArgument("a function has no kernel: hand it one by functools.partial")
     try:

@@ -3,6 +3,7 @@
 of this machine."""
 
 import importlib
+import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,6 +49,10 @@ class Run(Resources, total=False):
     progress: Progress
 
 
+log = logging.getLogger("convolume")
+"""Gets plans and devices at level INFO, fall-backs and shallow PSFs at WARNING."""
+log.addHandler(logging.NullHandler())
+
 _gpu_process: int | None = None  # id of the process that has used a GPU
 
 
@@ -57,6 +62,17 @@ def engines(options: Mapping[str, Any]) -> _core.Engines:
     _check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),
                          max_gpu_mem=byte_size(options.get("max_gpu_mem")))
+
+
+def log_plan(plan: Callable[[], object], options: Mapping[str, Any]) -> None:
+    """Logs a plan, and why GPUs take no part in it if the caller left the choice."""
+    if log.isEnabledFor(logging.WARNING) and options.get("device", "auto") == "auto":
+        why_not = _core.gpu_unavailable()
+        if why_not:
+            log.log(logging.WARNING if os.path.exists("/proc/driver/nvidia/version") else logging.INFO,
+                     "computing on the CPU, since %s", why_not)
+    if log.isEnabledFor(logging.INFO):
+        log.info("%s", str(plan()).rstrip())
 
 
 def parse_device(device: Device) -> tuple[str, list[int]]:

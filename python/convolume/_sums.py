@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from ._arrays import TYPES, from_others, readable
-from ._convolve import Convolver, Method
+from ._convolve import Convolver
 from ._errors import BadData, InvalidArgument
 from ._options import Boundary, Mode, Precision
+from ._problem import Method
 from ._run import Device
 
 Array = np.ndarray[Any, Any]

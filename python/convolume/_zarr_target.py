@@ -88,7 +88,7 @@ class TargetFacts:
 def facts_of(image: Any, dtype: np.dtype[Any], name: str, like: Any = None) -> TargetFacts:
     """Returns the facts of an :class:`convolume.Image`. Colors of channels and its place are those of `like`, if
     given."""
-    metadata, reader = image._metadata, (like or image)._reader
+    metadata, reader = image._metadata, (image if like is None else like)._reader
     channels = [dict(one) for one in getattr(reader, "channels", [])]
     if len(channels) != metadata.channels:
         channels = _omero(metadata)

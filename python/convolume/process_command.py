@@ -12,7 +12,7 @@ from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn, TextIO, get_args
 
-from ._deconvolve import Method
+from ._deconvolve_options import Method
 from ._errors import (
     BadData,
     Cancelled,

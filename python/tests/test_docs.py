@@ -3,6 +3,7 @@
 
 import doctest
 import importlib
+import logging
 import pkgutil
 import re
 from pathlib import Path
@@ -38,12 +39,13 @@ PAGES = sorted(DOCS.glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_pages(page, tmp_path, monkeypatch):
+def test_pages(page, tmp_path, monkeypatch, caplog):
     """The Python code of a page runs from its first line to its last, and sessions print what they show. Code that is
     quoted from examples/python is left out, as another test runs it."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)
+    caplog.set_level(logging.WARNING, "convolume")  # restores the level after the test; pages may change it
     names = {}
     text = page.read_text(encoding="utf-8")
     blocks = re.findall(r"^(<!-- from examples/python/\S+ -->\n)?```python\n(.*?)^```", text, re.M | re.S)

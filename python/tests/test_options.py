@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import convolume
-from convolume import _convolve, _core, _deconvolve, _filters, _optics, _options
+from convolume import _core, _deconvolve_options, _filters, _optics, _options, _problem
 
 TABLES = ("Options", "Engines", "DeconvolveOptions", "FilterOptions", "PsfOptions", "PhantomOptions", "Camera")
 DESCRIPTION = Path(__file__).parents[2] / "docs" / "reference" / "options.json"
@@ -48,9 +48,10 @@ def test_description_is_that_of_the_library():
 
 @pytest.mark.parametrize(("literal", "table", "name"), [
     (_options.Mode, "Options", "mode"), (_options.Nan, "Options", "nan"),
-    (_options.Precision, "Options", "precision"), (_convolve.Method, "Options", "method"),
-    (_convolve.Operation, "Options", "operation"), (_deconvolve.Method, "DeconvolveOptions", "method"),
-    (_deconvolve.Acceleration, "DeconvolveOptions", "acceleration"), (_filters.FilterMethod, "FilterOptions", "method"),
+    (_options.Precision, "Options", "precision"), (_problem.Method, "Options", "method"),
+    (_problem.Operation, "Options", "operation"), (_deconvolve_options.Method, "DeconvolveOptions", "method"),
+    (_deconvolve_options.Acceleration, "DeconvolveOptions", "acceleration"),
+    (_filters.FilterMethod, "FilterOptions", "method"),
     (_optics.Model, "PsfOptions", "model"), (_optics.Modality, "PsfOptions", "modality"),
     (_optics.PhantomKind, "PhantomOptions", "kind")])
 def test_types_name_the_values_of_the_library(literal, table, name):
@@ -67,8 +68,8 @@ def test_docstrings_name_all_keywords(function):
 
 def test_defaults_of_functions_are_those_of_their_classes():
     iterations = inspect.signature(convolume.Deconvolver).parameters["iterations"].default
-    assert inspect.signature(convolume.richardson_lucy).parameters["num_iter"].default == iterations
-    assert inspect.signature(convolume.wiener).parameters["num_iter"].default == iterations
+    assert inspect.signature(convolume.richardson_lucy).parameters["iterations"].default == iterations
+    assert inspect.signature(convolume.wiener).parameters["iterations"].default == iterations
     spacing = next(one["default"] for one in _core.describe_options("PhantomOptions") if one["name"] == "voxel")
     assert inspect.signature(convolume.Phantom).parameters["spacing"].default == spacing
 

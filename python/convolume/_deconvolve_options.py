@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Keywords of deconvolution."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from ._errors import InvalidArgument
+from ._iteration import Callback
+from ._options import Boundary, Origin, boundary_name, center_of, defaults_of
+from ._run import Devices, Progress, Resources, byte_size
+
+Acceleration = Literal["biggs-andrews", "none"]
+Edges = Literal["extend"] | Boundary
+Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
+
+
+class _ModelKeywords(Resources, total=False):
+    """Keywords of all methods."""
+
+    edges: Edges
+    origin: Origin
+    background: float | Literal["auto"]
+
+
+class _LikelihoodKeywords(_ModelKeywords, total=False):
+    """Keywords of methods that have a likelihood."""
+
+    acceleration: Acceleration
+    tv_weight: float
+    spacing: Sequence[float | None] | None
+    stop: float | Literal["auto"] | None
+    saturation: float | None
+    coarse_start: int
+
+
+class DeconvolverKeywords(_LikelihoodKeywords, total=False):
+    """Keywords of :class:`Deconvolver`."""
+
+    method: Method
+    iterations: int
+    balance: float
+    unmatched: int
+    consensus: float
+    photons: tuple[float, float] | None
+    image_dtype: Any
+
+
+class CallKeywords(TypedDict, total=False):
+    """Keywords of :meth:`Deconvolver.__call__`."""
+
+    axes: Sequence[int] | int | None
+    channel_axis: int | None
+    dtype: Any
+    start: Any
+    callback: Callback | None
+    progress: Progress
+    stream: Any
+
+
+class RichardsonLucyKeywords(_LikelihoodKeywords, total=False):
+    """Keywords of :func:`richardson_lucy`."""
+
+    axes: Sequence[int] | int | None
+    channel_axis: int | None
+    out: Any
+    dtype: Any
+    callback: Callback | None
+    progress: Progress
+
+
+class WienerKeywords(_ModelKeywords, total=False):
+    """Keywords of :func:`wiener`."""
+
+    axes: Sequence[int] | int | None
+    channel_axis: int | None
+    iterations: int
+    spacing: Sequence[float | None] | None
+    stop: float | None
+    out: Any
+    dtype: Any
+    progress: Progress
+
+
+def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
+
+
+def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
+    """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
+    own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
+    spacing = own.get("spacing") or [1.0] * dimensions
+    own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
+    if len(own["spacing"]) != 3:
+        raise InvalidArgument(f"spacing has {len(spacing)} numbers for {dimensions} dimensions")
+    own["max_host_mem"] = byte_size(own.get("max_host_mem"))
+    if "edges" in own:
+        own["edges"] = boundary_name(own["edges"])
+    if "origin" in own:
+        own["origin"] = center_of(own["origin"], dimensions)
+    if own.get("image_dtype") is not None:
+        own["image_dtype"] = np.dtype(own["image_dtype"]).name
+    return own

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The state of a deconvolution after an iteration, which callbacks get."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """State of a deconvolution after an iteration, which callbacks get."""
+
+    number: int
+    """Number of the iteration, from 1."""
+    of: int
+    """Number of iterations that are planned."""
+    likelihood: float
+    """Logarithm of the Poisson likelihood of the estimate that this iteration started from, relative to a perfect fit:
+    at most 0. Methods "nnls" and "wiener" do not compute it."""
+    residual: float
+    """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
+    searching: bool
+    """With ``stop="auto"``: whether this iteration is one of those that find the number of iterations."""
+    held_out: float
+    """While `searching`: root mean square difference between the held-out photons and their prediction."""
+    consenting: float
+    """For method "rlgc": share of the voxels that took the step."""
+    index: tuple[int, ...]
+    """Place of the image in a batch; empty for one image."""
+    _read: Callable[[np.ndarray], object] = field(repr=False)
+    _shape: tuple[int, ...] = field(repr=False)
+
+    @property
+    def estimate(self) -> np.ndarray:
+        """The current estimate, float32, with the image's shape. It is copied at access, within the callback only."""
+        values = np.empty(self._shape, np.float32)
+        self._read(values)
+        return values
+
+
+Callback = Callable[[Iteration], object]
+
+
+class Accepted(Exception):
+    """The callback accepts the current estimate and ends the iterations."""
+
+    def __init__(self, iteration: Iteration) -> None:
+        super().__init__()
+        self.iteration = iteration
+        self.estimate = iteration.estimate
+
+
+def core_callback(callback: Callback, shape: tuple[int, ...],
+                  index: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
+    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True."""
+    def call(facts: dict[str, Any], read: Any) -> None:
+        iteration = Iteration(**facts, index=index, _read=read, _shape=shape)
+        if callback(iteration) is True:
+            raise Accepted(iteration)
+
+    return call

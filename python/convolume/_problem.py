@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A convolution problem: its keywords, its description for the library, and its plan."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from . import _core
+from ._arrays import is_double, readable
+from ._errors import InvalidArgument
+from ._options import Boundary, Mode, Nan, Origin, Precision, boundary_name, center_of, defaults_of, triple_of
+from ._psf import Kernel, prepared_kernel
+from ._run import Devices, Progress, Resources, byte_size, engines
+
+
+class Plan:
+    """The plan of a convolution, with its predicted time and memory. ``print(plan)`` shows a table."""
+
+    def __init__(self, text: str, facts: dict[str, Any]) -> None:
+        self._text = text
+        self._facts = facts
+
+    @property
+    def method(self) -> str:
+        """The method: "in-core", "dif", "tiled" or "direct"."""
+        return str(self._facts["chosen"]["method"])
+
+    @property
+    def engines(self) -> list[str]:
+        """Names of the engines that compute, such as "cpu:0" or "gpu:1"."""
+        return list(self._facts["engines"])
+
+    @property
+    def seconds(self) -> float:
+        """Predicted seconds for one image."""
+        return float(self._facts["chosen"]["seconds"])
+
+    @property
+    def host_bytes(self) -> int:
+        """Predicted bytes of host memory, the image and the result included."""
+        return int(self._facts["chosen"]["host_bytes"])
+
+    @property
+    def device_bytes(self) -> int:
+        """Predicted bytes of each GPU's memory; 0 if no GPU takes part."""
+        return int(self._facts["chosen"]["engine_bytes"]) if self._facts["chosen"]["on_gpu"] else 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns all figures of the plan, as `convolume convolve --dry-run --json` prints them."""
+        return self._facts
+
+    def __str__(self) -> str:
+        return self._text
+
+    def __repr__(self) -> str:
+        return f"<Plan {self.method} on {', '.join(self.engines)}>"
+
+
+Method = Literal["auto", "in-core", "dif", "tiled", "direct"]
+Operation = Literal["convolve", "correlate", "adjoint"]
+
+
+class CommonKeywords(Resources, total=False):
+    """Keywords of both :class:`Convolver` and :func:`convolve`."""
+
+    mode: Mode
+    boundary: Boundary
+    cval: float
+    origin: Origin
+    normalize: Literal["sum", "peak"] | None
+    method: Method
+    nan: Nan
+    precision: Precision | None
+
+
+class ConvolverKeywords(CommonKeywords, total=False):
+    """Keywords of :class:`Convolver`."""
+
+    dtype: Any
+    operation: Operation
+    executions: int | None
+
+
+class ConvolveKeywords(CommonKeywords, total=False):
+    """Keywords of :func:`convolve`."""
+
+    axes: Sequence[int] | int | None
+    out: Any
+    dtype: Any
+    stream: Any
+    progress: Progress
+
+
+def convolution_defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
+    return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
+
+
+class Problem:
+    """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
+
+    def __init__(self, image_shape: Sequence[int], kernel: Any, dtype: Any, arguments: dict[str, Any]) -> None:
+        shape = tuple(int(n) for n in image_shape)
+        prepared = (kernel if isinstance(kernel, Kernel)
+                    else prepared_kernel(kernel, "the kernel", len(shape), arguments.get("origin", "middle")))
+        taps = prepared.taps
+        if not 1 <= len(shape) <= 3:
+            raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are convolved: name the axes of a "
+                                  "batch by convolume.convolve(axes=…)")
+        if taps.ndim != len(shape):
+            raise InvalidArgument(f"the kernel has {taps.ndim} dimensions and the image {len(shape)}: give the kernel "
+                                  "as many, of length 1 where it does not reach")
+        image_type = readable(np.empty(0, dtype), "dtype").dtype
+        if arguments.get("precision") is None:
+            arguments["precision"] = "float64" if is_double(image_type, taps.dtype) else "float32"
+        arguments["origin"] = prepared.origin
+        self.arguments = arguments
+        self.prepared = prepared
+        self.kernel = taps
+        self.shape = shape
+        self.dtype = image_type
+        self.options = self._options(arguments)
+        self.engines = engines(arguments)
+        is_complex = image_type.kind == "c" or taps.dtype.kind == "c"
+        types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
+        self.natural: np.dtype[Any] = np.dtype(types[arguments["precision"]][is_complex])
+
+    def _options(self, arguments: dict[str, Any]) -> _core.Options:
+        own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
+        cval = float(own.pop("cval", 0.0))
+        own["boundary"] = boundary_name(own.get("boundary", "zero"))
+        if own["boundary"] == "constant":
+            own["boundary"] = f"constant:{cval!r}"
+        own["origin"] = center_of(own.get("origin", "middle"), self.kernel.ndim)
+        own["max_host_mem"] = byte_size(own.get("max_host_mem"))
+        return _core.Options(**own)
+
+    def _filled(self) -> np.ndarray:
+        return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
+
+    def for_host_arrays(self) -> _core.Convolver:
+        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
+                               self.natural)
+
+    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
+        return _core.DeviceConvolver(triple_of(self.shape), self._filled(), self.options, device, dtype,
+                                     byte_size(self.arguments.get("max_gpu_mem")))

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels and PSFs brought to the voxels of an image, and what is doubtful about images and PSFs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+
+from . import _core
+from ._arrays import readable
+from ._device import is_on_gpu, to_host
+from ._errors import InvalidArgument, warn
+from ._image import Image
+from ._labels import Voxels, differing_voxels, text_of, voxels_of
+from ._options import Origin, center_of, triple_of
+from ._run import log
+
+_MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
+_CAMERA_BITS = (8, 10, 11, 12, 13, 14, 16)
+_HOT_PIXELS, _NOTICEABLE = 10, 1e-5  # fewer saturated pixels, or a smaller share, may be hot pixels
+_REGION, _ERRORS = 16, 8  # edge of regions that are searched for darkness; standard errors that count as below
+_BRIGHT = 0.1  # share of the brightest plane's light that is bright for an outermost plane
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A kernel for images of some number of dimensions."""
+
+    taps: np.ndarray
+    origin: Origin
+    voxels: Voxels | None
+    """Voxel sizes of `taps`; None for arrays that never have any."""
+
+
+def extents_of(taps: np.ndarray) -> dict[str, int]:
+    return dict(zip("ZYX"[max(0, 3 - taps.ndim):], taps.shape))
+
+
+def prepared_kernel(kernel: Any, what: str, dimensions: int, origin: Origin, image: Voxels | None = None) -> Kernel:
+    """Returns a kernel with at most `dimensions` axes, resampled to the voxels of the image if both are known and
+    differ. An Image may have leading axes of one sample beyond these, which are dropped."""
+    taps = to_host(kernel, what) if is_on_gpu(kernel) else readable(kernel, what)
+    while isinstance(kernel, Image) and taps.ndim > dimensions and taps.shape[0] == 1:
+        taps = taps[0]
+        if not isinstance(origin, str) and len(origin) > taps.ndim:
+            origin = list(origin)[1:]
+    voxels = voxels_of(kernel)
+    different = differing_voxels(image or {}, voxels or {}, extents_of(taps))
+    if not different or image is None or voxels is None or not 1 <= taps.ndim <= 3:
+        return Kernel(taps, origin, voxels)
+    factors = [voxels[axis] / image[axis] for axis in different]
+    before = [extents_of(taps)[axis] for axis in different]
+    after = [max(1, round(n * factor)) for n, factor in zip(before, factors)]
+    sizes = (f"voxel sizes differ: the image has {text_of(image)}, {what} {text_of(voxels)}, and resampling would make "
+             f"{after} samples of {before} along {', '.join(different).lower()}; correct one of the sizes")
+    if not all(1 / _MOST <= factor <= _MOST for factor in factors):
+        raise InvalidArgument(sizes)
+    if not all(1 / _MANY <= factor <= _MANY for factor in factors):
+        warn(sizes)
+    if origin == "corner":
+        taps, origin = np.fft.fftshift(taps), "middle"
+    solid = taps.reshape(triple_of(taps.shape))
+    center = _core.center_index(_core.Options(origin=center_of(origin, taps.ndim)), solid)
+    lengths = [tuple(sizes[axis] if axis in different else 1.0 for axis in "ZYX") for sizes in (voxels, image)]
+    values, middle = _core.resample_kernel(solid, center, *lengths)
+    first = 3 - taps.ndim
+    return Kernel(values.reshape(values.shape[first:]), list(middle)[first:], {**voxels, **image})
+
+
+def check_voxels(image: Any, kernel: Kernel, what: str, cure: str) -> None:
+    """Refuses an image whose voxels differ from those of a kernel that was prepared before."""
+    voxels = voxels_of(image) or {}
+    if differing_voxels(voxels, kernel.voxels or {}, extents_of(kernel.taps)):
+        raise InvalidArgument(f"voxel sizes differ: the image has {text_of(voxels)}, {what} "
+                              f"{text_of(kernel.voxels or {})}; {cure}")
+
+
+def warn_of_unknown_voxels(image: Any, psf: Any) -> None:
+    """Issues a warning if one of image and PSF has voxel sizes, and the other could have some but has none."""
+    of_image, of_psf = voxels_of(image), voxels_of(psf)
+    if of_image is None or of_psf is None or bool(of_image) == bool(of_psf):
+        return
+    known, unknown = ("the image", "the PSF") if of_image else ("the PSF", "the image")
+    warn(f"{known} has voxels of {text_of(of_image or of_psf)}, but {unknown} does not say its own and is taken to "
+         "have the same; give them by spacing")
+
+
+def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
+    """Issues a warning for each doubtful property of a PSF for images of that shape. That it has too few planes is only
+    logged, as many a PSF has."""
+    taps = psf.taps
+    if taps.dtype.kind == "c" or taps.size == 0 or psf.origin in ("peak", "corner"):
+        return
+    center = _core.center_index(_core.Options(origin=center_of(psf.origin, taps.ndim)),
+                                taps.reshape(triple_of(taps.shape)))[3 - taps.ndim:]
+    largest = float(taps.max())
+    if all(0 <= i < n for i, n in zip(center, taps.shape)) and float(taps[tuple(center)]) < 0.999 * largest:
+        peak = [int(i) for i in np.unravel_index(int(taps.argmax()), taps.shape)]
+        away = tuple(i - c for i, c in zip(peak, center))
+        in_fft_order = not any(peak) and taps.ndim > 0
+        warn(f"the PSF's peak is {away} samples from its center, and shifts the result by as much; "
+             + ("if it is in FFT order pass origin='corner', else " if in_fft_order else "")
+             + "origin='peak' keeps the result in place")
+    if taps.ndim == 3 and image_shape[0] == 1 < taps.shape[0]:
+        warn(f"the image has one plane, but the PSF has {taps.shape[0]}: light of planes that are not in the image is "
+             "not accounted for; for a thin specimen use a PSF of one plane")
+    elif taps.ndim == 3 and taps.shape[0] < 2 * image_shape[0] - 1:
+        light = taps.clip(0).sum((1, 2), dtype=np.float64)
+        share = min(light[0], light[-1]) / light.max() if light.max() > 0 else 0.0
+        if share > _BRIGHT:
+            planes = "1 plane" if len(taps) == 1 else f"{len(taps)} planes"
+            log.warning("the PSF has %s, and the outermost hold %.3g %% of the light of the brightest: light from "
+                        "farther away will stay as haze in an image of %d planes; make a PSF of %d", planes,
+                        100 * share, image_shape[0], 2 * image_shape[0] - 1)
+
+
+def saturation_of(dtype: np.dtype[Any], largest: float) -> float | None:
+    """Returns `largest`, the largest value of an image, if it is the largest of an integer type or of a camera."""
+    bits = {"int8": (7,), "int16": (15,), "uint32": (32,), "int32": (31,)}.get(dtype.name, ()) + _CAMERA_BITS
+    return largest if largest in [2.0**n - 1 for n in bits] else None
+
+
+def warn_of_pixels(pixels: np.ndarray, background: float | None) -> None:
+    """Issues a warning if pixels are saturated, or if `background` is above the darkest region of the image."""
+    if pixels.dtype.kind == "c" or pixels.size == 0:
+        return
+    full = saturation_of(pixels.dtype, float(pixels.max()))
+    count = 0 if full is None else int(np.count_nonzero(pixels == full))
+    if count >= _HOT_PIXELS and count >= _NOTICEABLE * pixels.size:
+        warn(f"{count} pixels ({100 * count / pixels.size:.2g} %) are saturated, at {full:.9g}: what is there comes "
+             f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
+    darkest = _darkest_region(pixels, background) if background is not None and background > 0 else None
+    if darkest is not None:
+        warn(f"the background of {background:.6g} is above the image's darkest region, whose mean is {darkest:.6g}: "
+             "dim structures vanish; lower background, or use background='auto'")
+
+
+def _darkest_region(pixels: np.ndarray, background: float) -> float | None:
+    """Returns the mean of the region that is most significantly below the background; None if there is none."""
+    plane = pixels.reshape(1, *pixels.shape) if pixels.ndim == 1 else pixels
+    height, width = (min(_REGION, n) for n in plane.shape[-2:])
+    if height * width < _REGION:
+        return None
+    rows, columns = plane.shape[-2] // height, plane.shape[-1] // width
+    darkest: tuple[float, float] | None = None
+    for index in np.ndindex(plane.shape[:-2]):
+        whole = plane[index][:rows * height, :columns * width].astype(np.float64)
+        regions = whole.reshape(rows, height, columns, width)
+        means, variances = regions.mean((1, 3)), regions.var((1, 3)).clip(1 / 12)  # values are rounded
+        errors = (background - means) / np.sqrt(variances / (height * width))
+        at = int(errors.argmax())
+        if errors.flat[at] > max(_ERRORS, darkest[0] if darkest else 0.0):
+            darkest = float(errors.flat[at]), float(means.flat[at])
+    return None if darkest is None else darkest[1]
+
+
+def psfs_of(psf: Any) -> list[Any]:
+    """Returns the PSFs of the channels: the members of a sequence of arrays, or the channels of an image; else one."""
+    if isinstance(psf, list | tuple) and psf and all(getattr(one, "ndim", 0) > 0 for one in psf):
+        return list(cast("Sequence[Any]", psf))
+    if isinstance(psf, Image) and psf.axes[0] == "C":
+        return [Image.of_array(psf[c], axes=psf.axes[1:], spacing=psf.spacing) for c in range(len(psf))]
+    return [psf]

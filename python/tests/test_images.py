@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests of images and PSFs as arrays: conversion, arithmetic, sums, pickling; and of arrays of other libraries."""
+
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import convolume
+
+PSF = {"na": 1.2, "ni": 1.33, "wavelength": 0.52, "spacing": (0.2, 0.1, 0.1), "shape": (5, 7, 7)}
+
+
+@pytest.fixture
+def psf():
+    return convolume.make_psf(**PSF)
+
+
+def test_arithmetic(psf):
+    values = np.asarray(psf)
+    half = psf / (2 * psf.sum())
+    assert isinstance(half, convolume.Image) and half.spacing == psf.spacing and half.axes == psf.axes
+    assert half.sum() == pytest.approx(0.5)
+    np.testing.assert_array_equal(psf - 1, values - 1)
+    np.testing.assert_array_equal(1 - psf, 1 - values)
+    np.testing.assert_array_equal(np.sqrt(psf), np.sqrt(values))
+    assert type(psf > 0) is np.ndarray and type(np.add.reduce(psf)) is np.ndarray
+    assert type(psf + np.ones((2, 1, 1, 1))) is np.ndarray  # has another shape
+    other = convolume.Image.of_array(values, spacing=(1, 1, 1))
+    assert type(psf + other) is np.ndarray and isinstance(psf + psf, convolume.Image)
+    assert (psf.mean(), psf.std(), psf.min(), psf.max()) == (values.mean(), values.std(), values.min(), values.max())
+    assert psf.sum(axis=(1, 2)).shape == (5,) and psf.astype(np.float64).dtype == np.float64
+    specimen = convolume.Phantom((4, 8, 8), seed=2)
+    np.testing.assert_array_equal(specimen * 2, np.asarray(specimen) * 2)
+    assert specimen.sum() == np.asarray(specimen).sum()
+
+
+def test_conversion_copies_as_numpy_asks(psf, tmp_path):
+    values = np.asarray(psf)
+    assert np.shares_memory(values, np.asarray(psf))
+    assert not np.shares_memory(values, np.array(psf))
+    if int(np.__version__.partition(".")[0]) >= 2:
+        assert np.shares_memory(np.array(psf, copy=False), values)
+        with pytest.raises(ValueError, match="copy"):
+            np.array(psf, np.float64, copy=False)
+    convolume.save(tmp_path / "a.npy", values)
+    read = convolume.open(tmp_path / "a.npy")
+    assert np.array(read, np.float64).dtype == np.float64
+    with pytest.raises(ValueError, match="copy"):
+        read.__array__(copy=False)
+
+
+def test_pickled_images(psf, tmp_path, monkeypatch):
+    again = pickle.loads(pickle.dumps(psf))
+    np.testing.assert_array_equal(again, psf)
+    assert (again.axes, again.spacing) == (psf.axes, psf.spacing)
+    monkeypatch.chdir(tmp_path)
+    convolume.save("a.ome.tif", np.ones((2, 4, 5), np.uint8), axes="CYX", channel_names=["a", "b"], spacing=(0.2, 0.1))
+    opened = convolume.open("a.ome.tif")
+    scaled = pickle.loads(pickle.dumps(opened * 2))
+    data = pickle.dumps(opened)
+    monkeypatch.chdir("/")
+    again = pickle.loads(data)
+    np.testing.assert_array_equal(again, opened)
+    for one in (again, scaled):
+        assert (one.channel_names, one.axes, one.spacing) == (["a", "b"], "CYX", (0.2, 0.1))
+
+
+def test_pickled_plans(psf, random):
+    image = random.poisson(20.0, (8, 16, 16)).astype(np.float32)
+    fine = convolume.make_psf(**{**PSF, "spacing": (0.1, 0.05, 0.05)})
+    for plan in (convolume.Deconvolver(image.shape, psf, iterations=3, device="cpu"),
+                 convolume.Deconvolver(image.shape, fine, iterations=3, spacing=PSF["spacing"], device="cpu"),
+                 convolume.Convolver(image.shape, psf, device="cpu")):
+        np.testing.assert_array_equal(pickle.loads(pickle.dumps(plan))(image), plan(image))
+    specimen = convolume.Phantom((4, 8, 8), kind="beads", count=2)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(specimen)), specimen)
+
+
+class Tensor:
+    """An array of another library in host memory, which NumPy can share."""
+
+    def __init__(self, values, interface):
+        self.values = values
+        if interface == "array":
+            self.__array_interface__ = values.__array_interface__
+        else:
+            self.__dlpack__, self.__dlpack_device__ = values.__dlpack__, values.__dlpack_device__
+
+
+@pytest.mark.parametrize("interface", ["array", "dlpack"])
+def test_results_in_arrays_of_other_libraries(interface):
+    image, kernel = np.arange(20.0).reshape(4, 5), np.ones((3, 3))
+    want = convolume.convolve(image, kernel, device="cpu")
+    out = Tensor(np.zeros((4, 5)), interface)
+    assert convolume.convolve(image, kernel, out=out, device="cpu") is out
+    np.testing.assert_array_equal(out.values, want)
+    with pytest.raises(convolume.InvalidArgument, match="out is a list"):
+        convolume.convolve(image, kernel, out=[0.0], device="cpu")
+
+
+def test_results_in_tensors():
+    torch = pytest.importorskip("torch")
+    image, psf = np.full((8, 8), 5.0), np.ones((3, 3)) / 9
+    out = torch.zeros((8, 8))
+    assert convolume.richardson_lucy(image, psf, 3, out=out, device="cpu") is out
+    np.testing.assert_array_equal(out.numpy(), convolume.richardson_lucy(image, psf, 3, device="cpu"))
+
+
+@pytest.mark.parametrize("name", ["a.tif", "a.npy", "a.h5"])
+def test_integers_of_64_bits_stay_integers(tmp_path, name):
+    labels = np.array([[0, 70000], [-3, 5]])
+    convolume.save(tmp_path / name, labels)
+    read = convolume.open(tmp_path / name)
+    assert read.dtype == np.int32
+    np.testing.assert_array_equal(np.squeeze(read), labels)
+    convolume.save(tmp_path / name, labels.clip(0) + 2**31, overwrite=True)
+    assert convolume.open(tmp_path / name).dtype == np.uint32
+    with pytest.raises(convolume.InvalidArgument, match="which integers of 32 bits do not hold"):
+        convolume.save(tmp_path / "b.npy", labels * 2**20)
+    assert not (tmp_path / "b.npy").exists()
+
+
+def test_metadata_of_a_file_by_its_name(tmp_path):
+    first = np.zeros((2, 4, 5), np.uint8)
+    convolume.save(tmp_path / "m.tif", first, axes="CYX", spacing=(0.2, 0.1), channel_names=["a", "b"])
+    convolume.save(tmp_path / "b.tif", first, axes="CYX", like=str(tmp_path / "m.tif"))
+    read = convolume.open(tmp_path / "b.tif")
+    assert read.channel_names == ["a", "b"] and read.spacing == pytest.approx((0.2, 0.1))
+    with pytest.raises(FileNotFoundError, match="none.tif"):
+        convolume.save(tmp_path / "c.tif", first, like=tmp_path / "none.tif")
+
+
+def test_lengths_with_units():
+    want = convolume.make_psf(**PSF)
+    for wavelength in ("520nm", "0.52 um", "5.2e-4mm", " 520 nm "):
+        got = convolume.make_psf(**{**PSF, "wavelength": wavelength, "spacing": ("200nm", 0.1, "0.1µm")})
+        np.testing.assert_array_equal(got, want)
+    facts = convolume.psf_facts(na=1.2, wavelength="520nm", modality="confocal", excitation="488nm", ni=1.33)
+    assert facts == convolume.psf_facts(na=1.2, wavelength=0.52, modality="confocal", excitation=0.488, ni=1.33)
+    for wrong in ("520", "nm", "green", "520 pixels"):
+        with pytest.raises(convolume.InvalidArgument, match=f"wavelength is a number in µm, .* not '{wrong}'"):
+            convolume.make_psf(**{**PSF, "wavelength": wrong})
+
+
+def test_modules_of_drop_ins_are_attributes():
+    program = "import convolume; convolume.signal.convolve, convolume.ndimage.convolve, convolume.restoration.wiener"
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert {"signal", "ndimage", "restoration"} <= set(dir(convolume))
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("num_iter", "iterations"), ("iteration", "iterations"),
+                                              ("threads", "workers"), ("backgrund", "background")])
+def test_other_names_of_keywords(typed, meant):
+    with pytest.raises(TypeError, match=f"unexpected keyword argument '{typed}'; did you mean '{meant}'"):
+        convolume.wiener(np.ones((8, 8)), np.ones((3, 3)), **{typed: 3})
+
+
+def test_errors_of_memory_name_the_keyword():
+    image, kernel = np.ones((64, 64, 64)), np.ones((9, 9, 9))
+    for call in (lambda: convolume.convolve(image, kernel, max_host_mem=1 << 16, device="cpu"),
+                 lambda: convolume.richardson_lucy(image, kernel, 3, max_host_mem=1 << 16, device="cpu")):
+        with pytest.raises(convolume.OutOfMemory, match="max_host_mem") as refused:
+            call()
+        assert "bytes)" not in str(refused.value) and "--" not in str(refused.value)
