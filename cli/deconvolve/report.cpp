@@ -141,7 +141,10 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain), ", offset ",
                                  format_number(volume.photons.offset)));
     }
-    for (const std::string& warning : pixels_->warnings()) console.warning(warning);
+    for (const std::string& warning :
+         {pixels_->warning(),
+          background_warning(volumes_, request_.options.background.has_value())})
+        if (!warning.empty()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_.type);
@@ -194,6 +197,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"coarse_iterations", volume.coarse_iterations},
                  {"restarts", volume.restarts},
                  {"background", volume.background},
+                 {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
+                                            : nlohmann::ordered_json()},
                  {"negative_pixels", volume.negative_pixels}});
             const bool is_rlgc = uses_option(options.method, "consensus");
             if (volume.searched == 0 && !is_rlgc) continue;

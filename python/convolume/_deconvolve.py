@@ -178,7 +178,8 @@ class Deconvolver:
     origin
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
-        Light that is added to every pixel, in units of the image. "auto" estimates it from each image.
+        Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
+        most pixels are near, or 0 if the darkest region is much darker.
     tv_weight : float
         For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
