@@ -60,7 +60,7 @@ std::array<std::string_view, 3> split_triple(std::string_view option, std::strin
 std::string pixel_shape_warning(std::string_view option, std::string_view text,
                                 const std::array<double, 3>& sizes_um) {
     const auto [z, y, x] = sizes_um;
-    const auto are_equal = [](double a, double b) { return std::abs(a - b) <= 0.01 * b; };
+    const auto are_equal = [](double a, double b) { return std::abs(a - b) <= 0.05 * b; };
     if (are_equal(y, x)) return {};
     std::string cure = "; check the order";
     if (are_equal(z, y)) {
