@@ -91,7 +91,7 @@ TEST_CASE("deconvolve: every option changes the result") {
                                   {"--method", "rlgc"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
-                                  {"--background", "auto"},
+                                  {"--background", "0"},
                                   {"--edges", "wrap"},
                                   {"--stop", "0.5"},
                                   {"--kernel-center", "0,2,2"}}) {
