@@ -118,6 +118,7 @@ ImageBackground estimate_background(const ConstImageView& image) {
     constexpr double noticeable = 0.1;
     const double level = usual_level(image);
     const RegionRange regions = range_of_regions(image, level);
+    if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
     if (!regions.darkest ||
         level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
         return {level};
