@@ -92,6 +92,7 @@ void deconvolve() {
     const Shape3 shape{24, 96, 96};
     const Volume image = pattern(shape), psf = pattern({9, 15, 15});
     DeconvolveOptions options;
+    options.background = 0;
     options.iterations = 10;
     const Deconvolver deconvolver(shape, psf.view(), options, cpu_choice());
     Volume result(shape, PixelType::float32);

@@ -68,6 +68,7 @@ int main(int argc, char** argv) {
     EngineChoice engines;
     std::vector<index_t> image_extents, psf_extents;
     DeconvolveOptions options;
+    options.background = 0;
     options.iterations = 10;
     app.add_option("FOLDER", folder)->required();
     app.add_option("--image", image_extents)->delimiter(',')->expected(3)->required();

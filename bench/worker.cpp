@@ -131,6 +131,7 @@ Work prepare_convolve(const Settings& settings) {
 Work prepare_deconvolve(const Settings& settings) {
     const Shape3 shape = settings.shape("image", "64,64,64");
     DeconvolveOptions options;
+    options.background = 0;
     options.iterations = static_cast<int>(settings.number("iterations", "5"));
     options.method = parse_deconvolve_method(settings.text("method", "rl"));
     const Volume psf = gaussian_volume(settings.shape("kernel", "9,9,9"), 2);

@@ -13,9 +13,10 @@
 namespace convolume::deconvolve {
 
 struct LoadedImage {
-    double mean = 0;              ///< mean of the pixels that are not marked as saturated
-    double background = 0;        ///< background level, given by the caller or estimated
-    index_t negative_pixels = 0;  ///< number of negative pixels, which were set to 0
+    double mean = 0;                ///< mean of the pixels that are not marked as saturated
+    double background = 0;          ///< background level, given by the caller or estimated
+    std::optional<double> darkest;  ///< DeconvolveReport::darkest
+    index_t negative_pixels = 0;    ///< number of negative pixels, which were set to 0
     /// Number of pixels marked as saturated (richardson_lucy::not_compared).
     index_t saturated_pixels = 0;
     /// Gain and offset, given by the caller or estimated, for methods that draw photons.
@@ -36,9 +37,18 @@ void check_image(const ConstImageView& image, int threads);
 /// Throws BadData if an initial estimate has a value that is not finite.
 void check_estimate(const ConstImageView& estimate, int threads);
 
-/// Returns the mean of the pixels in the shortest interval that holds a quarter of the pixels.
-/// Larger images are sampled: a million pixels, evenly spaced.
-double estimate_background(const ConstImageView& image);
+/// Background of an image, and DeconvolveReport::darkest.
+struct ImageBackground {
+    double level = 0;
+    std::optional<double> darkest{};
+};
+
+/// Estimates the background: the mean of the pixels in the shortest interval that holds a quarter
+/// of the pixels, or 0 if the darkest region is much darker. Larger images are sampled.
+ImageBackground estimate_background(const ConstImageView& image);
+
+/// Compares a background that was given with the darkest region of the image.
+ImageBackground check_background(const ConstImageView& image, double background);
 
 /// Returns sum / pixels. Throws BadData if there are no pixels.
 double mean_of(double sum, index_t pixels);

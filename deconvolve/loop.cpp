@@ -186,9 +186,9 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
                  const CallerImages& images, const DeconvolveRun& run_options) {
     const bool poisson = problem.traits.counts_photons;
     LoadedImage loaded = images.load(executor, poisson, problem.options.saturation);
-    loaded.background =
-        problem.options.background ? *problem.options.background : images.background();
-    if (poisson) loaded.background = std::max(loaded.background, 0.0);
+    const ImageBackground background = images.background(problem.options.background);
+    loaded.background = poisson ? std::max(background.level, 0.0) : background.level;
+    loaded.darkest = background.darkest;
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
         loaded.load_start = [&](float outside) {
@@ -235,8 +235,8 @@ LoadedImage HostImages::load(Executor& executor, bool clip,
                       });
 }
 
-double HostImages::background() const {
-    return estimate_background(image_);
+ImageBackground HostImages::background(std::optional<double> given) const {
+    return given ? check_background(image_, *given) : estimate_background(image_);
 }
 
 std::optional<PhotonScale> HostImages::photon_scale(int threads) const {
@@ -268,6 +268,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
     DeconvolveReport& report = outcome.report;
     report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
+    report.darkest = loaded.darkest;
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
     report.saturated_pixels = loaded.saturated_pixels;

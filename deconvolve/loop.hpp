@@ -26,7 +26,7 @@ class CallerImages {
     virtual LoadedImage load(Executor& executor, bool clip,
                              std::optional<double> saturation) const = 0;
     /// Estimates from the image's pixels (images.hpp, photons.hpp).
-    virtual double background() const = 0;
+    virtual ImageBackground background(std::optional<double> given) const = 0;
     virtual std::optional<PhotonScale> photon_scale(int threads) const = 0;
     /// Stores the executor's estimate in the caller's result.
     virtual ExecutionReport store(const Executor& executor,
@@ -40,7 +40,7 @@ class HostImages final : public CallerImages {
     CoarseStartSource coarse() const override { return {start_, image_}; }
     LoadedImage load(Executor& executor, bool clip,
                      std::optional<double> saturation) const override;
-    double background() const override;
+    ImageBackground background(std::optional<double> given) const override;
     std::optional<PhotonScale> photon_scale(int threads) const override;
     ExecutionReport store(const Executor& executor,
                           const DeconvolutionProblem& problem) const override;

@@ -81,7 +81,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
                                              parse_acceleration),
     option<&DeconvolveOptions::background>(
         "background", "--background", "N|auto",
-        "Level of the image without light; auto: the level that most pixels are near",
+        "Level of the image without light; auto: the level that most pixels are near, or 0 if the "
+        "darkest region is much darker",
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",

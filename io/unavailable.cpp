@@ -28,8 +28,11 @@ std::unique_ptr<ImageWriter> create_tiff(const std::string& path, const ImageMet
     refuse_tiff(path);
 }
 
-// Only TIFF readers set lookup tables, so there is nothing to keep.
+// Only TIFF readers set lookup tables and facts of planes, so there is nothing to keep or to move.
 void keep_lookup_tables(ImageMetadata&, const std::vector<index_t>&) {}
+void move_planes(ImageMetadata& metadata, const Shape3& shape, const Index3&) {
+    metadata.shape = shape;
+}
 
 #endif
 #ifndef CONVOLUME_HAVE_HDF5

@@ -44,6 +44,21 @@ void add_output_options(CLI::App& app, ConvolveRequest& request) {
     add_run_options(app, group, request.run);
 }
 
+/// Returns the index, in the image, of the result's first sample. The result of a bright pixel is
+/// the kernel with its center at that pixel.
+Index3 first_sample(const Shape3& kernel, const Index3& center, const Options& options) {
+    Index3 first;
+    for (int axis = 0; axis < 3; ++axis) {
+        const index_t last = kernel[axis] - 1;
+        const bool flipped = options.operation == Operation::correlate;
+        const index_t before = flipped ? last - center[axis] : center[axis];
+        if (options.mode == Mode::full) first[axis] = -before;
+        if (options.mode == Mode::valid) first[axis] = last - before;
+        if (options.operation == Operation::adjoint) first[axis] = -first[axis];
+    }
+    return first;
+}
+
 }  // namespace
 
 void ConvolveSteps::open(const ExecutionContext& context) {
@@ -81,7 +96,9 @@ void ConvolveSteps::plan(const ExecutionContext&) {
             share, [&](index_t bytes) { convolver.emplace(make_convolver(kernel, bytes)); });
         return std::move(*convolver);
     });
-    output_metadata_.shape = kernels_.solver(0).output_shape();
+    const KernelFile& first_kernel = kernels_.of(0).file;
+    io::move_planes(output_metadata_, kernels_.solver(0).output_shape(),
+                    first_sample(first_kernel.shape, first_kernel.center, request_.options));
     for (const auto& kernel : kernels_.all())
         if (kernel->solver->output_shape() != output_metadata_.shape)
             throw InvalidArgument(

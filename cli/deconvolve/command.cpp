@@ -152,7 +152,7 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     std::optional<double> most;
     if (input_metadata_.microscope.significant_bits)
         most = std::ldexp(1.0, *input_metadata_.microscope.significant_bits) - 1;
-    pixels_.emplace(request_.options.background, most);
+    pixels_.emplace(most);
     if (request_.dump_every > 0)
         estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
                            output_metadata_, result_.computed, request_.create, request_.inputs());

@@ -93,6 +93,8 @@ class DeconvolveSteps : public ImageSteps {
 
   private:
     ExecutionReport executed() const;
+    NonfiniteSample::Location place_of(index_t volume) const;
+    std::string place_text(index_t volume) const;
     void plan_memory(index_t limit);
 
     void open_initial_image();

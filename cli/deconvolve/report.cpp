@@ -106,11 +106,33 @@ void DeconvolveSteps::report_plan(const Console& console) const {
     });
 }
 
+/// Returns frame and channel of a volume, with their numbers in the file.
+NonfiniteSample::Location DeconvolveSteps::place_of(index_t volume) const {
+    return reader_->place_in_file(
+        {{}, volume / input_metadata_.channels, volume % input_metadata_.channels});
+}
+
+/// Returns "frame 3, channel 1 (GFP): ", with numbers of the file; of one frame or channel, less.
+std::string DeconvolveSteps::place_text(index_t volume) const {
+    const auto c = static_cast<std::size_t>(volume % input_metadata_.channels);
+    const auto place = place_of(volume);
+    TextStream text;
+    if (input_metadata_.frames > 1) text << "frame " << place.frame;
+    if (input_metadata_.channels > 1) {
+        text << (input_metadata_.frames > 1 ? ", " : "") << "channel " << place.channel;
+        const auto& names = input_metadata_.channel_names;
+        if (c < names.size() && !names[c].empty()) text << " (" << names[c] << ')';
+    }
+    return text.str().empty() ? "" : text.str() + ": ";
+}
+
 void DeconvolveSteps::report_result(const Console& console, const RunTimes& times) const {
     index_t negative = 0;
-    for (const DeconvolveReport& volume : volumes_) {
+    for (std::size_t number = 0; number < volumes_.size(); ++number) {
+        const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
-        console.fact("result", message(iteration_text(volume.last, request_.options.method),
+        console.fact("result", message(place_text(static_cast<index_t>(number)),
+                                       iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background)));
         if (volume.coarse_iterations > 0)
             console.fact("start", message("from ", volume.coarse_iterations,
@@ -121,7 +143,10 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                  ", gain ", format_number(volume.photons.gain), ", offset ",
                                  format_number(volume.photons.offset)));
     }
-    for (const std::string& warning : pixels_->warnings()) console.warning(warning);
+    for (const std::string& warning :
+         {pixels_->warning(),
+          background_warning(volumes_, request_.options.background.has_value())})
+        if (!warning.empty()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
     warn_of_clamped_values(console, executed(), output_metadata_.type);
@@ -162,14 +187,21 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
     if (times != nullptr) {
         json["report"] = report_json(executed(), *times);
         json["report"]["nonfinite_outputs"] = nonfinite_;
-        for (const DeconvolveReport& volume : volumes_) {
-            json["report"]["volumes"].push_back({{"iterations", volume.iterations},
-                                                 {"likelihood", volume.last.likelihood},
-                                                 {"residual", volume.last.residual},
-                                                 {"coarse_iterations", volume.coarse_iterations},
-                                                 {"restarts", volume.restarts},
-                                                 {"background", volume.background},
-                                                 {"negative_pixels", volume.negative_pixels}});
+        for (std::size_t i = 0; i < volumes_.size(); ++i) {
+            const DeconvolveReport& volume = volumes_[i];
+            const auto place = place_of(static_cast<index_t>(i));
+            json["report"]["volumes"].push_back(
+                {{"frame", place.frame},
+                 {"channel", place.channel},
+                 {"iterations", volume.iterations},
+                 {"likelihood", volume.last.likelihood},
+                 {"residual", volume.last.residual},
+                 {"coarse_iterations", volume.coarse_iterations},
+                 {"restarts", volume.restarts},
+                 {"background", volume.background},
+                 {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
+                                            : nlohmann::ordered_json()},
+                 {"negative_pixels", volume.negative_pixels}});
             const bool is_rlgc = uses_option(options.method, "consensus");
             if (volume.searched == 0 && !is_rlgc) continue;
             auto& json_of_volume = json["report"]["volumes"].back();

@@ -104,68 +104,40 @@ void PixelCheck::add_saturated(const ConstImageView& volume) {
     saturation_ = std::max(saturation_, value);
 }
 
-/// Finds the darkest region. Regions are squares of a plane: small enough to lie between objects,
-/// large enough for a mean.
-template <class T>
-void PixelCheck::add_dark(const ConstImageView& volume) {
-    constexpr index_t edge = 16;
-    const Shape3 shape = volume.shape;
-    const index_t height = std::min(edge, shape.y), width = std::min(edge, shape.x);
-    const auto count = static_cast<double>(height * width);
-    if (count < 16) return;
-    for (index_t z = 0; z < shape.z; ++z)
-        for (index_t top = 0; top + height <= shape.y; top += height)
-            for (index_t left = 0; left + width <= shape.x; left += width) {
-                double sum = 0, squares = 0;
-                for (index_t y = top; y < top + height; ++y) {
-                    const T* const row = static_cast<const T*>(volume.at(z, y, left));
-                    for (index_t x = 0; x < width; ++x) {
-                        const double away = static_cast<double>(row[x]) - *background_;
-                        sum += away;
-                        squares += away * away;
-                    }
-                }
-                const double mean = sum / count;
-                // Values are rounded, so their variance is at least 1/12.
-                const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
-                const double errors = -mean / std::sqrt(variance / count);
-                if (errors <= errors_below_) continue;
-                errors_below_ = errors;
-                darkest_ = mean + *background_;
-            }
-}
-
 void PixelCheck::add(const ConstImageView& volume) {
     pixels_ += element_count(volume.shape);
     visit_pixel_type(volume.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>) {
-            add_saturated<T>(volume);
-            if (background_ && *background_ > 0) add_dark<T>(volume);
-        }
+        if constexpr (std::is_arithmetic_v<T>) add_saturated<T>(volume);
     });
 }
 
-std::vector<std::string> PixelCheck::warnings() const {
-    std::vector<std::string> warnings;
+std::string PixelCheck::warning() const {
     constexpr index_t fewest = 10;       // fewer saturated pixels may be hot pixels
     constexpr double noticeable = 1e-5;  // least share of saturated pixels
     const double share = static_cast<double>(saturated_) / static_cast<double>(pixels_);
-    if (saturated_ >= fewest && share >= noticeable)
-        warnings.push_back(
-            message(saturated_, " pixels (", format_number(100 * share, 2),
-                    " %) are saturated, at ", format_number(saturation_, 9),
-                    ": what is there comes out too dim and too wide; leave them out (--saturation ",
-                    format_number(saturation_, 9), "), or record with less light"));
-    // The darkest of about ten thousand dark regions is four standard errors below the mean.
-    constexpr double least_errors = 8;
-    if (errors_below_ > least_errors)
-        warnings.push_back(message("the background of ", format_number(*background_),
-                                   " is above the image's darkest region, whose mean is ",
-                                   format_number(darkest_),
-                                   ": dim structures vanish; lower --background, or use "
-                                   "--background auto"));
-    return warnings;
+    if (saturated_ < fewest || share < noticeable) return {};
+    return message(saturated_, " pixels (", format_number(100 * share, 2), " %) are saturated, at ",
+                   format_number(saturation_, 9),
+                   ": what is there comes out too dim and too wide; leave them out (--saturation ",
+                   format_number(saturation_, 9), "), or record with less light");
+}
+
+std::string background_warning(const std::vector<DeconvolveReport>& volumes, bool is_given) {
+    const DeconvolveReport* darkest = nullptr;
+    for (const DeconvolveReport& volume : volumes)
+        if (volume.darkest && (darkest == nullptr || *volume.darkest < *darkest->darkest))
+            darkest = &volume;
+    if (darkest == nullptr) return {};
+    const std::string mean = format_number(*darkest->darkest);
+    if (is_given)
+        return message("the background of ", format_number(darkest->background),
+                       " is above the image's darkest region, whose mean is ", mean,
+                       ": dim structures vanish; lower --background, or use --background auto");
+    return message(
+        "no background was found, since most pixels are much brighter than the image's "
+        "darkest region, whose mean is ",
+        mean, ": 0 is used; if the camera adds an offset, give it by --background");
 }
 
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {

@@ -189,8 +189,8 @@ void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
         ->group(group);
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
-        "Fraction of light that the PSF contains, as of psf --like (default 0.95; widefield: "
-        "0.5)")
+        "Fraction of light that the PSF contains, as of psf --like (default 0.95; widefield: 0.5 "
+        "of planes out of focus)")
         ->group(group);
 }
 

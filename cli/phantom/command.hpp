@@ -18,7 +18,8 @@ namespace convolume::cli {
 struct PhantomRequest {
     PhantomOptions options;
     std::string output;
-    std::string objects;  ///< JSON file for the list of objects; empty for none
+    std::string voxel_warning;  ///< warning of the typed voxel size; empty for none
+    std::string objects;        ///< JSON file for the list of objects; empty for none
     PixelType type = PixelType::float32;
     io::CreateOptions create{.software = software_name()};
     int threads = 0;

@@ -33,9 +33,13 @@ std::optional<index_t> parse_count(std::string_view option, const std::string& t
     return count;
 }
 
-void add_specimen(CLI::App& app, PhantomOptions& options) {
+void add_specimen(CLI::App& app, PhantomRequest& request) {
     const char* group = groups::input;
+    PhantomOptions& options = request.options;
     add_options(app, group, options, {"kind", "shape", "voxel", "seed"});
+    app.get_option("--voxel")->each([&request](const std::string& text) {
+        request.voxel_warning = voxel_size_warning("--voxel", text);
+    });
     add_option_parsed_by(app, group, options, "count", parse_count);
     add_options(app, group, options,
                 {"radius_um", "brightness", "brightness_spread", "background"});
@@ -71,7 +75,7 @@ void add_phantom_command(CLI::App& app, Action& action) {
     set_examples(*command,
                  {"convolume phantom --kind cells --size 32,128,128 -o cells.tif",
                   "convolume phantom --kind beads --count 20 -o beads.tif --objects beads.json"});
-    add_specimen(*command, request->options);
+    add_specimen(*command, *request);
     add_output(*command, *request);
     command->callback(
         [request, &action] { action = [request] { run_steps<PhantomSteps>(*request); }; });

@@ -33,6 +33,7 @@ void PhantomSteps::report_plan(const Console& console) const {
                                     objects == 1 ? " object, " : " objects, ",
                                     format_voxel_size(output_metadata_.voxel_size_um), ", seed ",
                                     request_.options.seed));
+    if (!request_.voxel_warning.empty()) console.warning(request_.voxel_warning);
 }
 
 void PhantomSteps::report_result(const Console& console, const RunTimes& times) const {

@@ -60,7 +60,7 @@ void add_volume(CLI::App& app, PsfRequest& request) {
     add_parsed(
         app, "--capture", request.capture, parse_number, "SHARE",
         "Fraction of light that an automatic size contains, along the axis and in each plane "
-        "(default 0.95; with --like, widefield: 0.5 in each plane)")
+        "(default 0.95; with --like, widefield: 0.5 in planes out of focus)")
         ->group(group);
     add_parameters(app, group, typed, {"oversampling"});
     const auto focus = [&request](const std::string& text) {

@@ -187,8 +187,12 @@ nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::
 
 Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
                           std::optional<double> share, const ExecutionContext& context) {
-    const double usual = options.modality == Modality::widefield ? 0.5 : 0.95;
-    return psf_size_for_image(options, image, share.value_or(usual), context);
+    constexpr double most_light = 0.95;
+    if (share || options.modality != Modality::widefield)
+        return psf_size_for_image(options, image, share.value_or(most_light), context);
+    const Shape3 stack = psf_size_for_image(options, image, 0.5, context);
+    const Shape3 plane = psf_size_for_image(options, {1, image.y, image.x}, most_light, context);
+    return {stack.z, std::max(stack.y, plane.y), std::max(stack.x, plane.x)};
 }
 
 }  // namespace convolume::cli

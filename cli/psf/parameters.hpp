@@ -54,8 +54,9 @@ nlohmann::ordered_json to_json(const PsfFacts& facts);
 nlohmann::ordered_json psf_voxel_for(const io::ImageMetadata& image, const std::string& path,
                                      const char* cure);
 
-/// Returns psf_size_for_image() for the typed share of light. By default the share is 0.5 for
-/// widefield PSFs, whose far planes are wide, and 0.95 for others.
+/// Returns psf_size_for_image() for the typed share of light. Its default is 0.95. By default a
+/// widefield PSF, whose far planes are wide, holds 0.95 of the light of the middle plane and 0.5 of
+/// that of every other plane.
 Shape3 automatic_psf_size(const PsfOptions& options, const Shape3& image,
                           std::optional<double> share, const ExecutionContext& context);
 

@@ -56,6 +56,25 @@ std::array<std::string_view, 3> split_triple(std::string_view option, std::strin
     return parts;
 }
 
+/// Returns a warning if the pixels of a voxel z, y, x are not square, as with the order x, y, z.
+std::string pixel_shape_warning(std::string_view option, std::string_view text,
+                                const std::array<double, 3>& sizes_um) {
+    const auto [z, y, x] = sizes_um;
+    const auto are_equal = [](double a, double b) { return std::abs(a - b) <= 0.05 * b; };
+    if (are_equal(y, x)) return {};
+    std::string cure = "; check the order";
+    if (are_equal(z, y)) {
+        const std::string_view last = trimmed(split_triple(option, text)[2]);
+        const double unit_um = *parse_length(last)->unit_um;
+        cure = message("; did you mean ", option, ' ', format_number(x / unit_um), ',',
+                       format_number(y / unit_um), ',', format_number(z / unit_um),
+                       trimmed(last.substr(last.find_last_of("0123456789.") + 1)), '?');
+    }
+    return message(option, ' ', text, " means pixels that are not square, ", format_number(y),
+                   " µm along y and ", format_number(x),
+                   " µm along x: the order is z,y,x, while Fiji's is x,y,z", cure);
+}
+
 [[noreturn]] void refuse_length(std::string_view option, std::string_view text) {
     throw InvalidArgument(message(option, " is a length with its unit (nm, um or mm), not \"", text,
                                   "\"; write it like 0.2um"));
@@ -90,7 +109,7 @@ std::string voxel_size_warning(std::string_view option, std::string_view text) {
         return *most < 1e-3 || *least < 0 || *most > 1e3;
     };
     const std::array<double, 3> sizes_um = parse_lengths_um(option, text);
-    if (!is_unlikely(sizes_um)) return {};
+    if (!is_unlikely(sizes_um)) return pixel_shape_warning(option, text, sizes_um);
     std::string suggestion;
     const auto parts = split_triple(option, text);
     const std::string_view last = trimmed(parts[2]);

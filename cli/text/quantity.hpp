@@ -19,7 +19,8 @@ double parse_length_um(std::string_view option, std::string_view text);
 std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view text);
 
 /// Returns a warning if all lengths of a voxel are below 1 nm, or one is above 1 mm or negative, as
-/// with a wrong unit. It suggests what was probably meant. Returns an empty text for other lengths.
+/// with a wrong unit, or if y and x differ, as with another order. It suggests what was probably
+/// meant. Returns an empty text for other lengths.
 std::string voxel_size_warning(std::string_view option, std::string_view text);
 
 /// Parses a length into µm. A number without a unit is in µm from 0.2 to 2, in nm from 200 to 2000.

@@ -89,7 +89,9 @@ class DeviceImages final : public CallerImages {
         return loaded;
     }
 
-    double background() const override { return estimate_background(on_host().view()); }
+    ImageBackground background(std::optional<double> given) const override {
+        return given ? ImageBackground{*given} : estimate_background(on_host().view());
+    }
     std::optional<PhotonScale> photon_scale(int threads) const override {
         return estimate_photon_scale(on_host().view(), threads);
     }

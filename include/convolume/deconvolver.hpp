@@ -120,8 +120,10 @@ struct DeconvolveOptions {
     /// Continuation of the object outside the image. If not given, edges `extend`: the object
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
-    KernelCenter center{};                 ///< index of the PSF's sample that shifts nothing
-    std::optional<double> background = 0;  ///< background b; if not given, it is estimated
+    KernelCenter center{};  ///< index of the PSF's sample that shifts nothing
+    /// Background b. If it is not given, it is estimated from each image: the level that most
+    /// pixels are near, or 0 if the darkest region is much darker than that.
+    std::optional<double> background;
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
     std::optional<double> saturation;
@@ -232,11 +234,15 @@ struct DeconvolveRun {
 
 /// Figures about one finished deconvolution.
 struct DeconvolveReport {
-    int iterations = 0;            ///< number of iterations done
-    Iteration last;                ///< figures of the last iteration
-    int coarse_iterations = 0;     ///< number of iterations on all coarser images together
-    int restarts = 0;              ///< number of steps that acceleration took without extrapolation
-    double background = 0;         ///< background b, as given or estimated
+    int iterations = 0;         ///< number of iterations done
+    Iteration last;             ///< figures of the last iteration
+    int coarse_iterations = 0;  ///< number of iterations on all coarser images together
+    int restarts = 0;           ///< number of steps that acceleration took without extrapolation
+    double background = 0;      ///< background b, as given or estimated
+    /// Mean of the image's darkest region, a square of 16×16 pixels, if it contradicts the
+    /// background. It is below a given background, or the estimate is 0 although it is far above 0.
+    /// Not set for images in GPU memory with a given background.
+    std::optional<double> darkest;
     int searched = 0;              ///< number of iterations that searched for the number (hold_out)
     PhotonScale photons;           ///< scale in use, with hold_out and rlgc
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener

@@ -102,6 +102,12 @@ struct CONVOLUME_API ImageMetadata {
 CONVOLUME_API void keep_lookup_tables(ImageMetadata& metadata,
                                       const std::vector<index_t>& channels);
 
+/// Adapts metadata to an output of `shape` whose first sample is at index `first` of the image,
+/// which may be outside. Labels of planes (ImageJ) and facts of planes (OME) move with their
+/// planes. Planes outside the image get the name of their channel or an empty label. ImageJ's
+/// regions are dropped if the output begins elsewhere.
+CONVOLUME_API void move_planes(ImageMetadata& metadata, const Shape3& shape, const Index3& first);
+
 /// Returns the metadata for people, with one "name: value" in a line: format, type, shape, voxel
 /// size and others.
 CONVOLUME_API std::string to_string(const ImageMetadata& metadata);

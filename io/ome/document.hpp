@@ -92,4 +92,8 @@ constexpr const char* offset_key = "offset";
 /// document, if any, with changes for size and type.
 std::string ome_xml(const ImageMetadata& metadata, const std::string& software);
 
+/// Adapts the facts of planes in the source's document to an output that begins at plane `first_z`
+/// of the image, which may be negative.
+void move_ome_planes(ImageMetadata& metadata, index_t first_z);
+
 }  // namespace convolume::io

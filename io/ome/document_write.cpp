@@ -123,7 +123,8 @@ void set_planes(pugi::xml_node pixels, const ImageMetadata& metadata) {
     for (const char* name : {"TiffData", "BinData", "MetadataOnly"}) remove_all(pixels, name);
     std::vector<pugi::xml_node> outdated;
     for (const pugi::xml_node& plane : pixels.children("Plane"))
-        if (plane.attribute("TheZ").as_llong() >= metadata.shape.z ||
+        if (plane.attribute("TheZ").as_llong() < 0 ||
+            plane.attribute("TheZ").as_llong() >= metadata.shape.z ||
             plane.attribute("TheC").as_llong() >= metadata.channels ||
             plane.attribute("TheT").as_llong() >= metadata.frames)
             outdated.push_back(plane);
@@ -196,6 +197,17 @@ std::string ome_xml(const ImageMetadata& metadata, const std::string& software) 
     TextStream text;
     document.save(text, "", pugi::format_raw);
     return text.str();
+}
+
+void move_ome_planes(ImageMetadata& metadata, index_t first_z) {
+    pugi::xml_document document;
+    if (first_z == 0 || !load_source(document, metadata.ome_xml)) return;
+    const pugi::xml_node pixels = document.child("OME").child("Image").child("Pixels");
+    for (const pugi::xml_node& plane : pixels.children("Plane"))
+        set(plane, "TheZ", static_cast<long long>(plane.attribute("TheZ").as_llong() - first_z));
+    TextStream text;
+    document.save(text, "", pugi::format_raw);
+    metadata.ome_xml = text.str();
 }
 
 }  // namespace convolume::io

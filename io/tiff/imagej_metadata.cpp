@@ -8,7 +8,9 @@
 #include <cstring>
 #include <limits>
 #include <string_view>
+#include <utility>
 
+#include "io/ome/document.hpp"
 #include "io/samples.hpp"
 #include "io/tiff/imagej.hpp"
 #include "io/units.hpp"
@@ -27,6 +29,8 @@ constexpr std::uint32_t kind_labels = word("labl");
 constexpr std::uint32_t kind_properties = word("prop");
 constexpr std::uint32_t kind_ranges = word("rang");
 constexpr std::uint32_t kind_tables = word("luts");
+constexpr std::uint32_t kind_region = word("roi ");
+constexpr std::uint32_t kind_overlay = word("over");
 constexpr std::size_t lookup_table_bytes = 768;  // 256 red, then 256 green, then 256 blue
 
 using Bytes = std::vector<std::uint8_t>;
@@ -136,16 +140,18 @@ void add_tables(const ImageMetadata& metadata, std::vector<MetadataItem>& items)
         items.push_back({kind_tables, table_of(color.value_or(white))});
 }
 
+MetadataItem label_item(const std::string& label) {
+    const std::u16string text = utf16_from_utf8(label);
+    Bytes bytes(text.size() * sizeof(char16_t));
+    std::memcpy(bytes.data(), text.data(), bytes.size());
+    return {kind_labels, std::move(bytes)};
+}
+
 /// Adds the name of its channel to each plane as a label, if there are no labels.
 void add_labels(const ImageMetadata& metadata, std::vector<MetadataItem>& items) {
     if (has_kind(items, kind_labels) || metadata.channel_names.empty()) return;
     for (index_t plane = 0; plane < metadata.frames * metadata.shape.z; ++plane)
-        for (const std::string& name : metadata.channel_names) {
-            const std::u16string text = utf16_from_utf8(name);
-            Bytes bytes(text.size() * sizeof(char16_t));
-            std::memcpy(bytes.data(), text.data(), bytes.size());
-            items.push_back({kind_labels, std::move(bytes)});
-        }
+        for (const std::string& name : metadata.channel_names) items.push_back(label_item(name));
 }
 
 std::vector<std::string> labels_of(const ImageMetadata& metadata) {
@@ -282,6 +288,33 @@ void keep_lookup_tables(ImageMetadata& metadata, const std::vector<index_t>& cha
             kept.push_back(tables[static_cast<std::size_t>(c)]);
     if (kept.size() != channels.size()) kept.clear();
     set_items(metadata, kept);
+}
+
+void move_planes(ImageMetadata& metadata, const Shape3& shape, const Index3& first) {
+    const auto old_z = std::exchange(metadata.shape, shape).z;
+    move_ome_planes(metadata, first.z);
+    std::vector<MetadataItem> items = items_of(metadata);
+    std::vector<MetadataItem> labels;
+    for (const MetadataItem& item : items)
+        if (item.kind == kind_labels) labels.push_back(item);
+    std::erase_if(items, [&](const MetadataItem& item) {
+        const bool is_region = item.kind == kind_region || item.kind == kind_overlay;
+        return item.kind == kind_labels || (is_region && first != Index3{});
+    });
+    const auto planes = static_cast<index_t>(labels.size());
+    if (planes == metadata.frames * old_z * metadata.channels)
+        for (index_t plane = 0; plane < metadata.frames * shape.z * metadata.channels; ++plane) {
+            const index_t c = plane % metadata.channels;
+            const index_t t = plane / metadata.channels / shape.z;
+            const index_t z = plane / metadata.channels % shape.z + first.z;
+            const auto at = static_cast<std::size_t>((t * old_z + z) * metadata.channels + c);
+            const auto channel = static_cast<std::size_t>(c);
+            const auto& names = metadata.channel_names;
+            items.push_back(z >= 0 && z < old_z      ? labels[at]
+                            : channel < names.size() ? label_item(names[channel])
+                                                     : MetadataItem{kind_labels, {}});
+        }
+    set_items(metadata, items);
 }
 
 ChannelRanges::ChannelRanges(index_t channels)

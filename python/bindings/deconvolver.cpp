@@ -24,6 +24,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["searched"] = report.searched;
     facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
     facts["background"] = report.background;
+    facts["darkest"] = report.darkest;
     facts["negative_pixels"] = report.negative_pixels;
     facts["saturated_pixels"] = report.saturated_pixels;
     facts["seconds"] = report.executed.seconds;

@@ -23,7 +23,16 @@ from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes, deconvolved_dimensions, spacing_for
 from ._options import triple_of, with_keywords
-from ._psf import Kernel, check_voxels, prepared_kernel, psfs_of, warn_of_pixels, warn_of_psf, warn_of_unknown_voxels
+from ._psf import (
+    Kernel,
+    check_voxels,
+    prepared_kernel,
+    psfs_of,
+    warn_of_background,
+    warn_of_psf,
+    warn_of_saturation,
+    warn_of_unknown_voxels,
+)
 from ._run import byte_size, engines, log_plan, progress_bar
 
 _COUNTS = ("negative_pixels", "saturated_pixels", "seconds", "clamped_low", "clamped_high")  # facts that add up
@@ -54,7 +63,8 @@ class Deconvolver:
     origin
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
-        Light that is added to every pixel, in units of the image. "auto" estimates it from each image.
+        Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
+        most pixels are near, or 0 if the darkest region is much darker.
     tv_weight : float
         For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
@@ -215,7 +225,8 @@ class Deconvolver:
         if first is not None and first.shape != pixels.shape:
             raise InvalidArgument(f"start has the shape {first.shape} and the image {pixels.shape}: both must be equal")
         starts = None if first is None else batch.of(first)
-        self._check_pixels(pixels)
+        if self._arguments.get("saturation") is None:
+            warn_of_saturation(pixels)
         sources, targets, reports = batch.of(pixels), batch.of(result), []
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
@@ -232,11 +243,6 @@ class Deconvolver:
         if out is not None:
             return out
         return result if pixels is image else give_back(result, image)
-
-    def _check_pixels(self, pixels: np.ndarray) -> None:
-        if self._arguments.get("saturation") is None:
-            background: Any = self._options_of(0).background
-            warn_of_pixels(pixels, None if isinstance(background, str) else float(background))
 
     def _execute(self, execute: Callable[..., dict[str, Any]], start: np.ndarray | None, run: CallKeywords,
                  index: tuple[int, ...], progress: Any) -> tuple[dict[str, Any], np.ndarray | None]:
@@ -257,6 +263,7 @@ class Deconvolver:
             if any(name in one for one in reports):
                 merged[name] = sum(one.get(name, 0) for one in reports)
         self._report = MappingProxyType(merged)
+        warn_of_background(reports, not isinstance(self._options_of(0).background, str))
         if merged.get("negative_pixels", 0) > 0:
             warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)

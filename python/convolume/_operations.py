@@ -233,7 +233,7 @@ class Deconvolution:
         self.dtype = result_type(dtype, "float32")
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
-        self.options = {"acceleration": "none", **options}
+        self.options = {"acceleration": "none", "background": "auto", **options}
         if self.options.get("method") in NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")

@@ -19,7 +19,6 @@ from ._run import log
 _MOST, _MANY = 100, 10  # factors between voxel sizes that are refused, and that are doubtful
 _CAMERA_BITS = (8, 10, 11, 12, 13, 14, 16)
 _HOT_PIXELS, _NOTICEABLE = 10, 1e-5  # fewer saturated pixels, or a smaller share, may be hot pixels
-_REGION, _ERRORS = 16, 8  # edge of regions that are searched for darkness; standard errors that count as below
 _BRIGHT = 0.1  # share of the brightest plane's light that is bright for an outermost plane
 
 
@@ -121,8 +120,8 @@ def saturation_of(dtype: np.dtype[Any], largest: float) -> float | None:
     return largest if largest in [2.0**n - 1 for n in bits] else None
 
 
-def warn_of_pixels(pixels: np.ndarray, background: float | None) -> None:
-    """Issues a warning if pixels are saturated, or if `background` is above the darkest region of the image."""
+def warn_of_saturation(pixels: np.ndarray) -> None:
+    """Issues a warning if so many pixels are at the largest value of the type or camera that the result suffers."""
     if pixels.dtype.kind == "c" or pixels.size == 0:
         return
     full = saturation_of(pixels.dtype, float(pixels.max()))
@@ -130,29 +129,20 @@ def warn_of_pixels(pixels: np.ndarray, background: float | None) -> None:
     if count >= _HOT_PIXELS and count >= _NOTICEABLE * pixels.size:
         warn(f"{count} pixels ({100 * count / pixels.size:.2g} %) are saturated, at {full:.9g}: what is there comes "
              f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
-    darkest = _darkest_region(pixels, background) if background is not None and background > 0 else None
-    if darkest is not None:
-        warn(f"the background of {background:.6g} is above the image's darkest region, whose mean is {darkest:.6g}: "
-             "dim structures vanish; lower background, or use background='auto'")
 
 
-def _darkest_region(pixels: np.ndarray, background: float) -> float | None:
-    """Returns the mean of the region that is most significantly below the background; None if there is none."""
-    plane = pixels.reshape(1, *pixels.shape) if pixels.ndim == 1 else pixels
-    height, width = (min(_REGION, n) for n in plane.shape[-2:])
-    if height * width < _REGION:
-        return None
-    rows, columns = plane.shape[-2] // height, plane.shape[-1] // width
-    darkest: tuple[float, float] | None = None
-    for index in np.ndindex(plane.shape[:-2]):
-        whole = plane[index][:rows * height, :columns * width].astype(np.float64)
-        regions = whole.reshape(rows, height, columns, width)
-        means, variances = regions.mean((1, 3)), regions.var((1, 3)).clip(1 / 12)  # values are rounded
-        errors = (background - means) / np.sqrt(variances / (height * width))
-        at = int(errors.argmax())
-        if errors.flat[at] > max(_ERRORS, darkest[0] if darkest else 0.0):
-            darkest = float(errors.flat[at]), float(means.flat[at])
-    return None if darkest is None else darkest[1]
+def warn_of_background(reports: list[dict[str, Any]], is_given: bool) -> None:
+    """Issues a warning if the darkest region of an image contradicts the background that was given or estimated."""
+    contradicted = [report for report in reports if report.get("darkest") is not None]
+    if not contradicted:
+        return
+    report = min(contradicted, key=lambda one: one["darkest"])
+    if is_given:
+        warn(f"the background of {report['background']:.6g} is above the image's darkest region, whose mean is "
+             f"{report['darkest']:.6g}: dim structures vanish; lower background, or use background='auto'")
+    else:
+        warn(f"no background was found, since most pixels are much brighter than the image's darkest region, whose "
+             f"mean is {report['darkest']:.6g}: 0 is used; if the camera adds an offset, give it by background")
 
 
 def psfs_of(psf: Any) -> list[Any]:

@@ -88,7 +88,7 @@ def test_of_deconvolution(random, device):
 
 def test_of_a_deconvolution_that_a_callback_ends(random):
     image = random.poisson(400.0, (12, 14)).astype(np.float32)
-    plan = convolume.Deconvolver(image.shape, np.ones((3, 3)) / 9, iterations=9, device="cpu")
+    plan = convolume.Deconvolver(image.shape, np.ones((3, 3)) / 9, iterations=9, background=0, device="cpu")
     kept = []
 
     def enough(iteration):

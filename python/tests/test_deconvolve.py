@@ -58,7 +58,7 @@ def test_against_the_plain_loop(device, random):
 
 def test_wiener_with_wrapped_edges_is_the_filter(device, random):
     image, psf = blurred(random)
-    got = convolume.wiener(image, psf, 0.05, edges="wrap", stop=1e-6, iterations=200, device=device)
+    got = convolume.wiener(image, psf, 0.05, edges="wrap", background=0, stop=1e-6, iterations=200, device=device)
     padded = np.zeros(image.shape)
     padded[:5, :7, :7] = psf
     transfer = np.fft.fftn(np.roll(padded, (-2, -3, -3), (0, 1, 2)))

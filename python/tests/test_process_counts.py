@@ -224,7 +224,7 @@ def operation(op):
     if op == "convolve":
         return op, {"kernel": np.ones((5, 5, 7), np.float32)}
     if op == "deconvolve":
-        return op, {"kernel": gaussian((1, 1, 1), (5, 5, 5)), "iterations": 2}
+        return op, {"kernel": gaussian((1, 1, 1), (5, 5, 5)), "iterations": 2, "background": 0}
     return (lambda values: values * 1), {"halo": (2, 2, 3)}
 
 

@@ -55,6 +55,43 @@ def unknown_sizes():
         check((facts["unit"], facts["zunit"], facts["spacing"]) == ("pixel", "um", 0.5), "ImageJ reads", facts)
 
 
+def labels_of_planes():
+    """Checks that labels and OME's facts of planes follow their planes where a result has more or fewer."""
+    a = np.zeros((5, 8, 8), np.uint16)
+    a[1] = 1000
+    labels = [f"z{z}" for z in range(5)]
+    tifffile.imwrite("labels.tif", a, imagej=True, metadata={"axes": "ZYX", "Labels": labels})
+    times = [10.0 * z for z in range(5)]
+    tifffile.imwrite("labels.ome.tif", a, metadata={"axes": "ZYX", "Plane": {"DeltaT": times}})
+    kernel = np.zeros((3, 1, 1), np.float32)
+    for center in (0, 1, 2):
+        kernel[:] = 0
+        kernel[center] = 1
+        np.save("k.npy", kernel)
+        for mode in ("full", "same", "valid"):
+            for operation in ("convolve", "correlate"):
+                words = ("k.npy", "--mode", mode, "--operation", operation, "--kernel-center", f"{center},0,0", "-q",
+                         "--overwrite")
+                run("convolve", "labels.tif", *words, "-o", "moved.tif")
+                with tifffile.TiffFile("moved.tif") as tif:
+                    planes, found = tif.asarray(), tif.imagej_metadata["Labels"]
+                check(len(found) == len(planes), mode, operation, "has labels", found)
+                bright = int(planes.max((1, 2)).argmax())
+                check(planes.max() == 0 or found[bright] == "z1", mode, operation, center, "has labels", found)
+                check([one for one in found if one] == [one for one in labels if one in found], "order of", found)
+                run("convolve", "labels.ome.tif", *words, "-o", "moved.ome.tif")
+                with tifffile.TiffFile("moved.ome.tif") as tif:
+                    facts = tifffile.xml2dict(tif.ome_metadata)["OME"]["Image"]["Pixels"]["Plane"]
+                of_bright = [f["DeltaT"] for f in facts if f["TheZ"] == bright]
+                check(planes.max() == 0 or of_bright == [10.0], mode, operation, center, "has planes", facts)
+
+    # Names of channels are labels of all planes, also of those that are new.
+    two = np.zeros((4, 2, 8, 8), np.uint16)
+    tifffile.imwrite("names.tif", two, imagej=True, metadata={"axes": "ZCYX", "Labels": ["DAPI", "GFP"] * 4})
+    run("convolve", "names.tif", "k.npy", "-o", "names_full.tif", "--mode", "full", "-q")
+    check(info("names_full.tif")["channel_names"] == ["DAPI", "GFP"], info("names_full.tif"))
+
+
 def display_ranges():
     """Checks that display ranges of the source, which has other values, are not copied."""
     a = rng.poisson(20, (2, 8, 16, 16)).astype(np.uint16)
@@ -133,7 +170,7 @@ with tempfile.TemporaryDirectory() as folder:
     np.save("delta.npy", np.ones((1, 1, 1), np.float32))
     tifffile.imwrite("stack.tif", rng.poisson(20, (3, 9, 16)).astype(np.uint16), imagej=True, metadata={"axes": "ZYX"})
     np.save("blur.npy", np.full((1, 3, 3), 1 / 9, np.float32))
-    for part in (unknown_sizes, display_ranges, compressed_for_imagej, channel_names, notes_and_images):
+    for part in (unknown_sizes, display_ranges, compressed_for_imagej, channel_names, labels_of_planes, notes_and_images):
         part()
     os.chdir("/")
 finish()

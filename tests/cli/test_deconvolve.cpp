@@ -91,7 +91,7 @@ TEST_CASE("deconvolve: every option changes the result") {
                                   {"--method", "rlgc"},
                                   {"--acceleration", "none"},
                                   {"--background", "50"},
-                                  {"--background", "auto"},
+                                  {"--background", "0"},
                                   {"--edges", "wrap"},
                                   {"--stop", "0.5"},
                                   {"--kernel-center", "0,2,2"}}) {
@@ -120,6 +120,7 @@ TEST_CASE("deconvolve: channels, times, types and metadata are kept") {
     metadata.type = PixelType::uint8;
     metadata.frames = 2;
     metadata.channels = 2;
+    metadata.channel_names = {"DAPI", "GFP"};
     metadata.voxel_size_um = {0.3, 0.1, 0.1};
     metadata.unit = "um";
     write_image(inputs / "many.ome.tif", volumes, metadata);
@@ -139,8 +140,22 @@ TEST_CASE("deconvolve: channels, times, types and metadata are kept") {
     const auto json = nlohmann::json::parse(done.out);
     CHECK(json["report"]["volumes"].size() == 4);
     CHECK(json["report"]["volumes"][3]["iterations"] == 4);
+    CHECK(json["report"]["volumes"][2]["frame"] == 1);
+    CHECK(json["report"]["volumes"][2]["channel"] == 0);
     CHECK(json["report"]["volumes"][3]["likelihood"] < 0);
     CHECK(json["plan"]["object"] == nlohmann::json({6, 14, 16}));
+
+    // The line of a result says of which volume, with the numbers in the file.
+    const auto lines_of = [&](const Arguments& selection) {
+        Arguments arguments{"deconvolve", "many.ome.tif", "psf.tif",      "-o",
+                            "some.tif",   "--overwrite",  "--iterations", "1"};
+        arguments.insert(arguments.end(), selection.begin(), selection.end());
+        return testing::convolume(arguments, inputs).err;
+    };
+    CHECK(contains(lines_of({}), "frame 1, channel 0 (DAPI): iteration 1 of 1"));
+    CHECK(contains(lines_of({"--frame", "1"}), "  channel 1 (GFP): iteration 1 of 1"));
+    CHECK(contains(lines_of({"--channel", "1"}), "  frame 1: iteration 1 of 1"));
+    CHECK(contains(lines_of({"--channel", "1", "--frame", "0"}), "result  iteration 1 of 1"));
 
     // Deconvolving the last volume alone gives the same result.
     write_image(inputs / "one.npy", volumes[3], PixelType::uint8);

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/catch.hpp"
@@ -34,7 +35,7 @@ struct Recording : TemporaryFolder {
     }
 
     /// Runs deconvolve, and returns what it prints.
-    std::string run(const Arguments& more = {}) const {
+    std::string run(const Arguments& more = {}) {
         for (const char* name : {"image.tif", "psf.tif"}) std::filesystem::remove(*this / name);
         write_image(*this / "image.tif", std::vector<Array>{pixels}, metadata);
         write_image(*this / "psf.tif", psf.volumes, psf.metadata);
@@ -44,6 +45,7 @@ struct Recording : TemporaryFolder {
         const CommandResult result = testing::convolume(arguments, *this);
         INFO(result.err);
         REQUIRE(result.status == 0);
+        report = nlohmann::json::parse(result.out, nullptr, false);
         return result.err;
     }
     void set_pixels(int count, double value) {
@@ -54,6 +56,7 @@ struct Recording : TemporaryFolder {
     Array pixels;
     io::ImageMetadata metadata;
     ImageFile psf;
+    nlohmann::json report;  ///< of the last run with --json
 };
 
 }  // namespace
@@ -107,6 +110,32 @@ TEST_CASE("the warning of a background above the darkest region names that regio
     for (index_t y = 0; y < 16; ++y)
         for (index_t x = 0; x < 16; ++x) recording.pixels(1, y, x) -= 25;
     CHECK(contains(recording.run({"--background", "99"}), "darkest region, whose mean is 7"));
+}
+
+TEST_CASE("the default background is that of a dark image, and 0 with a warning if none is found") {
+    Recording recording;
+    const auto background = [&] {
+        REQUIRE(recording.run({"--json"}) == "");
+        return recording.report["report"]["volumes"][0]["background"].get<double>();
+    };
+    CHECK(std::abs(background() - 100) < 8);
+    // An object that covers less than three quarters of the image changes nothing.
+    for (index_t z = 0; z < recording.pixels.shape.z; ++z)
+        for (index_t y = 0; y < 40; ++y)
+            for (index_t x = 0; x < 48; ++x)
+                recording.pixels(z, y, x) += 40.0 * static_cast<double>(y);
+    CHECK(std::abs(background() - 100) < 8);
+
+    // A specimen that fills the image but for a darker corner.
+    Recording full;
+    for (index_t z = 0; z < full.pixels.shape.z; ++z)
+        for (index_t y = 0; y < 64; ++y)
+            for (index_t x = 0; x < 48; ++x) full.pixels(z, y, x) += y < 16 && x < 16 ? 0 : 300;
+    const std::string text = full.run({"--json"});
+    CHECK(full.report["report"]["volumes"][0]["background"] == 0);
+    CHECK(contains(text, "no background was found"));
+    CHECK(contains(text, "--background"));
+    CHECK(full.run({"--background", "100"}) == "");
 }
 
 TEST_CASE("a voxel size known for image or PSF only is named with the option for the other") {

@@ -121,3 +121,37 @@ TEST_CASE("a widefield image is restored better with a PSF like it than with an 
     CHECK(with_like < 0.6 * with_auto);
     CHECK(with_like < 1.1 * with_all);  // a wider PSF hardly improves the result
 }
+
+TEST_CASE("the PSF of a single plane holds 95 % of the light of that plane by default") {
+    const TemporaryFolder folder;
+    const Arguments lens{"--na", "1.4", "--wavelength", "520nm"};
+    const auto run_with_lens = [&](Arguments arguments, const Arguments& more = {}) {
+        arguments.insert(arguments.end(), lens.begin(), lens.end());
+        run(arguments, folder, more);
+    };
+    run({"phantom", "-o", "specimen.tif", "--kind", "cells", "--size", "1,128,128", "--voxel",
+         "200,60,60nm", "--seed", "3"},
+        folder);
+    run_with_lens({"psf", "-o", "all.tif", "--voxel", "200,60,60nm", "--size", "1,201,201"});
+    run({"simulate", "specimen.tif", "all.tif", "-o", "image.tif", "--photons", "2000"}, folder);
+    run_with_lens({"psf", "-o", "like.tif", "--like", "image.tif"});
+
+    const Array all = read_image(folder / "all.tif").only();
+    const Shape3 shape = read_image(folder / "like.tif").metadata.shape;
+    double held = 0;
+    for (index_t y = 0; y < shape.y; ++y)
+        for (index_t x = 0; x < shape.x; ++x)
+            held += all(0, y + 100 - shape.y / 2, x + 100 - shape.x / 2).real();
+    CHECK(shape.z == 1);
+    CHECK(held > 0.95);
+    CHECK(held < 0.99);
+
+    const Array truth = read_image(folder / "specimen.tif").only();
+    const auto error = [&](const Arguments& more) {
+        run_with_lens({"deconvolve", "image.tif", "-o", "restored.tif", "--overwrite"}, more);
+        return error_of(truth, read_image(folder / "restored.tif").only());
+    };
+    const double by_default = error({});
+    CHECK(by_default < 0.6 * error({"--capture", "0.5"}));
+    CHECK(by_default < 1.01 * error({"--capture", "0.95"}));
+}

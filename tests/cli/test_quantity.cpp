@@ -66,3 +66,18 @@ TEST_CASE("voxel sizes that no light microscope has get a warning with the proba
     CHECK(contains(doubt("0.2nm,0.1nm,0.1nm"), "check the numbers and their unit"));
     CHECK(contains(doubt("1e-6,1e-6,1e-6nm"), "check the numbers and their unit"));
 }
+
+TEST_CASE("pixels that are not square get a warning that names the order of Fiji") {
+    using convolume::testing::contains;
+    const auto doubt = [](const char* text) { return voxel_size_warning("--voxel", text); };
+    CHECK(doubt("100,100,300nm") ==
+          "--voxel 100,100,300nm means pixels that are not square, 0.1 µm along y and 0.3 µm along "
+          "x: the order is z,y,x, while Fiji's is x,y,z; did you mean --voxel 300,100,100nm?");
+    CHECK(contains(doubt("0.1, 0.1, 0.3 um"), "did you mean --voxel 0.3,0.1,0.1um?"));
+    CHECK(contains(doubt("65nm,65nm,0.2um"), "did you mean --voxel 0.2,0.065,0.065um?"));
+    CHECK(contains(doubt("90,100,300nm"), "is z,y,x, while Fiji's is x,y,z; check the order"));
+    CHECK(contains(doubt("200,65,80nm"), "0.065 µm along y and 0.08 µm along x"));
+    CHECK(contains(doubt("200,65,80nm"), "check the order"));
+    CHECK(doubt("200,65,67nm").empty());
+    CHECK(doubt("100,100,100nm").empty());
+}

@@ -210,6 +210,9 @@ TEST_CASE("selection: an unlikely voxel size gets a warning") {
     CHECK(contains(tiny.err, "--voxel 0.2,0.1,0.1nm means voxels of 0.0002 × 0.0001 × 0.0001 µm"));
     CHECK(contains(tiny.err, "did you mean --voxel 0.2,0.1,0.1um?"));
     CHECK_FALSE(contains(inputs.run({"--voxel", "0.2,0.1,0.1um"}).err, "warning"));
+    const std::string other_order = inputs.run({"--voxel", "0.1,0.1,0.2um"}).err;
+    CHECK(contains(other_order, "did you mean --voxel 0.2,0.1,0.1um?"));
+    CHECK(other_order.find("warning") == other_order.rfind("warning"));
     const CommandResult psf =
         testing::convolume({"psf", "--na", "0.5", "--wavelength", "520nm", "--voxel",
                             "0.3,0.1,0.1nm", "--size", "3,3,3", "-o", "psf.tif"},

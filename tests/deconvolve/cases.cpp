@@ -361,6 +361,7 @@ void check_flux(const EngineChoice& engines) {
     for (const int iterations : {1, 4}) {
         DeconvolveOptions options;
         options.acceleration = Acceleration::none;
+        options.background = 0;
         options.iterations = iterations;
         for (const BoundaryKind edges : {BoundaryKind::wrap, BoundaryKind::reflect}) {
             options.boundary = Boundary{edges};

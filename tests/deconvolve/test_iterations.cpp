@@ -55,6 +55,7 @@ TEST_CASE("deconvolve: the first likelihood is that of a constant object") {
     const IterationSpecimen sample;
     DeconvolveOptions options;
     options.iterations = 1;
+    options.background = 0;
     options.boundary = Boundary{BoundaryKind::reflect};
     double mean = 0;
     for (const Complex& value : sample.image.values) mean += value.real();

@@ -81,11 +81,12 @@ TEST_CASE("deconvolve: negative pixels are read as zero and counted, except by w
         image.values[i] = -4;
         clipped.values[i] = 0;
     }
-    const Deconvolved got = deconvolved(image, psf(), {});
-    CHECK(got.report.negative_pixels == 3);
-    CHECK(got.result.values == deconvolved(clipped, psf(), {}).result.values);
-
     DeconvolveOptions options;
+    options.background = 0;
+    const Deconvolved got = deconvolved(image, psf(), options);
+    CHECK(got.report.negative_pixels == 3);
+    CHECK(got.result.values == deconvolved(clipped, psf(), options).result.values);
+
     options.method = DeconvolveMethod::wiener;
     const Deconvolved linear = deconvolved(image, psf(), options);
     CHECK(linear.report.negative_pixels == 0);
@@ -113,17 +114,41 @@ TEST_CASE("deconvolve: the background is estimated below a specimen") {
     const Array wide = gaussian_psf({5, 5, 5}, {2, 2, 2}, {1.2, 1.2, 1.2});
     const Specimen specimen = bead_specimen(random, {20, 24, 24}, wide, {2, 2, 2}, 3, 3000, 100);
     const double found =
-        deconvolve::estimate_background(to_volume(specimen.recorded, PixelType::uint16).view());
+        deconvolve::estimate_background(to_volume(specimen.recorded, PixelType::uint16).view())
+            .level;
     // Counts of mean 100 and a spread of 10.
     CHECK(found > 95);
     CHECK(found < 105);
-    CHECK(deconvolve::estimate_background(to_volume(Array({1, 1, 3}), PixelType::float32).view()) ==
-          0);
+    CHECK(deconvolve::estimate_background(to_volume(Array({1, 1, 3}), PixelType::float32).view())
+              .level == 0);
 
     DeconvolveOptions options;
-    options.background.reset();
     options.iterations = 2;
     CHECK(deconvolved(specimen.recorded, wide, options).report.background == found);
+}
+
+TEST_CASE("deconvolve: no background is found in an image that its specimen fills") {
+    Random random(test_seed("filled image"));
+    for (const index_t dark_columns : {80, 16}) {
+        // The specimen is at the right; the rest is 100 with noise.
+        Array image = random.integers({3, 64, 160}, -8, 8);
+        for (index_t z = 0; z < 3; ++z)
+            for (index_t y = 0; y < 64; ++y)
+                for (index_t x = 0; x < 160; ++x)
+                    image(z, y, x) += x < dark_columns
+                                          ? 100.0
+                                          : 300 + 40 * std::sin(0.1 * static_cast<double>(x * y));
+        const Volume volume = to_volume(image, PixelType::uint16);
+        const auto found = deconvolve::estimate_background(volume.view());
+        INFO(dark_columns << ' ' << found.level);
+        const bool is_filled = dark_columns == 16;
+        CHECK(found.darkest.has_value() == is_filled);
+        CHECK(std::abs(found.level - (is_filled ? 0 : 100)) < 5);
+        CHECK(std::abs(found.darkest.value_or(100) - 100) < 5);
+        CHECK_FALSE(deconvolve::check_background(volume.view(), 90).darkest);
+        CHECK(std::abs(deconvolve::check_background(volume.view(), 110).darkest.value() - 100) < 5);
+        CHECK(deconvolve::check_background(volume.view(), 110).level == 110);
+    }
 }
 
 TEST_CASE("deconvolve: a dark image stays dark, a single pixel works") {

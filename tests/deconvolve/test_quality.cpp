@@ -57,6 +57,7 @@ TEST_CASE("deconvolve: edges extend: light from beyond the border causes no ring
                 image(z, y, x) = sum;
             }
     DeconvolveOptions options;
+    options.background = 0;
     const double extended = rim_error(truth, deconvolved(image, psf, options).result, 4);
     options.boundary = Boundary{BoundaryKind::wrap};
     const double wrapped = rim_error(truth, deconvolved(image, psf, options).result, 4);
