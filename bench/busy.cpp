@@ -29,9 +29,9 @@ using namespace convolume;
 namespace {
 
 /// Processes that compute without end, except while they are stopped.
-class Neighbors {
+class BusyProcesses {
   public:
-    explicit Neighbors(int count) {
+    explicit BusyProcesses(int count) {
         for (int i = 0; i < count; ++i) {
             const pid_t child = fork();
             if (child == 0) {
@@ -43,14 +43,14 @@ class Neighbors {
         busy();  // gives the processes time to begin
         quiet();
     }
-    ~Neighbors() {
+    ~BusyProcesses() {
         for (const pid_t child : children_) {
             kill(child, SIGKILL);
             waitpid(child, nullptr, 0);
         }
     }
-    Neighbors(const Neighbors&) = delete;
-    Neighbors& operator=(const Neighbors&) = delete;
+    BusyProcesses(const BusyProcesses&) = delete;
+    BusyProcesses& operator=(const BusyProcesses&) = delete;
 
     void busy() const { signal_all(SIGCONT); }
     void quiet() const { signal_all(SIGSTOP); }
@@ -63,7 +63,7 @@ class Neighbors {
     std::vector<pid_t> children_;
 };
 
-Volume pattern(const Shape3& shape) {
+Volume patterned_volume(const Shape3& shape) {
     Volume volume(shape, PixelType::float32);
     float* const values = volume.elements<float>();
     for (index_t i = 0; i < element_count(shape); ++i)
@@ -71,37 +71,37 @@ Volume pattern(const Shape3& shape) {
     return volume;
 }
 
-EngineChoice cpu_choice() {
+EngineChoice cpu_engine_choice() {
     EngineChoice choice;
     choice.device = EngineChoice::Device::cpu;
     return choice;
 }
 
-void convolve(const Shape3& shape, int repeats) {
-    const Volume image = pattern(shape), kernel = pattern({9, 9, 9});
-    const Convolver convolver(shape, kernel.view(), {}, cpu_choice());
+void convolve_repeatedly(const Shape3& shape, int repeats) {
+    const Volume image = patterned_volume(shape), kernel = patterned_volume({9, 9, 9});
+    const Convolver convolver(shape, kernel.view(), {}, cpu_engine_choice());
     Volume result(convolver.output_shape(), PixelType::float32);
     for (int i = 0; i < repeats; ++i) convolver.execute(image.view(), result.view());
 }
 
-void tiny_convolutions() {
-    for (int i = 0; i < 20; ++i) convolve({16, 32, 32}, 1);
+void run_tiny_convolutions() {
+    for (int i = 0; i < 20; ++i) convolve_repeatedly({16, 32, 32}, 1);
 }
 
 void deconvolve() {
     const Shape3 shape{24, 96, 96};
-    const Volume image = pattern(shape), psf = pattern({9, 15, 15});
+    const Volume image = patterned_volume(shape), psf = patterned_volume({9, 15, 15});
     DeconvolveOptions options;
     options.background = 0;
     options.iterations = 10;
-    const Deconvolver deconvolver(shape, psf.view(), options, cpu_choice());
+    const Deconvolver deconvolver(shape, psf.view(), options, cpu_engine_choice());
     Volume result(shape, PixelType::float32);
     deconvolver.execute(image.view(), result.view());
 }
 
-void convolvers_at_once() {
+void convolve_from_three_threads() {
     std::vector<std::jthread> callers;
-    for (int i = 0; i < 3; ++i) callers.emplace_back([] { convolve({32, 96, 96}, 5); });
+    for (int i = 0; i < 3; ++i) callers.emplace_back([] { convolve_repeatedly({32, 96, 96}, 5); });
 }
 
 void run_command(std::vector<std::string> words) {
@@ -150,13 +150,13 @@ int run(int argc, char** argv) {
     app.add_option("command", command, "What to time instead");
     CLI11_PARSE(app, argc, argv);
 
-    const Neighbors loops(neighbors);  // forks, so it comes before this program's threads
+    const BusyProcesses loops(neighbors);  // forks, so it comes before this program's threads
     std::vector<Case> cases;
     if (command.empty()) {
-        cases.push_back({"20 tiny Convolvers", tiny_convolutions, {}, {}});
-        cases.push_back({"40 convolutions", [] { convolve({32, 64, 64}, 40); }, {}, {}});
+        cases.push_back({"20 tiny Convolvers", run_tiny_convolutions, {}, {}});
+        cases.push_back({"40 convolutions", [] { convolve_repeatedly({32, 64, 64}, 40); }, {}, {}});
         cases.push_back({"small deconvolution", deconvolve, {}, {}});
-        cases.push_back({"3 Convolvers at once", convolvers_at_once, {}, {}});
+        cases.push_back({"3 Convolvers at once", convolve_from_three_threads, {}, {}});
     } else {
         cases.push_back({command[0], [&] { run_command(command); }, {}, {}});
     }

@@ -25,7 +25,7 @@ namespace {
 constexpr index_t columns = ColumnFft<float>::most_columns;
 constexpr index_t samples_in_all = 12'000'000;
 
-double seconds(const std::function<void()>& work) {
+double measure_seconds(const std::function<void()>& work) {
     const auto start = std::chrono::steady_clock::now();
     work();
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -37,7 +37,7 @@ fftwf_plan plan_columns(index_t length, index_t pitch, Complex* data, unsigned e
     return fftwf_plan_guru64_dft(1, &size, 1, &batch, samples, samples, FFTW_FORWARD, effort);
 }
 
-void compare(index_t length, index_t pitch) {
+void compare_with_fftw(index_t length, index_t pitch) {
     const index_t plane = length * pitch;
     const index_t planes = std::max<index_t>(samples_in_all / plane, 1);
     const auto bytes = [](index_t samples) { return samples * index_t{sizeof(Complex)}; };
@@ -53,7 +53,7 @@ void compare(index_t length, index_t pitch) {
     std::memset(planes_memory.data(), 0, static_cast<std::size_t>(bytes(planes * plane)));
     std::memset(tile.data(), 0, static_cast<std::size_t>(bytes(length * columns)));
 
-    const auto each_batch = [&](const std::function<void(Complex*)>& work) {
+    const auto for_each_batch = [&](const std::function<void(Complex*)>& work) {
         for (index_t z = 0; z < planes; ++z)
             for (index_t x = 0; x < pitch; x += columns) work(data + z * plane + x);
     };
@@ -62,15 +62,15 @@ void compare(index_t length, index_t pitch) {
     };
     const index_t repeats = std::max<index_t>(samples_in_all / (length * columns), 1);
     const std::vector<std::function<void()>> contestants{
-        [&] { each_batch([&](Complex* at) { transform(at, pitch); }); },
+        [&] { for_each_batch([&](Complex* at) { transform(at, pitch); }); },
         [&] {
-            each_batch([&](Complex* at) {
+            for_each_batch([&](Complex* at) {
                 auto* const samples = reinterpret_cast<fftwf_complex*>(at);
                 fftwf_execute_dft(plans[0], samples, samples);
             });
         },
         [&] {
-            each_batch([&](Complex* at) {
+            for_each_batch([&](Complex* at) {
                 auto* const samples = reinterpret_cast<fftwf_complex*>(at);
                 fftwf_execute_dft(plans[1], samples, samples);
             });
@@ -81,7 +81,7 @@ void compare(index_t length, index_t pitch) {
     std::vector<double> best(contestants.size(), std::numeric_limits<double>::infinity());
     for (int round = 0; round < 5; ++round)
         for (std::size_t i = 0; i < contestants.size(); ++i)
-            best[i] = std::min(best[i], seconds(contestants[i]));
+            best[i] = std::min(best[i], measure_seconds(contestants[i]));
     const double in_planes = 1e9 / static_cast<double>(planes * plane);
     std::printf("| %ld | %ld | %.2f | %.2f | %.2f | %.2f |\n", static_cast<long>(length),
                 static_cast<long>(pitch), best[0] * in_planes, best[1] * in_planes,
@@ -97,6 +97,6 @@ int main() {
         "| length | row distance | convolume | FFTW, estimated | FFTW, measured | convolume, "
         "in cache |\n|---|---|---|---|---|---|\n");
     for (const index_t length : {128, 270, 512, 540, 1024, 1080})
-        compare(length, round_up(length / 2 + 1, columns));
-    for (const index_t length : {512, 540, 1024}) compare(length, 512);
+        compare_with_fftw(length, round_up(length / 2 + 1, columns));
+    for (const index_t length : {512, 540, 1024}) compare_with_fftw(length, 512);
 }

@@ -20,18 +20,18 @@ import scipy
 import scipy.fft
 import scipy.ndimage
 import scipy.signal
-from hardware import processor
+from hardware import processor_name
 from report import report_text
 from worker import Worker
 
 
-def timed(function):
+def measure_seconds(function):
     start = time.perf_counter()
     function()
     return time.perf_counter() - start
 
 
-def in_turns(rounds, **contestants):
+def median_seconds_in_turns(rounds, **contestants):
     """Runs contestants alternately; returns the median of the seconds that each returns."""
     times = {name: [] for name in contestants}
     for _ in range(rounds):
@@ -40,62 +40,64 @@ def in_turns(rounds, **contestants):
     return {name: statistics.median(values) for name, values in times.items()}
 
 
-def machine():
-    return {"cpu": processor(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"), "scipy": scipy.__version__,
+def describe_machine():
+    return {"cpu": processor_name(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d"),
+            "scipy": scipy.__version__,
             "load_before": os.getloadavg()[0]}
 
 
-def request(image, kernel, *settings):
+def prepare_request(image, kernel, *settings):
     extents = (",".join(map(str, shape)) for shape in (image, kernel))
     return " ".join(["prepare convolve image={} kernel={}".format(*extents), *settings])
 
 
-def psf_case(build, rounds, scale):
+def measure_psf_case(build, rounds, scale):
     shape = tuple(extent // scale for extent in (240, 480, 480))
     random = np.random.default_rng(1)
     image = random.random(shape, dtype=np.float32)
     kernel = random.random((31, 61, 61), dtype=np.float32)
 
-    def peer():
+    def run_peer():
         with scipy.fft.set_workers(2):
-            return timed(lambda: scipy.signal.fftconvolve(image, kernel, "same"))
+            return measure_seconds(lambda: scipy.signal.fftconvolve(image, kernel, "same"))
 
-    def first():
+    def first_run_seconds():
         with tempfile.TemporaryDirectory() as empty_cache:
             worker = Worker(build, "convolume_worker", empty_cache)
-            planned = worker.ask(request(shape, kernel.shape))
+            planned = worker.ask(prepare_request(shape, kernel.shape))
             seconds = planned["plan_seconds"] + worker.ask("run")["seconds"]
             worker.close()
             return seconds
 
-    peer()
+    run_peer()
     worker = Worker(build, "convolume_worker")
-    worker.ask(request(shape, kernel.shape))
+    worker.ask(prepare_request(shape, kernel.shape))
     worker.ask("run")
-    later = in_turns(rounds, scipy=peer, convolume=lambda: worker.ask("run")["seconds"])
+    later = median_seconds_in_turns(rounds, scipy=run_peer, convolume=lambda: worker.ask("run")["seconds"])
     worker.close()
-    once = in_turns(max(3, rounds // 2), scipy=peer, convolume=first)
+    once = median_seconds_in_turns(max(3, rounds // 2), scipy=run_peer, convolume=first_run_seconds)
     name = "×".join(map(str, shape)) + " * 31×61×61, same, float32"
     return [(name + ", second and later executions", "fftconvolve, 2 workers", later, 3),
             (name + ", first execution, no wisdom", "fftconvolve, 2 workers", once, 2)]
 
 
-def small_kernel_cases(build, rounds, scale):
+def measure_small_kernel_cases(build, rounds, scale):
     shape = (512 // scale,) * 3
     random = np.random.default_rng(2)
     image = random.random(shape, dtype=np.float32)
     box = random.random((5, 5, 5), dtype=np.float32)
     output = np.empty_like(image)
     rows = []
-    for case, label, peer in (
+    for case, label, run_peer in (
             ("box", "ndimage.convolve", lambda: scipy.ndimage.convolve(image, box, output=output, mode="constant")),
             ("gaussian", "ndimage.gaussian_filter",
              lambda: scipy.ndimage.gaussian_filter(image, 1, output=output, mode="constant", truncate=2))):
         worker = Worker(build, "convolume_worker")
-        planned = worker.ask(request(shape, box.shape, f"values={'random' if case == 'box' else case}"))
+        planned = worker.ask(prepare_request(shape, box.shape, f"values={'random' if case == 'box' else case}"))
         worker.ask("run")
-        medians = in_turns(max(2, rounds // 3), scipy=lambda peer=peer: timed(peer),
-                           convolume=lambda worker=worker: worker.ask("run")["seconds"])
+        medians = median_seconds_in_turns(max(2, rounds // 3),
+                                          scipy=lambda run_peer=run_peer: measure_seconds(run_peer),
+                                          convolume=lambda worker=worker: worker.ask("run")["seconds"])
         worker.close()
         chosen = planned["plan"]["chosen"]
         name = f"{'×'.join(map(str, shape))} * 5×5×5 {case} ({chosen['method']}, {chosen['algorithm']} chosen)"
@@ -103,13 +105,13 @@ def small_kernel_cases(build, rounds, scale):
     return rows
 
 
-def memory_case(build, scale):
+def measure_memory_case(build, scale):
     """Measures the peak host memory of dif beyond image and output, with the bytes of the padded volume and the
     engines' limit."""
     limit = (160 << 20) // scale**3
     worker = Worker(build, "convolume_worker")
     shape = tuple(extent // scale for extent in (240, 480, 480))
-    plan = worker.ask(request(shape, (31, 61, 61), "method=dif", "parts=8", f"engine-mem={limit}"))["plan"]
+    plan = worker.ask(prepare_request(shape, (31, 61, 61), "method=dif", "parts=8", f"engine-mem={limit}"))["plan"]
     peak = worker.ask("run")["peak_bytes"]
     worker.close()
     padded = 4 * int(np.prod(plan["chosen"]["grid_zyx"]))
@@ -125,21 +127,21 @@ def main():
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
 
-    figures = {"machine": machine(), "against_scipy": []}
+    figures = {"machine": describe_machine(), "against_scipy": []}
     context = figures["machine"]
     print(f"{context['cpu']}, {context['cores']} cores, {context['date']}, SciPy {context['scipy']}, "
           f"load {context['load_before']:.1f}; medians of {arguments.rounds} alternating rounds\n")
 
     print("| work | peer | peer, s | convolume, s | ratio | at least |\n|---|---|---|---|---|---|")
-    rows = psf_case(arguments.build, arguments.rounds, arguments.scale)
-    rows += small_kernel_cases(arguments.build, arguments.rounds, arguments.scale)
+    rows = measure_psf_case(arguments.build, arguments.rounds, arguments.scale)
+    rows += measure_small_kernel_cases(arguments.build, arguments.rounds, arguments.scale)
     for name, peer, medians, required in rows:
         ratio = medians["scipy"] / medians["convolume"]
         print(f"| {name} | {peer} | {medians['scipy']:.3f} | {medians['convolume']:.3f} | {ratio:.1f}× | {required}× |")
         figures["against_scipy"].append({"work": name, "peer": peer, "seconds": medians, "ratio": ratio,
                                          "required": required})
 
-    memory = memory_case(arguments.build, arguments.scale)
+    memory = measure_memory_case(arguments.build, arguments.scale)
     figures["memory"] = memory
     print(f"\nPeak host memory of dif (8 parts) beyond image and output, less the engine's limit of "
           f"{memory['engine_limit_bytes'] >> 20} MiB: {memory['ratio']:.2f} × the padded volume (at most 1.1)\n")

@@ -25,31 +25,31 @@ This page is written by `bench/comparison_page.py bench/results/compare_*.json -
 """
 
 
-def seconds(value):
+def format_seconds(value):
     if value >= 1:
         return f"{value:.3g} s"
     return f"{value * 1e3:.3g} ms" if value >= 1e-3 else f"{value * 1e6:.3g} µs"
 
 
-def machine_line(machine):
+def describe_machine(machine):
     names = [device["name"] for device in machine.get("gpus", {}).get("devices") or []]
     processor = f"{machine['processor']}, {machine['threads']} threads"
     return f"{processor}; {' and '.join(names) or 'no GPU'}; {machine['compiler']}"
 
 
-def exact(error):
+def format_error(error):
     return "–" if error is None else f"{error:.1e}" if error > 0 else "0"
 
 
-def size_of(problem):
+def format_size(problem):
     return "×".join([str(problem["size"])] * 3)
 
 
-def label(way):
+def way_label(way):
     return way["name"].replace(f" {way['precision']}", "")
 
 
-def section(report):
+def comparison_section(report):
     problems = report["problems"]
     times, errors = {}, {}  # by a way's label: seconds by size, errors by precision
     for problem in problems:
@@ -57,24 +57,24 @@ def section(report):
             if not way["finished"]:
                 continue
             if way["precision"] == "float32":
-                times.setdefault(label(way), {})[problem["size"]] = way["median_s"]
+                times.setdefault(way_label(way), {})[problem["size"]] = way["median_s"]
             if problem is problems[-1]:
-                errors.setdefault(label(way), {})[way["precision"]] = way["errors"]["relative_l2"]
+                errors.setdefault(way_label(way), {})[way["precision"]] = way["errors"]["relative_l2"]
     fastest = {problem["size"]: min(row.get(problem["size"], float("inf")) for row in times.values())
                for problem in problems}
-    lines = [f"## {machine_line(report['machine'])}", "", f"`{report['command']}`, {report['date'][:10]}.", "",
-             "| way | " + " | ".join(map(size_of, problems)) + " | error, float32 | error, float64 |",
+    lines = [f"## {describe_machine(report['machine'])}", "", f"`{report['command']}`, {report['date'][:10]}.", "",
+             "| way | " + " | ".join(map(format_size, problems)) + " | error, float32 | error, float64 |",
              "|---|" + "---|" * (len(problems) + 2)]
     for name, row in times.items():
         cells = []
         for problem in problems:
             value = row.get(problem["size"])
-            text = "–" if value is None else seconds(value)
+            text = "–" if value is None else format_seconds(value)
             cells.append(f"**{text}**" if value == fastest[problem["size"]] else text)
-        cells += [exact(errors.get(name, {}).get(precision))
+        cells += [format_error(errors.get(name, {}).get(precision))
                   for precision in ("float32", "float64")]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    left_out = sorted({f"{item['name']} of {size_of(problem)} ({item['reason']})"
+    left_out = sorted({f"{item['name']} of {format_size(problem)} ({item['reason']})"
                        for problem in problems for item in problem["left_out"]})
     if left_out:
         lines += ["", "A dash: left out. " + "; ".join(left_out) + "."]
@@ -86,7 +86,7 @@ def main():
     parser.add_argument("reports", type=Path, nargs="+", metavar="REPORTS")
     parser.add_argument("-o", dest="page", type=Path, required=True, metavar="FILE")
     arguments = parser.parse_args()
-    sections = [section(json.loads(path.read_text(encoding="utf-8"))) for path in arguments.reports]
+    sections = [comparison_section(json.loads(path.read_text(encoding="utf-8"))) for path in arguments.reports]
     arguments.page.write_text("\n".join([HEAD, *sections]) + END, encoding="utf-8")
 
 

@@ -24,15 +24,15 @@ import scipy.fft
 from report import report_text
 
 
-def extents(text):
+def parse_extents(text):
     return tuple(int(part) for part in text.split(","))
 
 
-def extents_text(array):
+def format_extents(array):
     return ",".join(map(str, array.shape))
 
 
-def make_data(image, psf):
+def make_image_and_psf(image, psf):
     """Makes an image of sparse spots, blurred circularly, with Poisson noise. The PSF is a Gaussian inside a wider
     one."""
     random = np.random.default_rng(1)
@@ -49,33 +49,36 @@ def make_data(image, psf):
     return random.poisson(np.maximum(blurred, 0)).astype(np.float32), kernel
 
 
-class Peer:
+class PeerRichardsonLucy:
     """Runs Richardson-Lucy in mode same with zeros outside; `xp` is NumPy or CuPy."""
 
     def __init__(self, xp, fft, length, image, psf, synchronize):
         self.xp, self.fft, self.synchronize = xp, fft, synchronize
         self.shape = image.shape
         self.image = xp.asarray(image)
-        self.grid = tuple(length(n + k - 1) for n, k in zip(image.shape, psf.shape))
-        self.center = tuple(slice(k // 2, k // 2 + n) for n, k in zip(image.shape, psf.shape))
-        self.flipped_center = tuple(slice(k - 1 - k // 2, k - 1 - k // 2 + n) for n, k in zip(image.shape, psf.shape))
-        self.spectrum = fft.rfftn(xp.asarray(psf), self.grid)
-        self.flipped = fft.rfftn(xp.asarray(psf[::-1, ::-1, ::-1].copy()), self.grid)
-        self.weight = self.convolve(xp.ones(self.shape, xp.float32), self.flipped, self.flipped_center)
+        self.fft_shape = tuple(length(n + k - 1) for n, k in zip(image.shape, psf.shape))
+        self.output_slices = tuple(slice(k // 2, k // 2 + n) for n, k in zip(image.shape, psf.shape))
+        self.flipped_output_slices = tuple(slice(k - 1 - k // 2, k - 1 - k // 2 + n) for n,
+                                           k in zip(image.shape, psf.shape))
+        self.psf_spectrum = fft.rfftn(xp.asarray(psf), self.fft_shape)
+        self.flipped_psf_spectrum = fft.rfftn(xp.asarray(psf[::-1, ::-1, ::-1].copy()), self.fft_shape)
+        self.weight = self.convolve(xp.ones(self.shape, xp.float32), self.flipped_psf_spectrum,
+                                    self.flipped_output_slices)
         self.estimate = None
 
     def convolve(self, array, spectrum, kept):
-        return self.fft.irfftn(self.fft.rfftn(array, self.grid) * spectrum, self.grid)[kept]
+        return self.fft.irfftn(self.fft.rfftn(array, self.fft_shape) * spectrum, self.fft_shape)[kept]
 
-    def start(self, value):
+    def set_uniform_estimate(self, value):
         self.estimate = self.xp.full(self.shape, value, self.xp.float32)
 
-    def iterate(self):
+    def timed_iteration(self):
         self.synchronize()
         begin = time.perf_counter()
-        model = self.convolve(self.estimate, self.spectrum, self.center)
+        model = self.convolve(self.estimate, self.psf_spectrum, self.output_slices)
         ratio = self.image / self.xp.maximum(model, self.xp.float32(1e-12))
-        self.estimate = self.estimate * self.convolve(ratio, self.flipped, self.flipped_center) / self.weight
+        self.estimate = self.estimate * self.convolve(ratio, self.flipped_psf_spectrum,
+                                                      self.flipped_output_slices) / self.weight
         self.synchronize()
         return time.perf_counter() - begin
 
@@ -86,26 +89,28 @@ def make_peer(device, image, psf):
             """Transforms of SciPy, each by all processors."""
             rfftn = staticmethod(lambda a, s: scipy.fft.rfftn(a, s, workers=-1))
             irfftn = staticmethod(lambda a, s: scipy.fft.irfftn(a, s, workers=-1))
-        return "SciPy " + scipy.__version__, Peer(np, ThreadedFft, lambda n: scipy.fft.next_fast_len(n, True), image,
-                                                  psf, lambda: None)
+        return "SciPy " + scipy.__version__, PeerRichardsonLucy(np, ThreadedFft,
+                                                                lambda n: scipy.fft.next_fast_len(n, True), image,
+                                                                psf, lambda: None)
     import cupy
     import cupyx.scipy.fft
-    return "CuPy " + cupy.__version__, Peer(cupy, cupyx.scipy.fft, cupyx.scipy.fft.next_fast_len, image, psf,
-                                            cupy.cuda.Device().synchronize)
+    return "CuPy " + cupy.__version__, PeerRichardsonLucy(cupy, cupyx.scipy.fft, cupyx.scipy.fft.next_fast_len, image,
+                                                          psf,
+                                                          cupy.cuda.Device().synchronize)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--device", choices=["cpu", "gpu"], default="cpu")
-    parser.add_argument("--image", type=extents, default=(96, 256, 256))
-    parser.add_argument("--psf", type=extents, default=(33, 65, 65))
+    parser.add_argument("--image", type=parse_extents, default=(96, 256, 256))
+    parser.add_argument("--psf", type=parse_extents, default=(33, 65, 65))
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the figures to this file")
     arguments = parser.parse_args()
 
-    image, psf = make_data(arguments.image, arguments.psf)
+    image, psf = make_image_and_psf(arguments.image, arguments.psf)
     name, peer = make_peer(arguments.device, image, psf)
     program = [str(Path(arguments.build) / "bench" / "convolume_deconvolve_bench")]
     ours, theirs = [], []
@@ -113,12 +118,14 @@ def main():
         image.tofile(Path(folder) / "image.f32")
         psf.tofile(Path(folder) / "psf.f32")
         for edges in ["zero"] * arguments.rounds + ["extend"]:
-            command = program + [folder, "--image", extents_text(image), "--psf", extents_text(psf), "--edges", edges,
+            command = program + [folder, "--image", format_extents(image), "--psf", format_extents(psf), "--edges",
+                                 edges,
                                  "--device", arguments.device, "--iterations", str(arguments.iterations)]
             ours.append(json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
             if edges == "zero":
-                peer.start(image.mean())
-                theirs.append(sorted(peer.iterate() for _ in range(arguments.iterations))[arguments.iterations // 2])
+                peer.set_uniform_estimate(image.mean())
+                theirs.append(sorted(peer.timed_iteration()
+                                     for _ in range(arguments.iterations))[arguments.iterations // 2])
                 restored = np.fromfile(Path(folder) / "restored.f32", np.float32).reshape(image.shape)
     estimate = peer.estimate if arguments.device == "cpu" else peer.estimate.get()
     difference = float(np.linalg.norm(restored - estimate) / np.linalg.norm(estimate))

@@ -33,12 +33,12 @@ WALK_BYTES = 8 << 30
 SHORT_BYTES = 22, 18  # bytes of GPU memory for each voxel, too few for the arrays and two spectra
 
 
-def text(shape):
+def format_shape(shape):
     return ",".join(map(str, shape))
 
 
 def case_folder(folder, image, psf):
-    path = folder / f"{text(image)}_{text(psf)}".replace(",", "x")
+    path = folder / f"{format_shape(image)}_{format_shape(psf)}".replace(",", "x")
     if (path / "psf.f32").exists():
         return path
     path.mkdir(parents=True, exist_ok=True)
@@ -52,10 +52,11 @@ def case_folder(folder, image, psf):
     return path
 
 
-def run(arguments, image, psf, **options):
+def run_deconvolution(arguments, image, psf, **options):
     """Runs the program once; returns its figures together with the settings."""
     command = [str(Path(arguments.build) / "bench" / "convolume_deconvolve_bench"),
-               str(case_folder(arguments.folder, image, psf)), "--image", text(image), "--psf", text(psf), "--device",
+               str(case_folder(arguments.folder, image, psf)), "--image", format_shape(image), "--psf",
+               format_shape(psf), "--device",
                "gpu"]
     for name, value in options.items():
         command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
@@ -69,7 +70,7 @@ def run(arguments, image, psf, **options):
     return row
 
 
-def peer_row(arguments, image, psf):
+def measure_peer(arguments, image, psf):
     folder = case_folder(arguments.folder, image, psf)
     pixels = np.fromfile(folder / "image.f32", np.float32).reshape(image)
     kernel = np.fromfile(folder / "psf.f32", np.float32).reshape(psf)
@@ -77,7 +78,7 @@ def peer_row(arguments, image, psf):
         name, peer = make_peer("gpu", pixels, kernel / kernel.sum())
     except ImportError:
         return []
-    peer.start(pixels.mean())
+    peer.set_uniform_estimate(pixels.mean())
     return [{"image": image, "psf": psf, "edges": "zero", "peer": name,
              "iteration_s": sorted(peer.iterate() for _ in range(20))[10]}]
 
@@ -100,33 +101,36 @@ def main():
     rows = []
     if "resident" in wanted:
         for case in RESIDENT:
-            rows += peer_row(arguments, *case)
+            rows += measure_peer(arguments, *case)
             for edges, acceleration in [("zero", "none"), ("zero", "biggs-andrews"), ("extend", "none"),
                                         ("extend", "biggs-andrews")]:
-                rows.append(run(arguments, *case, gpus=0, edges=edges, acceleration=acceleration, iterations=20))
-            rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="none", iterations=60,
-                            unobserved=True))
+                rows.append(run_deconvolution(arguments, *case, gpus=0, edges=edges, acceleration=acceleration,
+                                              iterations=20))
+            rows.append(run_deconvolution(arguments, *case, gpus=0, edges="zero", acceleration="none", iterations=60,
+                                          unobserved=True))
             limits = [{"max_gpu_bytes": int(n * np.prod(case[0]))} for n in SHORT_BYTES]
             for limit in [{}, *limits]:
-                rows.append(run(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews", iterations=20,
-                                uint16=True, **limit))
+                rows.append(run_deconvolution(arguments, *case, gpus=0, edges="zero", acceleration="biggs-andrews",
+                                              iterations=20,
+                                              uint16=True, **limit))
     if "walks" in wanted:
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
-            rows.append(run(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
-                            acceleration=acceleration, iterations=12, uint16=True))
+            rows.append(run_deconvolution(arguments, *WALK, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
+                                          acceleration=acceleration, iterations=12, uint16=True))
     if "tiles" in wanted:
         for method, acceleration in [("shb", "none"), ("rl", "biggs-andrews")]:
-            rows.append(run(arguments, *TILES, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
-                            acceleration=acceleration, iterations=6, uint16=True))
+            rows.append(run_deconvolution(arguments, *TILES, gpus=0, max_gpu_bytes=WALK_BYTES, method=method,
+                                          acceleration=acceleration, iterations=6, uint16=True))
     if "slabs" in wanted:
         for choice in ("0", "0,1") if several else ("0",):
-            rows.append(run(arguments, *SLABS, gpus=choice, edges="zero", iterations=8))
+            rows.append(run_deconvolution(arguments, *SLABS, gpus=choice, edges="zero", iterations=8))
     if "methods" in wanted:
         for method in ("rl", "shb", "rl-tv", "wb", "rlgc", "wiener"):
             two = [{"gpus": "0,1"}] if several else []
             for choice in [{"gpus": 0}, *two, {"gpus": 0, "max_gpu_bytes": METHODS_BYTES}]:
-                rows.append(run(arguments, *METHODS, **choice, edges="zero", method=method, acceleration="none",
-                                iterations=12))
+                rows.append(run_deconvolution(arguments, *METHODS, **choice, edges="zero", method=method,
+                                              acceleration="none",
+                                              iterations=12))
     if arguments.json:
         report = {"date": time.strftime("%Y-%m-%d"), "gpus": gpus, "cores": os.cpu_count(), "rows": rows}
         Path(arguments.json).write_text(report_text(report), encoding="utf-8")

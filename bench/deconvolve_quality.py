@@ -46,7 +46,7 @@ class Command:
     def __init__(self, build, folder, image):
         self.program = str(Path(build) / "cli" / "convolume")
         self.folder = Path(folder)
-        self.image = image
+        self.image_shape = image
 
     def run(self, *arguments):
         done = subprocess.run([self.program, *map(str, arguments), "-q", "--overwrite"], check=True, cwd=self.folder,
@@ -68,18 +68,18 @@ def iteration_seconds(command, options, rounds):
     slopes = {name: [] for name in METHODS}
     for _ in range(rounds):
         for name, method in METHODS.items():
-            few, many = (timed(command, [*method, *options, "--iterations", n]) for n in (4, 64))
+            few, many = (restore_seconds(command, [*method, *options, "--iterations", n]) for n in (4, 64))
             slopes[name].append((many - few) / 60)
     return {name: float(np.median(values)) for name, values in slopes.items()}
 
 
-def timed(command, options):
+def restore_seconds(command, options):
     begin = time.perf_counter()
     command.restore(*options)
     return time.perf_counter() - begin
 
 
-def first_reached(curve, level):
+def iterations_to_reach(curve, level):
     """Returns the number of iterations that reaches the PSNR, by interpolation; None if none does."""
     for (n0, p0), (n1, p1) in zip(curve, curve[1:]):
         if p1 >= level:
@@ -87,7 +87,7 @@ def first_reached(curve, level):
     return None
 
 
-def sizes(text):
+def parse_sizes(text):
     return [int(length) for length in text.split(",")]
 
 
@@ -97,9 +97,9 @@ def make_psf(command, size):
     return np.load(command.folder / "h.npy").astype(np.float64)
 
 
-def make_light(command, psf, kind, seed):
+def make_specimen_and_light(command, psf, kind, seed):
     """Makes a phantom; returns the specimen within the image, and its blurred light there."""
-    size = [n + k - 1 for n, k in zip(command.image, psf.shape)]
+    size = [n + k - 1 for n, k in zip(command.image_shape, psf.shape)]
     command.run("phantom", "-o", "object.npy", "--kind", kind, "--size", ",".join(map(str, size)), "--voxel",
                 "200,100,100nm", "--seed", seed)
     specimen = np.load(command.folder / "object.npy").astype(np.float64)
@@ -107,7 +107,7 @@ def make_light(command, psf, kind, seed):
     return specimen[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))], light
 
 
-def record(command, light, photons, seed):
+def write_recording(command, light, photons, seed):
     """Writes a recording to y.npy; returns the options of `deconvolve` for it."""
     background = max(1, photons / 100)
     counts = np.random.default_rng(seed).poisson(np.maximum(light * photons / light.max(), 0) + background)
@@ -115,8 +115,8 @@ def record(command, light, photons, seed):
     return ["--background", background]
 
 
-def measure(command, truth, light, photons, rounds):
-    options = record(command, light, photons, photons)
+def measure_methods(command, truth, light, photons, rounds):
+    options = write_recording(command, light, photons, photons)
     seconds = iteration_seconds(command, options, rounds)
     result = {"photons": photons, "methods": {}}
     for name, method in METHODS.items():
@@ -134,40 +134,40 @@ def measure(command, truth, light, photons, rounds):
         level = best - below
         row = {"psnr": level, "seconds": {}}
         for name, entry in result["methods"].items():
-            needed = first_reached([(0, 0.0), *entry["psnr"]], level)
+            needed = iterations_to_reach([(0, 0.0), *entry["psnr"]], level)
             row["seconds"][name] = None if needed is None else float(needed) * seconds[name]
         result["times"].append(row)
         print(f"{level:.2f} dB:", {n: s and round(s, 2) for n, s in row["seconds"].items()}, flush=True)
     return result
 
 
-def whole_seconds(report):
+def plan_to_result_seconds(report):
     return sum(report["seconds"][phase] for phase in ("plan", "prepare", "execute"))
 
 
 def fewest_iterations(command, truth, options, level, curve):
     """Returns the least number of iterations that reaches the PSNR; None if 90 do not. `curve` caches measured
     values."""
-    def reached(n):
+    def reaches_level(n):
         if n not in curve:
             curve[n] = float(psnr(truth, command.restore(*options, "--iterations", n)[0]))
         return curve[n] >= level
 
     before = 0
     for enough in COUNTS:
-        if reached(enough):
-            return next(n for n in range(before + 1, enough + 1) if reached(n))
+        if reaches_level(enough):
+            return next(n for n in range(before + 1, enough + 1) if reaches_level(n))
         before = enough
     return None
 
 
-def coarse_start(command, psf, rounds, before=None):
+def time_coarse_start(command, psf, rounds, before=None):
     """Times deconvolutions with and without a coarse start. `before` is the command of another build, which is timed as
     "before"."""
-    truth, light = make_light(command, psf, "mixed", 7)
+    truth, light = make_specimen_and_light(command, psf, "mixed", 7)
     rows = []
     for photons in LEVELS:
-        options = record(command, light, photons, photons)
+        options = write_recording(command, light, photons, photons)
         ways = {n: (command, [*options, *(["--coarse-start", n] if n else [])]) for n in COARSE}
         if before:
             ways["before"] = (before, options)
@@ -179,7 +179,7 @@ def coarse_start(command, psf, rounds, before=None):
             for _ in range(rounds):
                 for n, taken in seconds.items():
                     by, way = ways[n]
-                    taken.append(whole_seconds(by.restore(*way, "--iterations", needed[n])[1]))
+                    taken.append(plan_to_result_seconds(by.restore(*way, "--iterations", needed[n])[1]))
             row = {"photons": photons, "psnr": float(best - below), "iterations": needed,
                    "seconds": {n: float(np.median(taken)) for n, taken in seconds.items()}}
             rows.append(row)
@@ -189,17 +189,17 @@ def coarse_start(command, psf, rounds, before=None):
     return {"date": time.strftime("%Y-%m-%d"), "rounds": rounds, "image": light.shape, "psf": psf.shape, "times": rows}
 
 
-def stop_auto(command, psf):
+def measure_stop_auto(command, psf):
     """Measures by how many dB `--stop auto` stays below the best of all iterations, for two phantoms of each kind, each
     recorded three times."""
     rows = []
     for kind in KINDS:
-        scenes = [make_light(command, psf, kind, seed) for seed in (7, 8)]
+        scenes = [make_specimen_and_light(command, psf, kind, seed) for seed in (7, 8)]
         for photons in LEVELS:
             below = []
             for truth, light in scenes:
                 for noise in range(3):
-                    options = [*record(command, light, photons, photons + 10007 * noise)]
+                    options = [*write_recording(command, light, photons, photons + 10007 * noise)]
                     best = max(psnr(truth, command.restore(*options, "--iterations", n)[0]) for n in COUNTS)
                     below.append(best - psnr(truth, command.restore(*options, "--stop", "auto")[0]))
             rows.append({"kind": kind, "photons": photons, "below": [float(b) for b in below]})
@@ -211,8 +211,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--before", help="another build, for coarse-start")
-    parser.add_argument("--image", type=sizes, default=[32, 96, 96])
-    parser.add_argument("--psf", type=sizes, default=[17, 41, 41])
+    parser.add_argument("--image", type=parse_sizes, default=[32, 96, 96])
+    parser.add_argument("--psf", type=parse_sizes, default=[17, 41, 41])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--json", help="also write the figures to this file; what it holds of other parts stays")
     parser.add_argument("--only", choices=["methods", "stop-auto", "coarse-start"])
@@ -223,14 +223,15 @@ def main():
         command = Command(Path(arguments.build).resolve(), folder, arguments.image)
         psf = make_psf(command, arguments.psf)
         if arguments.only in (None, "methods"):
-            truth, light = make_light(command, psf, "mixed", 7)
+            truth, light = make_specimen_and_light(command, psf, "mixed", 7)
             figures |= {"image": light.shape, "psf": psf.shape,
-                        "levels": [measure(command, truth, light, photons, arguments.rounds) for photons in LEVELS]}
+                        "levels": [measure_methods(command, truth, light, photons, arguments.rounds)
+                                   for photons in LEVELS]}
         if arguments.only in (None, "coarse-start"):
             before = Command(Path(arguments.before).resolve(), folder, arguments.image) if arguments.before else None
-            figures["coarse_start"] = coarse_start(command, psf, arguments.rounds, before)
+            figures["coarse_start"] = time_coarse_start(command, psf, arguments.rounds, before)
         if arguments.only in (None, "stop-auto"):
-            figures["stop_auto"] = stop_auto(command, psf)
+            figures["stop_auto"] = measure_stop_auto(command, psf)
     if arguments.json:
         file = Path(arguments.json)
         known = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}

@@ -38,7 +38,7 @@ HELD_OUT = 1 / 8
 EDGES = ["--edges", "mirror"]
 
 
-def centered(psf, half):
+def crop_around_peak(psf, half):
     """Returns the box around the brightest sample, less the background. The box may extend beyond the array."""
     peak = np.unravel_index(psf.argmax(), psf.shape)
     psf = np.pad(np.maximum(psf - np.median(psf), 0), [(h, h) for h in half])
@@ -55,13 +55,13 @@ def resampled_planes(psf, old, new):
     return np.maximum(np.diff(interpolate.CubicSpline(edges, running, axis=0)(wanted), axis=0), 0)
 
 
-def cells(folder):
+def read_cells_stack(folder):
     """Returns the PSF in the coordinates of the recording, in which each plane is shifted by `skew` pixels against the
     previous one, as planes follow the stage. The image stays as it is, with its noise."""
     image = tifffile.imread(folder / "im_raw.tif")[36:72, 130:300, 40:200]
     angle, step_um, pixel_um = np.radians(31.5), 0.3, 0.1
     z_um, skew = step_um * np.sin(angle), step_um * np.cos(angle) / pixel_um
-    psf = resampled_planes(centered(tifffile.imread(folder / "psf.tif").astype(float), (24, 24, 24)), 0.1, z_um)
+    psf = resampled_planes(crop_around_peak(tifffile.imread(folder / "psf.tif").astype(float), (24, 24, 24)), 0.1, z_um)
     middle = len(psf) // 2
     room = int(np.ceil(middle * skew))
     psf = np.pad(psf, [(0, 0), (0, 0), (room, room)])
@@ -70,14 +70,14 @@ def cells(folder):
     return image, psf, 98, (z_um, pixel_um, pixel_um)
 
 
-def bead(folder):
+def read_bead_stack(folder):
     image = tifffile.imread(folder / "data.tif")
     psf = tifffile.imread(folder / "kernel.tif").astype(float)
     # A voxel consists of four pixels of the original stack across and along z.
-    return image, centered(psf, (24, 24, 24)), float(np.percentile(image, 1)), None
+    return image, crop_around_peak(psf, (24, 24, 24)), float(np.percentile(image, 1)), None
 
 
-STACKS = {"cells": cells, "bead": bead}
+STACKS = {"cells": read_cells_stack, "bead": read_bead_stack}
 
 
 class Stack:
@@ -98,7 +98,7 @@ class Stack:
         return self.run("deconvolve", recording, "h.npy", "-o", output, "--background", background, *EDGES, "--device",
                         "cpu", *options)
 
-    def blurred(self, estimate):
+    def blur(self, estimate):
         padded = np.pad(estimate, [(k // 2, k // 2) for k in self.psf.shape], mode="reflect")
         return signal.fftconvolve(padded, self.psf, "valid")
 
@@ -115,23 +115,23 @@ def held_out_curves(stack, photons, offset):
     # Near the edges, light from outside is missing.
     inner = tuple(slice(n // 8, n - n // 8) for n in apart.shape)
 
-    def figure(prediction):
+    def prediction_error(prediction):
         return float(((apart - share * prediction)[inner] ** 2).mean() / apart[inner].mean())
 
-    curves = {"recording": [(0, figure(kept))]}
+    curves = {"recording": [(0, prediction_error(kept))]}
     for name, method in METHODS.items():
         stack.restore("kept.npy", "x.npy", background, *method, "--iterations", ITERATIONS, "--dump-every", STEP)
         curves[name] = []
         for n in range(STEP, ITERATIONS + 1, STEP):
             path = stack.folder / f"x.iter{n:03}.npy"
             if path.exists():
-                curves[name].append((n, figure(stack.blurred(np.load(path).astype(float)) + background)))
+                curves[name].append((n, prediction_error(stack.blur(np.load(path).astype(float)) + background)))
                 path.unlink()
         print(name, " ".join(f"{n}:{v:.4f}" for n, v in curves[name]), flush=True)
     return curves, float(apart[inner].mean())
 
 
-def draw(stack, voxel, picture, scale):
+def draw_middle_planes(stack, voxel, picture, scale):
     """Draws the middle planes of the recording, and of `rl` after 20 iterations and after those of --stop auto."""
     stack.restore("y.npy", "20.npy", stack.background, "--iterations", 20)
     sizes = {"metadata": {"axes": "ZYX"}} if voxel is None else {
@@ -143,7 +143,7 @@ def draw(stack, voxel, picture, scale):
     stack.run("preview", *files, "-o", picture, "--slices", "--gamma", 0.7, "--scale", scale)
 
 
-def measure(stack, name, voxel, pictures):
+def measure_stack(stack, name, voxel, pictures):
     begin = time.perf_counter()
     auto = {}
     for method in ("rl", "shb"):
@@ -152,7 +152,7 @@ def measure(stack, name, voxel, pictures):
     seen = auto["rl"]
     curves, held_out = held_out_curves(stack, seen["gain"], seen["offset"])
     if pictures:
-        draw(stack, voxel, Path(pictures).resolve() / f"stack_{name}.png", 1 if name == "cells" else 2)
+        draw_middle_planes(stack, voxel, Path(pictures).resolve() / f"stack_{name}.png", 1 if name == "cells" else 2)
     best = {method: min(curve, key=lambda point: point[1]) for method, curve in curves.items()}
     print(name, "gain", seen["gain"], "offset", seen["offset"], "best", best,
           {method: found["iterations"] for method, found in auto.items()}, flush=True)
@@ -179,7 +179,7 @@ def main():
         image, psf, background, voxel = load(source)
         with tempfile.TemporaryDirectory() as folder:
             stack = Stack(program, folder, image, psf, background)
-            figures["stacks"][name] = measure(stack, name, voxel, arguments.pictures)
+            figures["stacks"][name] = measure_stack(stack, name, voxel, arguments.pictures)
     if not figures["stacks"]:
         parser.error("no stack was named: give --cells or --bead, or see --help for where they are")
     if arguments.json:

@@ -9,7 +9,7 @@
 namespace convolume::gpu::forms {
 
 /// A 2D correlation with a filter of odd extents. Samples outside the plane are 0.
-struct Problem {
+struct PlaneCorrelation {
     const float* samples;
     const float* taps;  ///< taps in device memory; constant_taps holds a copy of them
     float* results;
@@ -21,13 +21,13 @@ constexpr int most_constant_taps = 16384;  // fills the 64 KiB of constant memor
 __constant__ float constant_taps[most_constant_taps];
 
 struct GlobalTaps {
-    static __device__ float at(const Problem& p, int i) { return p.taps[i]; }
+    static __device__ float at(const PlaneCorrelation& p, int i) { return p.taps[i]; }
 };
 struct ConstantTaps {
-    static __device__ float at(const Problem&, int i) { return constant_taps[i]; }
+    static __device__ float at(const PlaneCorrelation&, int i) { return constant_taps[i]; }
 };
 
-__device__ inline float sample_or_zero(const Problem& p, index_t y, index_t x) {
+__device__ inline float sample_or_zero(const PlaneCorrelation& p, index_t y, index_t x) {
     return y >= 0 && y < p.height && x >= 0 && x < p.width ? p.samples[y * p.width + x] : 0.0f;
 }
 
@@ -37,12 +37,12 @@ struct Position {
     __device__ Position()
         : y(index_t{blockIdx.y} * blockDim.y + threadIdx.y),
           x(index_t{blockIdx.x} * blockDim.x + threadIdx.x) {}
-    __device__ bool inside(const Problem& p) const { return y < p.height && x < p.width; }
+    __device__ bool inside(const PlaneCorrelation& p) const { return y < p.height && x < p.width; }
 };
 
 /// Computes outputs with every sample read from device memory, through the caches.
 template <class Taps>
-__global__ void plain(const Problem p) {
+__global__ void correlate_through_caches(const PlaneCorrelation p) {
     const Position at;
     if (!at.inside(p)) return;
     float sum = 0;
@@ -55,7 +55,7 @@ __global__ void plain(const Problem p) {
 
 /// Computes outputs from shared memory, into which a thread block first copies its samples and
 /// halo.
-static __global__ void tile_with_halo(const Problem p) {
+static __global__ void correlate_tile_with_halo(const PlaneCorrelation p) {
     extern __shared__ float tile[];
     const Position at;
     const int tile_width = static_cast<int>(blockDim.x) + 2 * p.reach_x;
@@ -79,7 +79,7 @@ static __global__ void tile_with_halo(const Problem p) {
 
 /// Computes outputs from shared memory for a thread block's own samples, and reads the halo through
 /// the caches.
-static __global__ void tile_with_cached_halo(const Problem p) {
+static __global__ void correlate_tile_with_cached_halo(const PlaneCorrelation p) {
     extern __shared__ float tile[];
     const Position at;
     const int width = static_cast<int>(blockDim.x), height = static_cast<int>(blockDim.y);

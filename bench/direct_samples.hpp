@@ -22,33 +22,35 @@ class StagedTiles {
           tile_planes_(planes),
           tile_rows_(rows),
           tile_packs_(packs) {
-        stage(0);
+        stage_plane(0);
     }
     CONVOLUME_DEVICE void enter(int plane) {
         context_.wait_copies();
         context_.sync();
-        if (plane + 1 < tile_planes_) stage(plane + 1);
-        at_ =
-            tile(plane) + position_.warp * DirectShape::thread_rows * tile_packs_ + position_.lane;
+        if (plane + 1 < tile_planes_) stage_plane(plane + 1);
+        row_in_tile_ = plane_tile(plane) + position_.warp * DirectShape::thread_rows * tile_packs_ +
+                       position_.lane;
     }
-    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const { return at_[row * tile_packs_ + pack]; }
+    CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
+        return row_in_tile_[row * tile_packs_ + pack];
+    }
 
     static CONVOLUME_DEVICE index_t bytes(index_t rows, index_t packs) {
         return 2 * pack_bytes * rows * packs;
     }
 
   private:
-    CONVOLUME_DEVICE Pack<T>* tile(int plane) const {
+    CONVOLUME_DEVICE Pack<T>* plane_tile(int plane) const {
         return tiles_ + plane % 2 * tile_rows_ * tile_packs_;
     }
-    CONVOLUME_DEVICE void stage(int plane) const {
+    CONVOLUME_DEVICE void stage_plane(int plane) const {
         const Pack<T>* const from = plane_of(samples_, position_.plane + plane);
         for (int row = position_.warp; row < tile_rows_; row += DirectShape::warps) {
             const Pack<T>* const line =
                 from + least(position_.first_row + row, samples_.rows - 1) * samples_.row_packs;
             for (int pack = position_.lane; pack < tile_packs_; pack += DirectShape::lanes)
                 context_.copy_async(
-                    tile(plane) + row * tile_packs_ + pack,
+                    plane_tile(plane) + row * tile_packs_ + pack,
                     line + least(position_.first_pack + pack, samples_.row_packs - 1));
         }
     }
@@ -58,7 +60,7 @@ class StagedTiles {
     ThreadPosition position_;
     Pack<T>* tiles_;
     int tile_planes_, tile_rows_, tile_packs_;
-    const Pack<T>* at_ = nullptr;
+    const Pack<T>* row_in_tile_ = nullptr;
 };
 
 /// Samples in tiles of shared memory that include the halo.
@@ -90,20 +92,20 @@ class CachedHaloSamples : public StagedTiles<T, Context> {
                                        const ThreadPosition& position, int planes)
         : StagedTiles<T, Context>(context, shared, samples, position, planes, DirectShape::rows,
                                   DirectShape::lanes),
-          cached_(context, shared, samples, position, planes),
+          cached_samples_(context, shared, samples, position, planes),
           rows_inside_(DirectShape::rows - position.warp * DirectShape::thread_rows),
           packs_inside_(DirectShape::lanes - position.lane) {}
     CONVOLUME_DEVICE void enter(int plane) {
         StagedTiles<T, Context>::enter(plane);
-        cached_.enter(plane);
+        cached_samples_.enter(plane);
     }
     CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
         return row < rows_inside_ && pack < packs_inside_ ? StagedTiles<T, Context>::load(row, pack)
-                                                          : cached_.load(row, pack);
+                                                          : cached_samples_.load(row, pack);
     }
 
   private:
-    CachedSamples<T, Context> cached_;
+    CachedSamples<T, Context> cached_samples_;
     int rows_inside_, packs_inside_;
 };
 

@@ -38,7 +38,7 @@ struct Settings {
     bool cold = false;
 };
 
-Settings parse(int argc, char** argv) {
+Settings parse_arguments(int argc, char** argv) {
     Settings s;
     CLI::App app("Copies an image from file to file, and as many bytes plainly");
     app.add_option("input", s.input, "Image to read")->required();
@@ -86,7 +86,7 @@ void drop_from_cache(const std::string& path) {
     ::close(descriptor);
 }
 
-struct Job {
+struct CopyJob {
     index_t t, c;
     Box3 box;
 };
@@ -95,13 +95,13 @@ struct Job {
 class BoxQueue {
   public:
     BoxQueue(std::size_t most, int readers) : most_(most), readers_(readers) {}
-    void put(std::pair<Job, Volume> item) {
+    void put(std::pair<CopyJob, Volume> item) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return items_.size() < most_ || stopped_; });
         items_.push(std::move(item));
         changed_.notify_all();
     }
-    bool take(std::pair<Job, Volume>& item) {
+    bool take(std::pair<CopyJob, Volume>& item) {
         std::unique_lock lock(mutex_);
         changed_.wait(lock, [&] { return !items_.empty() || readers_ == 0 || stopped_; });
         if (items_.empty() || stopped_) return false;
@@ -110,7 +110,7 @@ class BoxQueue {
         changed_.notify_all();
         return true;
     }
-    void reader_done() {
+    void finish_reader() {
         const std::lock_guard lock(mutex_);
         --readers_;
         changed_.notify_all();
@@ -133,16 +133,17 @@ class BoxQueue {
     std::exception_ptr error_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::queue<std::pair<Job, Volume>> items_;
+    std::queue<std::pair<CopyJob, Volume>> items_;
 };
 
 /// Divides the image into groups of planes that are whole pieces of source and sink.
-std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t box_bytes) {
+std::vector<CopyJob> divide_into_jobs(const StackFormat& from, const StackFormat& to,
+                                      index_t box_bytes) {
     const index_t plane_bytes =
         from.shape.y * from.shape.x * static_cast<index_t>(size_of(from.type));
     const index_t step = std::max(from.piece.z, to.piece.z);
     const index_t planes = round_up(std::max<index_t>(box_bytes / plane_bytes, 1), step);
-    std::vector<Job> jobs;
+    std::vector<CopyJob> jobs;
     for (index_t t = 0; t < from.frames; ++t)
         for (index_t c = 0; c < from.channels; ++c)
             for (index_t z = 0; z < from.shape.z; z += planes)
@@ -155,7 +156,7 @@ std::vector<Job> jobs_of(const StackFormat& from, const StackFormat& to, index_t
 }
 
 /// Returns the part of a volume that a box fills, as the last box is smaller than the others.
-ImageView part_of(Volume& volume, const Box3& box) {
+ImageView view_of_box(Volume& volume, const Box3& box) {
     return subview(volume.view(), {{0, 0, 0}, box.shape()});
 }
 
@@ -163,7 +164,8 @@ void copy_image(const Settings& s) {
     const auto reader = io::open_image(s.input);
     const auto writer = io::create_image(s.output, reader->metadata(),
                                          {true, io::parse_compression(s.compression), "file_copy"});
-    const std::vector<Job> jobs = jobs_of(reader->format(), writer->format(), s.box_mib << 20);
+    const std::vector<CopyJob> jobs =
+        divide_into_jobs(reader->format(), writer->format(), s.box_mib << 20);
     BoxQueue boxes(static_cast<std::size_t>(s.writers) + 1, s.readers);
     // Volumes are used again, as memory that was touched before is much faster.
     std::mutex mutex;
@@ -192,19 +194,19 @@ void copy_image(const Settings& s) {
                          !boxes.stopped() && (j = next.fetch_add(1)) < jobs.size();) {
                         Volume volume = room();
                         reader->read_box(jobs[j].t, jobs[j].c, jobs[j].box,
-                                         part_of(volume, jobs[j].box));
+                                         view_of_box(volume, jobs[j].box));
                         boxes.put({jobs[j], std::move(volume)});
                     }
                 });
-                boxes.reader_done();
+                boxes.finish_reader();
             });
         for (int i = 0; i < s.writers; ++i)
             threads.emplace_back([&] {
                 guarded([&] {
-                    std::pair<Job, Volume> item;
+                    std::pair<CopyJob, Volume> item;
                     while (boxes.take(item)) {
                         auto& [job, volume] = item;
-                        writer->write_box(job.t, job.c, job.box, part_of(volume, job.box));
+                        writer->write_box(job.t, job.c, job.box, view_of_box(volume, job.box));
                         const std::lock_guard lock(mutex);
                         spare.push_back(std::move(volume));
                     }
@@ -281,7 +283,7 @@ void run(const Settings& s) {
 
 int main(int argc, char** argv) {
     try {
-        run(parse(argc, argv));
+        run(parse_arguments(argc, argv));
     } catch (const std::exception& error) {
         std::cerr << "convolume_file_copy_bench: " << error.what() << '\n';
         return 1;

@@ -53,13 +53,13 @@ def copy_by_h5py(source, result, target):
         os.fsync(file.id.get_vfd_handle())
 
 
-def seconds(work):
+def measure_seconds(work):
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
-def convolve(arguments, image, kernel, target, options):
+def run_convolve(arguments, image, kernel, target, options):
     command = ["/usr/bin/time", "-f", "%M KiB", arguments.convolume, "convolve", image, kernel, "-o", target, "-q",
                "--device", arguments.device]
     done = subprocess.run([*map(str, command), *options], capture_output=True, text=True, check=False)
@@ -84,16 +84,16 @@ def make_stack(path, shape, **options):
     os.sync()
 
 
-def measure(name, arguments, image, peer, kernel, target, options):
+def measure_in_turns(name, arguments, image, peer, kernel, target, options):
     """Runs the peer and the command in turns; returns the seconds of both."""
     peers, ours, memory = [], [], 0
     copy = arguments.folder / "copy.raw"
     for _ in range(arguments.rounds):
-        peers.append(seconds(lambda: peer(copy)))
+        peers.append(measure_seconds(lambda: peer(copy)))
         copy.unlink()
         target.unlink(missing_ok=True)
         start = time.perf_counter()
-        memory = max(memory, convolve(arguments, image, kernel, target, options))
+        memory = max(memory, run_convolve(arguments, image, kernel, target, options))
         ours.append(time.perf_counter() - start)
     row = {"case": name, "peer_s": statistics.median(peers), "convolume_s": statistics.median(ours),
            "peer_all_s": peers, "convolume_all_s": ours, "peak_bytes": memory}
@@ -125,30 +125,30 @@ def main():
             image, target = folder / f"image{suffix}", folder / f"result{suffix}"
             make_stack(image, shape)
             written = int(np.prod(shape)) * 4
-            rows.append(measure(f"256×2048×2048 {suffix}", arguments, image,
-                                lambda copy, image=image, written=written: copy_plainly(image, written, copy),
-                                kernel, target, []))
+            rows.append(measure_in_turns(f"256×2048×2048 {suffix}", arguments, image,
+                                         lambda copy, image=image, written=written: copy_plainly(image, written, copy),
+                                         kernel, target, []))
             if arguments.timeline and suffix == ".tif":
-                convolve(arguments, image, kernel, folder / "again.tif",
-                         ["--timeline", str(arguments.timeline), "--overwrite"])
+                run_convolve(arguments, image, kernel, folder / "again.tif",
+                             ["--timeline", str(arguments.timeline), "--overwrite"])
                 (folder / "again.tif").unlink()
             image.unlink()
             target.unlink()
         image, target = folder / "image.h5", folder / "result.h5"
         make_stack(image, (64, 1024, 1024), chunks=(16, 128, 128), compression="gzip", compression_opts=4)
         deflate = ["--compression", "deflate", "--overwrite"]
-        convolve(arguments, image, kernel, target, deflate)
+        run_convolve(arguments, image, kernel, target, deflate)
         with h5py.File(target) as file:
             result = next(iter(file.values()))[:] if "raw" not in file else file["raw"][:]
-        rows.append(measure("64×1024×1024 .h5, deflated", arguments, image,
-                            lambda copy: copy_by_h5py(image, result, copy), kernel, target, deflate))
+        rows.append(measure_in_turns("64×1024×1024 .h5, deflated", arguments, image,
+                                     lambda copy: copy_by_h5py(image, result, copy), kernel, target, deflate))
         if arguments.large:
             image, target = folder / "large.tif", folder / "result.tif"
             make_stack(image, (1536, 2048, 4096))
             size = image.stat().st_size
-            rows.append(measure("24 GiB .tif, 4 GiB of memory", arguments, image,
-                                lambda copy: copy_plainly(image, size, copy), kernel, target,
-                                ["--max-host-mem", "4G", "--output-type", "same"]))
+            rows.append(measure_in_turns("24 GiB .tif, 4 GiB of memory", arguments, image,
+                                         lambda copy: copy_plainly(image, size, copy), kernel, target,
+                                         ["--max-host-mem", "4G", "--output-type", "same"]))
     finally:
         for path in folder.iterdir():
             path.unlink()

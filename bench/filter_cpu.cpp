@@ -27,7 +27,7 @@ using namespace convolume;
 
 namespace {
 
-struct Case {
+struct FilterCase {
     Volume signal;
     Volume results;
     std::vector<index_t> positions;
@@ -50,7 +50,7 @@ void fill_random(Volume& volume) {
     });
 }
 
-Case prepare(std::istream& words) {
+FilterCase prepare_case(std::istream& words) {
     index_t samples = 0, filters = 0, taps = 0;
     if (!(words >> samples >> filters >> taps))
         throw InvalidArgument("a case is given as SAMPLES FILTERS TAPS [KEY=VALUE …]");
@@ -77,7 +77,7 @@ Case prepare(std::istream& words) {
     choice.device = EngineChoice::Device::cpu;
     choice.threads = std::stoi(setting("threads", "0"));
 
-    Case work{Volume({1, 1, samples}, type), {}, {}, {}};
+    FilterCase work{Volume({1, 1, samples}, type), {}, {}, {}};
     Volume bank({1, filters, taps}, type);
     fill_random(work.signal);
     fill_random(bank);
@@ -89,7 +89,7 @@ Case prepare(std::istream& words) {
     return work;
 }
 
-double run_ms(Case& work) {
+double run_ms(FilterCase& work) {
     return 1e3 * work.bank
                      ->execute(work.signal.view(), work.results.view(),
                                work.positions.empty() ? nullptr : work.positions.data())
@@ -98,9 +98,9 @@ double run_ms(Case& work) {
 
 /// The peer, one padded transform of FFTW, for 2^20 with 2^20 samples. The filter is transformed
 /// first.
-class OneTransform {
+class FftwFilter {
   public:
-    explicit OneTransform(int threads)
+    explicit FftwFilter(int threads)
         : samples_({1, 1, length}, PixelType::float32),
           results_({1, 1, length}, PixelType::float32),
           filter_({1, 1, bins}, PixelType::complex64),
@@ -110,17 +110,18 @@ class OneTransform {
         fftwf_plan_with_nthreads(threads);
 #endif
         threads_ = threads;
-        forward_ = fftwf_plan_dft_r2c_1d(length, samples(), fftw(spectrum_),
+        forward_ = fftwf_plan_dft_r2c_1d(length, samples(), as_fftw_complex(spectrum_),
                                          FFTW_ESTIMATE | FFTW_PRESERVE_INPUT);
-        inverse_ = fftwf_plan_dft_c2r_1d(length, fftw(spectrum_), results_.elements<float>(),
-                                         FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
+        inverse_ =
+            fftwf_plan_dft_c2r_1d(length, as_fftw_complex(spectrum_), results_.elements<float>(),
+                                  FFTW_ESTIMATE | FFTW_DESTROY_INPUT);
         fill_random(samples_);
         std::fill(samples() + length / 2, samples() + length, 0.0f);
-        fftwf_execute_dft_r2c(forward_, samples(), fftw(filter_));
+        fftwf_execute_dft_r2c(forward_, samples(), as_fftw_complex(filter_));
     }
-    OneTransform(const OneTransform&) = delete;
-    OneTransform& operator=(const OneTransform&) = delete;
-    ~OneTransform() {
+    FftwFilter(const FftwFilter&) = delete;
+    FftwFilter& operator=(const FftwFilter&) = delete;
+    ~FftwFilter() {
         fftwf_destroy_plan(forward_);
         fftwf_destroy_plan(inverse_);
     }
@@ -146,7 +147,7 @@ class OneTransform {
     float* samples() {
         return samples_.elements<float>();
     }
-    static fftwf_complex* fftw(Volume& volume) {
+    static fftwf_complex* as_fftw_complex(Volume& volume) {
         return reinterpret_cast<fftwf_complex*>(volume.elements<std::complex<float>>());
     }
 
@@ -155,7 +156,7 @@ class OneTransform {
     fftwf_plan forward_, inverse_;
 };
 
-nlohmann::json plan_of(const Case& work) {
+nlohmann::json describe_plan(const FilterCase& work) {
     const FilterPlan& plan = work.bank->plan();
     return {{"method", to_string(plan.method)},
             {"segment", plan.segment},
@@ -171,11 +172,11 @@ int run_once(int count, char** arguments) {
         else
             words << arguments[i] << ' ';
     }
-    Case work = prepare(words);
+    FilterCase work = prepare_case(words);
     std::vector<double> times;
     for (int i = 0; i < 12; ++i) times.push_back(run_ms(work));
     std::sort(times.begin(), times.end());
-    nlohmann::json report = plan_of(work);
+    nlohmann::json report = describe_plan(work);
     report["ms"] = times[times.size() / 2];
     report["best_ms"] = times.front();
     if (json)
@@ -191,8 +192,8 @@ int run_once(int count, char** arguments) {
 
 int main(int count, char** arguments) try {
     if (count > 1) return run_once(count, arguments);
-    Case work;
-    std::map<int, OneTransform> one_transform;  // FFTW's transforms by number of threads
+    FilterCase work;
+    std::map<int, FftwFilter> one_transform;  // FFTW's transforms by number of threads
     std::string line;
     while (std::getline(std::cin, line)) {
         std::istringstream words(line);
@@ -202,14 +203,14 @@ int main(int count, char** arguments) try {
             if (verb == "quit") return 0;
             if (verb == "prepare") {
                 work = {};
-                work = prepare(words);
-                std::cout << plan_of(work).dump() << std::endl;
+                work = prepare_case(words);
+                std::cout << describe_plan(work).dump() << std::endl;
             } else if (verb == "run" && work.bank) {
                 std::cout << nlohmann::json{{"ms", run_ms(work)}}.dump() << std::endl;
             } else if (verb == "one-fft") {
                 int threads = 1;
                 words >> threads;
-                OneTransform& peer = one_transform.try_emplace(threads, threads).first->second;
+                FftwFilter& peer = one_transform.try_emplace(threads, threads).first->second;
                 std::cout << nlohmann::json{{"ms", peer.run_ms()}}.dump() << std::endl;
             } else {
                 throw InvalidArgument(

@@ -23,13 +23,13 @@ from report import report_text
 from worker import Worker
 
 
-def timed_ms(function):
+def measure_ms(function):
     start = time.perf_counter()
     function()
     return 1e3 * (time.perf_counter() - start)
 
 
-def in_turns(rounds, **contestants):
+def times_in_turns(rounds, **contestants):
     """Runs contestants alternately; returns the median and least milliseconds of each. A first round warms up."""
     times = {name: [] for name in contestants}
     for _ in range(rounds + 1):
@@ -50,7 +50,7 @@ def main():
     random = np.random.default_rng(1)
     rows = []
 
-    def add(name, plan, times, peer):
+    def add_result(name, plan, times, peer):
         row = {"case": name, "plan": plan, "convolume": times["convolume"], "peer": times["peer"], "peer_name": peer}
         row["ratio_of_medians"] = times["peer"]["median_ms"] / times["convolume"]["median_ms"]
         row["ratio_of_bests"] = times["peer"]["best_ms"] / times["convolume"]["best_ms"]
@@ -59,32 +59,33 @@ def main():
     signal = (random.random(2097152, dtype=np.float32) - 0.5)[np.newaxis]
     for taps in (65, 257, 1025):
         # SciPy's mode "same" would keep the results of one filter alone.
-        def same(full, taps=taps):
+        def crop_to_same(full, taps=taps):
             return full[:, (taps - 1) // 2:][:, :signal.shape[1]]
 
         bank = random.random((8, taps), dtype=np.float32) - 0.5
-        def peer(bank=bank, same=same):
-            return timed_ms(lambda: same(scipy.signal.oaconvolve(signal, bank, axes=1)))
+        def run_peer(bank=bank, same=crop_to_same):
+            return measure_ms(lambda: crop_to_same(scipy.signal.oaconvolve(signal, bank, axes=1)))
 
         plan = worker.ask(f"prepare 2097152 8 {taps} threads={arguments.threads}")
-        times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"], peer=peer)
-        add(f"2097152 × 8 of {taps}", plan, times, "scipy.signal.oaconvolve")
+        times = times_in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"], peer=run_peer)
+        add_result(f"2097152 × 8 of {taps}", plan, times, "scipy.signal.oaconvolve")
 
     count = 1 << 20
     x = random.random(count, dtype=np.float32) - 0.5
     h = random.random(count, dtype=np.float32) - 0.5
 
-    def one_transform():
+    def filter_by_one_transform():
         spectrum = scipy.fft.rfft(x, 2 * count) * scipy.fft.rfft(h, 2 * count)
         scipy.fft.irfft(spectrum, 2 * count)
 
     plan = worker.ask(f"prepare {count} 1 {count} mode=full threads={arguments.threads}")
-    times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"], peer=lambda: timed_ms(one_transform))
-    add(f"{count} * {count}", plan, times, "one FFT of scipy.fft, filter transformed anew")
+    times = times_in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
+                           peer=lambda: measure_ms(filter_by_one_transform))
+    add_result(f"{count} * {count}", plan, times, "one FFT of scipy.fft, filter transformed anew")
     for threads in sorted({1, arguments.threads}):
-        times = in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
-                         peer=lambda threads=threads: worker.ask(f"one-fft {threads}")["ms"])
-        add(f"{count} * {count}", plan, times, f"one FFT of FFTW, {threads} threads, filter transformed before")
+        times = times_in_turns(arguments.rounds, convolume=lambda: worker.ask("run")["ms"],
+                               peer=lambda threads=threads: worker.ask(f"one-fft {threads}")["ms"])
+        add_result(f"{count} * {count}", plan, times, f"one FFT of FFTW, {threads} threads, filter transformed before")
     worker.close()
 
     print(f"{'case':34} {'plan':22} {'convolume':>12} {'peer':>10} {'ratio':>7}   milliseconds, medians")

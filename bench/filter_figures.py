@@ -6,7 +6,7 @@ import math
 import sys
 from dataclasses import dataclass
 
-from filter_results import COPY_RATE, KINDS, PEERS, SAMPLES, curve, floor_ms, machine_text
+from filter_results import COPY_RATE, KINDS, PEERS, SAMPLES, describe_machine, floor_ms, milliseconds_by
 
 
 @dataclass
@@ -52,17 +52,17 @@ def peer_style(role):
     return PEER_STYLES[role] | {"linestyle": "--", "linewidth": 1.1, "markersize": 4}
 
 
-def lines_of(figure, results, kind):
+def figure_lines(figure, results, kind):
     """Returns (label, style, case, {x: ms}) for each line of a figure. The case has all parameters but x."""
     symbol = SYMBOLS[figure.varied]
     for index, value in enumerate(figure.values):
         case = figure.fixed | {figure.varied: value}
-        points = curve(results, figure.x, role=figure.role, kind=kind, **case)
+        points = milliseconds_by(results, figure.x, role=figure.role, kind=kind, **case)
         yield f"convolume, {symbol} = {value}", our_style(index), case, points
     case = figure.fixed | {figure.varied: figure.peers_at}
-    places = curve(results, figure.x, role=figure.role, kind=kind, **case)
+    places = milliseconds_by(results, figure.x, role=figure.role, kind=kind, **case)
     for role, name in PEERS.items():
-        points = curve(results, figure.x, role=role, kind=kind, **case)
+        points = milliseconds_by(results, figure.x, role=role, kind=kind, **case)
         yield f"{name}, {symbol} = {figure.peers_at}", peer_style(role), case, points
     floor = {}
     for place in places:
@@ -75,14 +75,14 @@ def lines_of(figure, results, kind):
     yield f"memory at {COPY_RATE / 1e12} TB/s{fixed}", FLOOR_STYLE, case, floor
 
 
-def thousands(value, _=None):
+def format_binary_thousands(value, _=None):
     return f"{value / 2**20:g} Mi" if value >= 2**20 else f"{value / 2**10:g} Ki" if value >= 2**10 else f"{value:g}"
 
 
 def format_axes(axes, x):
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
-    axes.xaxis.set_major_formatter(thousands if x == "samples" else lambda value, _: f"{value:g}")
+    axes.xaxis.set_major_formatter(format_binary_thousands if x == "samples" else lambda value, _: f"{value:g}")
     axes.yaxis.set_minor_formatter("")
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}" if value < 1e4 else f"1e{math.log10(value):.0f}")
     axes.grid(color="#d8d8d8", linewidth=0.5)
@@ -91,7 +91,7 @@ def format_axes(axes, x):
         axes.spines[side].set_visible(False)
 
 
-def finish(picture, legend, title, columns):
+def save_picture(picture, legend, title, columns):
     picture.suptitle(title, fontsize=9)
     # The legend is below the picture, which is cropped when it is saved.
     picture.legend(legend.values(), legend.keys(), loc="upper center", bbox_to_anchor=(0.5, 0), ncol=columns,
@@ -99,12 +99,12 @@ def finish(picture, legend, title, columns):
     return picture
 
 
-def draw(figure, report, plt):
+def draw_figure(figure, report, plt):
     """Draws a figure in two columns, for real and complex data. Draws none without measurements."""
     picture, axes = plt.subplots(2, 2, figsize=(11, 8), sharex=True, sharey="row", layout="constrained")
     legend = {}
     for kind, time_axes, rate_axes in zip(COLUMNS, *axes):
-        for label, style, case, points in lines_of(figure, report["results"], kind):
+        for label, style, case, points in figure_lines(figure, report["results"], kind):
             if not points:
                 continue
             rates = [1e3 * whole["samples"] * whole["filters"] / points[whole[figure.x]]
@@ -118,17 +118,18 @@ def draw(figure, report, plt):
     axes[0][0].set_ylabel("time, ms")
     axes[1][0].set_ylabel("signal samples × filters per second")
     fixed = {"samples": f"{SAMPLES:,} samples", "filters": "8 filters"}[next(iter(figure.fixed))]
-    return finish(picture, legend, f"{fixed}; {machine_text(report)}", 3) if legend else None
+    return save_picture(picture, legend, f"{fixed}; {describe_machine(report)}", 3) if legend else None
 
 
-def draw_direct(report, plt):
+def draw_direct_sums(report, plt):
     """Draws direct sums and overlap-save, for short filters."""
     picture, axes = plt.subplots(1, 2, figsize=(11, 4.4), sharey=True, layout="constrained")
     legend = {}
     for kind, one in zip(COLUMNS, axes):
         for role, style in (("direct", {"marker": "^", "linestyle": "--"}), ("overlap-save", {"marker": "o"})):
             for filters, color in ((1, OUR_COLORS[1]), (8, OUR_COLORS[2])):
-                points = curve(report["results"], "taps", role=role, kind=kind, filters=filters, samples=SAMPLES)
+                points = milliseconds_by(report["results"], "taps", role=role, kind=kind, filters=filters,
+                                         samples=SAMPLES)
                 if points:
                     legend[f"{role}, F = {filters}"], = one.plot(points.keys(), points.values(), color=color,
                                                                  markersize=4, **style)
@@ -136,10 +137,10 @@ def draw_direct(report, plt):
         one.set_xlabel("filter length M, samples")
         format_axes(one, "taps")
     axes[0].set_ylabel("time, ms")
-    return finish(picture, legend, f"{SAMPLES:,} samples; {machine_text(report)}", 4) if legend else None
+    return save_picture(picture, legend, f"{SAMPLES:,} samples; {describe_machine(report)}", 4) if legend else None
 
 
-def draw_all(report, folder):
+def draw_all_figures(report, folder):
     try:
         import matplotlib
     except ImportError:
@@ -148,8 +149,8 @@ def draw_all(report, folder):
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    pictures = {figure.file: draw(figure, report, plt) for figure in FIGURES}
-    pictures["filters_direct.png"] = draw_direct(report, plt)
+    pictures = {figure.file: draw_figure(figure, report, plt) for figure in FIGURES}
+    pictures["filters_direct.png"] = draw_direct_sums(report, plt)
     for file, picture in pictures.items():
         if picture:
             picture.savefig(folder / file, dpi=130, bbox_inches="tight", pad_inches=0.1)

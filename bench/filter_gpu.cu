@@ -42,18 +42,18 @@ class DeviceArray {
 };
 
 // Function of a caller that computes the derivative (y[n+1] - y[n-1]) / 2.
-struct Slope {
+struct CentralDifference {
     template <class Sample>
     __host__ __device__ Sample operator()(const Sample* y) const {
-        return half(y[1] - y[-1]);
+        return halved(y[1] - y[-1]);
     }
-    __host__ __device__ static float half(float y) { return 0.5f * y; }
-    __host__ __device__ static gpu::Complex<float> half(gpu::Complex<float> y) {
+    __host__ __device__ static float halved(float y) { return 0.5f * y; }
+    __host__ __device__ static gpu::Complex<float> halved(gpu::Complex<float> y) {
         return {0.5f * y.re, 0.5f * y.im};
     }
 };
 
-struct Case {
+struct FilterCase {
     bool complex_data = false;
     bool double_precision = false;
     index_t taps = 1, filters = 1, samples = 1;
@@ -61,9 +61,9 @@ struct Case {
 };
 
 // Signals and filters of the largest case. Each case takes the first signals and filters.
-class Data {
+class SignalsAndFilters {
   public:
-    Data(index_t samples, index_t taps, index_t filters)
+    SignalsAndFilters(index_t samples, index_t taps, index_t filters)
         : signal_(16 * samples),
           results_(16 * samples * filters),
           host_signal(2 * samples),
@@ -94,7 +94,7 @@ class Data {
 // Returns the relative L2 error of some results of the last filter, against sums in double
 // precision.
 template <class Real>
-double error_of(const Case& c, const Data& data) {
+double relative_error(const FilterCase& c, const SignalsAndFilters& data) {
     const index_t width = c.complex_data ? 2 : 1, origin = (c.taps - 1) / 2;
     std::vector<Real> results(static_cast<std::size_t>(width * c.samples));
     check(cudaMemcpy(results.data(),
@@ -130,7 +130,8 @@ double error_of(const Case& c, const Data& data) {
 }
 
 // Returns the median milliseconds of several runs.
-nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index_t segment) {
+nlohmann::json time_filter(const FilterCase& c, const SignalsAndFilters& data, FilterMethod method,
+                           index_t segment) {
     FilterSpec spec;
     spec.filters = c.filters;
     spec.taps = c.taps;
@@ -140,8 +141,9 @@ nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index
     spec.method = method;
     spec.segment = segment;
     if (c.post == "slope")
-        spec.function = c.complex_data ? device_sample_function<gpu::Complex<float>>(Slope{}, 1, 1)
-                                       : device_sample_function<float>(Slope{}, 1, 1);
+        spec.function = c.complex_data
+                            ? device_sample_function<gpu::Complex<float>>(CentralDifference{}, 1, 1)
+                            : device_sample_function<float>(CentralDifference{}, 1, 1);
     if (c.post == "peak") {
         spec.window = {WindowPost::Kind::peak, 64};
         spec.power = c.complex_data;
@@ -189,14 +191,15 @@ nlohmann::json timed(const Case& c, const Data& data, FilterMethod method, index
                         {"predicted_ms", program->cost().seconds * 1e3},
                         {"ms", times[times.size() / 2]}};
     if (c.post == "none")
-        json["error"] = c.double_precision ? error_of<double>(c, data) : error_of<float>(c, data);
+        json["error"] =
+            c.double_precision ? relative_error<double>(c, data) : relative_error<float>(c, data);
     return json;
 }
 
-void print(const Case& c, const Data& data, const char* role,
-           FilterMethod method = FilterMethod::automatic, index_t segment = 0) {
+void print_measurement(const FilterCase& c, const SignalsAndFilters& data, const char* role,
+                       FilterMethod method = FilterMethod::automatic, index_t segment = 0) {
     try {
-        nlohmann::json json = timed(c, data, method, segment);
+        nlohmann::json json = time_filter(c, data, method, segment);
         json["role"] = role;
         std::puts(json.dump().c_str());
     } catch (const Unavailable&) {
@@ -218,46 +221,47 @@ index_t smooth_length(index_t least) {
 constexpr index_t cufft_segments[] = {6144, 12288};
 
 // Times the library's own segments, and overlap-save by cuFFT.
-void print_pair(const Case& c, const Data& data) {
-    print(c, data, "ours");
+void print_ours_and_cufft(const FilterCase& c, const SignalsAndFilters& data) {
+    print_measurement(c, data, "ours");
     for (const index_t n : cufft_segments)
-        print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
+        print_measurement(c, data, "cufft-ols", FilterMethod::overlap_save, n);
 }
 
 // Times the cases in the figures of Adámek et al. (2020), for reproduce/measure_2020.py.
-void measure_paper(index_t samples) {
+void measure_paper_cases(index_t samples) {
     constexpr index_t few = 1 << 18, many = 1 << 23;
-    Data data(many, 8191, 64);
+    SignalsAndFilters data(many, 8191, 64);
     data.upload<float>();
     for (const bool complex_data : {true, false}) {
         for (index_t n = 1 << 15; n <= many; n *= 2) {  // case of figure 3
-            const Case c{complex_data, false, 64, 8, n};
-            print_pair(c, data);
-            print(c, data, "cufft-one", FilterMethod::overlap_save, smooth_length(n + c.taps - 1));
+            const FilterCase c{complex_data, false, 64, 8, n};
+            print_ours_and_cufft(c, data);
+            print_measurement(c, data, "cufft-one", FilterMethod::overlap_save,
+                              smooth_length(n + c.taps - 1));
         }
         for (const index_t taps : {65, 257, 513, 1025, 2049, 3073}) {  // figures 4 to 7, 10, 11
             for (const index_t filters : {1, 2, 4, 8, 16, 32, 64})
-                print_pair({complex_data, false, taps, filters, samples}, data);
+                print_ours_and_cufft({complex_data, false, taps, filters, samples}, data);
             for (index_t n = 1 << 17; n <= many; n *= 4)
-                print_pair({complex_data, false, taps, 8, n}, data);
+                print_ours_and_cufft({complex_data, false, taps, 8, n}, data);
         }
         for (const index_t taps : {257, 1025})  // figures 8, 12
             for (const index_t n : {few, many})
                 for (const index_t filters : {1, 2, 8, 32, 64})
-                    print_pair({complex_data, false, taps, filters, n}, data);
+                    print_ours_and_cufft({complex_data, false, taps, filters, n}, data);
         for (const index_t taps : {65, 129, 257, 513, 1025, 2049, 3073, 4097, 6145,
                                    8191}) {  // filters of figure 9, and longer ones
-            const Case c{complex_data, false, taps, 8, samples};
+            const FilterCase c{complex_data, false, taps, 8, samples};
             for (index_t n = 256; n <= 16384; n *= 2)
-                if (taps < n) print(c, data, "segment", FilterMethod::overlap_save, n);
-            print_pair(c, data);
+                if (taps < n) print_measurement(c, data, "segment", FilterMethod::overlap_save, n);
+            print_ours_and_cufft(c, data);
             for (const index_t n : {24576, 49152})
-                print(c, data, "cufft-ols", FilterMethod::overlap_save, n);
-            print(c, data, "cufft-one", FilterMethod::overlap_save,
-                  smooth_length(samples + taps - 1));
+                print_measurement(c, data, "cufft-ols", FilterMethod::overlap_save, n);
+            print_measurement(c, data, "cufft-one", FilterMethod::overlap_save,
+                              smooth_length(samples + taps - 1));
         }
         for (const index_t taps : {65, 257, 513, 1025, 2049})  // filters of figure 13
-            print_pair({complex_data, false, taps, 8, samples, "slope"}, data);
+            print_ours_and_cufft({complex_data, false, taps, 8, samples, "slope"}, data);
     }
 }
 
@@ -276,82 +280,86 @@ int main(int argc, char** argv) try {
         {65, 8}, {257, 8}, {1025, 8}, {3073, 8}, {65, 32}, {257, 32}, {1025, 32}, {2049, 32}};
     for (const std::string& name : what) {
         if (name == "paper") {
-            measure_paper(samples);
+            measure_paper_cases(samples);
             continue;
         }
         if (name == "partitioned") {
-            Data data(1 << 20, 1 << 20, 1);
+            SignalsAndFilters data(1 << 20, 1 << 20, 1);
             data.upload<float>();
             for (const bool complex_data : {true, false}) {
-                const Case c{complex_data, false, 1 << 20, 1, 1 << 20};
-                print(c, data, "automatic");
-                print(c, data, "one transform", FilterMethod::overlap_save, 1 << 21);
+                const FilterCase c{complex_data, false, 1 << 20, 1, 1 << 20};
+                print_measurement(c, data, "automatic");
+                print_measurement(c, data, "one transform", FilterMethod::overlap_save, 1 << 21);
                 for (index_t n = 1 << 13; n <= 1 << 20; n *= 2)
-                    print(c, data, "partitioned", FilterMethod::partitioned, n);
+                    print_measurement(c, data, "partitioned", FilterMethod::partitioned, n);
             }
             continue;
         }
-        Data data(name == "curves" ? 2 * samples : samples, 8192, name == "double" ? 8 : 64);
+        SignalsAndFilters data(name == "curves" ? 2 * samples : samples, 8192,
+                               name == "double" ? 8 : 64);
         data.upload<float>();
         if (name == "table") {
             for (const auto& [taps, filters] : table)
                 for (const bool complex_data : {true, false}) {
-                    const Case c{complex_data, false, taps, filters, samples};
-                    print(c, data, "automatic");
+                    const FilterCase c{complex_data, false, taps, filters, samples};
+                    print_measurement(c, data, "automatic");
                     for (const index_t n : {6144, 12288, 24576, 32768, 49152, 65536})
-                        print(c, data, "cufft overlap-save", FilterMethod::overlap_save, n);
-                    print(c, data, "cufft", FilterMethod::overlap_save,
-                          smooth_length(samples + taps - 1));
+                        print_measurement(c, data, "cufft overlap-save", FilterMethod::overlap_save,
+                                          n);
+                    print_measurement(c, data, "cufft", FilterMethod::overlap_save,
+                                      smooth_length(samples + taps - 1));
                 }
         } else if (name == "posts") {
             for (const auto& [taps, filters] : {std::pair<index_t, index_t>{257, 8}, {1025, 8}})
                 for (const bool complex_data : {true, false})
                     for (const char* post : {"none", "power", "slope", "peak"})
                         for (const index_t n : {1024, 4096})
-                            print({complex_data, false, taps, filters, samples, post}, data, "post",
-                                  FilterMethod::overlap_save, n);
+                            print_measurement({complex_data, false, taps, filters, samples, post},
+                                              data, "post", FilterMethod::overlap_save, n);
             // The derivative is folded into the filters, which get two more taps.
             for (const auto& [taps, filters] : table)
                 for (const bool complex_data : {true, false})
                     for (const index_t more : {0, 2})
-                        print({complex_data, false, taps + more, filters, samples}, data,
-                              more ? "derivative" : "plain");
+                        print_measurement({complex_data, false, taps + more, filters, samples},
+                                          data, more ? "derivative" : "plain");
         } else if (name == "segments") {
             for (const auto& [taps, filters] : table)
                 for (const bool complex_data : {true, false})
                     for (index_t n = 256; n <= 16384; n *= 2)
-                        print({complex_data, false, taps, filters, samples}, data, "segment",
-                              FilterMethod::overlap_save, n);
+                        print_measurement({complex_data, false, taps, filters, samples}, data,
+                                          "segment", FilterMethod::overlap_save, n);
         } else if (name == "curves") {
             for (const bool complex_data : {true, false}) {
                 for (const index_t taps : {3, 9, 17, 33, 65, 129, 193, 257, 385, 513, 769, 1025,
                                            1537, 2049, 3073, 4097, 6145, 8192})
                     for (const index_t filters : {1, 8, 32})
-                        print({complex_data, false, taps, filters, samples}, data, "length");
+                        print_measurement({complex_data, false, taps, filters, samples}, data,
+                                          "length");
                 for (const index_t filters : {1, 2, 3, 4, 8, 16, 32, 64})
                     for (const index_t taps : {65, 257, 1025})
-                        print({complex_data, false, taps, filters, samples}, data, "filters");
+                        print_measurement({complex_data, false, taps, filters, samples}, data,
+                                          "filters");
                 for (index_t n = 1 << 10; n <= 2 * samples; n *= 2)
                     for (const index_t taps : {65, 257, 1025})
-                        print({complex_data, false, taps, 8, n}, data, "samples");
+                        print_measurement({complex_data, false, taps, 8, n}, data, "samples");
             }
         } else if (name == "direct") {
             for (const bool complex_data : {true, false})
                 for (const index_t taps : {1, 3, 5, 9, 17, 25, 33, 49, 65, 97})
                     for (const index_t filters : {1, 8}) {
-                        const Case c{complex_data, false, taps, filters, samples};
-                        print(c, data, "direct", FilterMethod::direct);
-                        print(c, data, "overlap-save", FilterMethod::overlap_save);
-                        print(c, data, "automatic");
+                        const FilterCase c{complex_data, false, taps, filters, samples};
+                        print_measurement(c, data, "direct", FilterMethod::direct);
+                        print_measurement(c, data, "overlap-save", FilterMethod::overlap_save);
+                        print_measurement(c, data, "automatic");
                     }
         } else if (name == "double") {
             data.upload<double>();
             for (const index_t taps : {65, 257, 1025, 3073})
                 for (const bool complex_data : {true, false}) {
-                    print({complex_data, true, taps, 8, samples}, data, "automatic");
+                    print_measurement({complex_data, true, taps, 8, samples}, data, "automatic");
                     for (index_t n = 256; n <= 8192; n *= 2)
-                        print({complex_data, true, taps, 8, samples}, data, "segment",
-                              FilterMethod::overlap_save, n);
+                        print_measurement({complex_data, true, taps, 8, samples}, data, "segment",
+                                          FilterMethod::overlap_save, n);
                 }
         } else {
             throw InvalidArgument(message("there is no measurement \"", name, "\"; see --help"));

@@ -18,9 +18,9 @@ import sys
 import time
 from pathlib import Path
 
-from filter_figures import draw_all
-from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, read_reports, shown_report
-from hardware import graphics
+from filter_figures import draw_all_figures
+from filter_results import KINDS, SAMPLES, TABLE, json_objects, print_tables, read_reports, report_for_tables
+from hardware import gpu_properties
 from report import report_text
 
 MEASUREMENTS = ["table", "posts", "curves", "partitioned", "direct", "double"]
@@ -37,30 +37,30 @@ class TorchPeer:
         torch.backends.cudnn.benchmark = True
         self.torch = torch
         self.library = f"PyTorch {torch.__version__}"
-        self.ways = {"conv1d": self.conv1d}
+        self.preparations = {"conv1d": self.prepare_conv1d}
 
-    def conv1d(self, signal, bank):
+    def prepare_conv1d(self, signal, bank):
         import numpy as np
 
-        def on_device(array):
+        def copy_to_device(array):
             return self.torch.from_numpy(np.ascontiguousarray(array)).cuda()
 
         flipped = bank[:, ::-1]  # conv1d correlates, so the filters are reversed
         if np.iscomplexobj(bank):
             # Real and imaginary parts are channels, so that one call computes all four products.
-            x = on_device(np.stack([signal.real, signal.imag])[np.newaxis])
-            h = on_device(np.concatenate([np.stack([flipped.real, -flipped.imag], axis=1),
-                                          np.stack([flipped.imag, flipped.real], axis=1)]))
+            x = copy_to_device(np.stack([signal.real, signal.imag])[np.newaxis])
+            h = copy_to_device(np.concatenate([np.stack([flipped.real, -flipped.imag], axis=1),
+                                               np.stack([flipped.imag, flipped.real], axis=1)]))
         else:
-            x, h = on_device(signal[np.newaxis, np.newaxis]), on_device(flipped[:, np.newaxis])
+            x, h = copy_to_device(signal[np.newaxis, np.newaxis]), copy_to_device(flipped[:, np.newaxis])
 
-        def last_filter(result):
+        def results_of_last_filter(result):
             channels = result[0].reshape(-1, len(bank), len(signal))[:, -1].cpu().numpy()
             return channels[0] + 1j * channels[1] if len(channels) == 2 else channels[0]
 
-        return lambda: self.torch.nn.functional.conv1d(x, h, padding="same"), last_filter
+        return lambda: self.torch.nn.functional.conv1d(x, h, padding="same"), results_of_last_filter
 
-    def event(self):
+    def new_event(self):
         return self.torch.cuda.Event(enable_timing=True)
 
     def elapsed_ms(self, begin, end):
@@ -79,10 +79,10 @@ class CupyPeer:
 
         self.cupy = cupy
         self.library = f"CuPy {cupy.__version__}"
-        self.ways = {"oaconvolve": self.way(cupyx.scipy.signal.oaconvolve),
-                     "fftconvolve": self.way(cupyx.scipy.signal.fftconvolve)}
+        self.preparations = {"oaconvolve": self.preparation_for(cupyx.scipy.signal.oaconvolve),
+                             "fftconvolve": self.preparation_for(cupyx.scipy.signal.fftconvolve)}
 
-    def way(self, convolve):
+    def preparation_for(self, convolve):
         def prepare(signal, bank):
             x, h = self.cupy.asarray(signal)[self.cupy.newaxis], self.cupy.asarray(bank)
             # The signal is broadcast to all filters, and mode "same" would keep the results of one only.
@@ -92,7 +92,7 @@ class CupyPeer:
 
         return prepare
 
-    def event(self):
+    def new_event(self):
         return self.cupy.cuda.Event()
 
     def elapsed_ms(self, begin, end):
@@ -113,11 +113,11 @@ def peer_cases():
     return list(cases)
 
 
-def device_ms(peer, act, repeats=5):
+def median_device_ms(peer, act, repeats=5):
     """Returns the median time of a run. Two runs before plan and warm up."""
 
-    def milliseconds_of(runs):
-        begin, end = peer.event(), peer.event()
+    def elapsed_ms_of_runs(runs):
+        begin, end = peer.new_event(), peer.new_event()
         begin.record()
         for _ in range(runs):
             act()
@@ -125,12 +125,12 @@ def device_ms(peer, act, repeats=5):
         end.synchronize()
         return peer.elapsed_ms(begin, end) / runs
 
-    milliseconds_of(2)
-    runs = max(1, min(20, int(10 / milliseconds_of(1))))
-    return statistics.median(milliseconds_of(runs) for _ in range(repeats))
+    elapsed_ms_of_runs(2)
+    runs = max(1, min(20, int(10 / elapsed_ms_of_runs(1))))
+    return statistics.median(elapsed_ms_of_runs(runs) for _ in range(repeats))
 
 
-def error_of(result, signal, taps):
+def relative_error(result, signal, taps):
     """Returns the relative L2 error of some results in mode same, against sums in double precision."""
     import numpy as np
 
@@ -155,12 +155,13 @@ def measure_peers(peer, cases=None):
         x, h = signal[:samples], bank
         if kind == "r2r":
             x, h = np.ascontiguousarray(x.real), np.ascontiguousarray(h.real)
-        for role, prepare in peer.ways.items():
+        for role, prepare in peer.preparations.items():
             try:
-                act, last_filter = prepare(x, h)
+                act, results_of_last_filter = prepare(x, h)
                 results.append({"role": role, "library": peer.library, "kind": kind, "precision": "float32",
                                 "taps": taps, "filters": filters, "samples": samples, "post": "none",
-                                "ms": device_ms(peer, act), "error": error_of(last_filter(act()), x, h[-1])})
+                                "ms": median_device_ms(peer, act),
+                                "error": relative_error(results_of_last_filter(act()), x, h[-1])})
             except Exception as error:  # a case that fails for any reason does not stop the others
                 failures.append({"command": f"{role} {kind} {taps} {filters} {samples}",
                                  "stderr": f"{type(error).__name__}: {error}"})
@@ -183,28 +184,28 @@ def run_program(program, what):
     return json_objects(output), failures
 
 
-def machine():
+def describe_gpu():
     fields = ["name", "driver_version", "clocks.sm", "clocks.max.sm", "clocks.mem", "clocks.max.mem", "memory.total"]
-    gpus = graphics(fields)
+    gpus = gpu_properties(fields)
     return gpus[0] if gpus else {}
 
 
-def measure(build):
+def measure_all(build):
     program = Path(build) / "bench" / "convolume_filter_gpu_bench"
     if not program.is_file():
         sys.exit(f"filter_gpu.py: there is no {program}; build the target convolume_filter_gpu_bench, or name its "
                  "build folder by --build")
     results, failures = [], []
 
-    def add(name, measured):
+    def add_measurements(name, measured):
         results.extend(measured[0])
         failures.extend(measured[1])
         print(f"{time.strftime('%T')} {name}: {len(measured[0])} measurements, {len(measured[1])} failures",
               file=sys.stderr, flush=True)
 
     for what in MEASUREMENTS:
-        add(what, run_program(program, what))
-    context = machine()  # asked right after the work, before the GPU's clocks slow down
+        add_measurements(what, run_program(program, what))
+    context = describe_gpu()  # asked right after the work, before the GPU's clocks slow down
     libraries = []
     for make in (TorchPeer, CupyPeer):
         try:
@@ -213,7 +214,7 @@ def measure(build):
             failures.append({"command": make.__name__, "stderr": f"{type(error).__name__}: {error}"})
             continue
         libraries.append(peer.library)
-        add(peer.library, measure_peers(peer))
+        add_measurements(peer.library, measure_peers(peer))
     return {"machine": context, "date": time.strftime("%Y-%m-%d"), "libraries": libraries, "failures": failures,
             "results": results}
 
@@ -230,13 +231,13 @@ def main():
     if arguments.reports:
         report = read_reports(arguments.reports)
     else:
-        report = measure(arguments.build)
+        report = measure_all(arguments.build)
         arguments.out.mkdir(parents=True, exist_ok=True)
-        (arguments.out / "filter_gpu.json").write_text(report_text(shown_report(report)), encoding="utf-8")
+        (arguments.out / "filter_gpu.json").write_text(report_text(report_for_tables(report)), encoding="utf-8")
     print_tables(report)
     if not arguments.markdown:
         arguments.out.mkdir(parents=True, exist_ok=True)
-        draw_all(report, arguments.out)
+        draw_all_figures(report, arguments.out)
     return not arguments.reports and any("convolume" in failure["command"] for failure in report["failures"])
 
 

@@ -44,7 +44,7 @@ def read_reports(paths):
     return report
 
 
-def shown_report(report):
+def report_for_tables(report):
     """Returns the report with only the figures that tables and figures show: the parameters of each case, time and
     error of its fastest segment, and the largest error of peers. Cases of "post" have one segment each."""
     identity = ["role", "kind", "precision", "post", "samples", "filters", "taps"]
@@ -60,20 +60,20 @@ def shown_report(report):
     return report | {"results": [cases[case] for case in sorted(cases, key=lambda case: (SHOWN.index(case[0]), case))]}
 
 
-def matches(result, wanted):
+def has_values(result, wanted):
     return all(result.get(key) == value for key, value in wanted.items())
 
 
-def best(results, **wanted):
+def fastest_result(results, **wanted):
     """Returns the fastest of the measurements that match. Those by cuFFT have several segments."""
-    found = [result for result in results if matches(result, {"precision": "float32", "post": "none"} | wanted)]
+    found = [result for result in results if has_values(result, {"precision": "float32", "post": "none"} | wanted)]
     return min(found, key=lambda result: result["ms"], default=None)
 
 
-def curve(results, x, **wanted):
+def milliseconds_by(results, x, **wanted):
     """Returns a curve as {x: milliseconds}."""
-    places = sorted({result[x] for result in results if matches(result, wanted)})
-    found = {place: best(results, **wanted, **{x: place}) for place in places}
+    places = sorted({result[x] for result in results if has_values(result, wanted)})
+    found = {place: fastest_result(results, **wanted, **{x: place}) for place in places}
     return {place: result["ms"] for place, result in found.items() if result}
 
 
@@ -82,7 +82,7 @@ def floor_ms(kind, filters, samples):
     return (8 if kind == "c2c" else 4) * samples * (1 + filters) / COPY_RATE * 1e3
 
 
-def machine_text(report):
+def describe_machine(report):
     context = report["machine"]
     parts = [context.get("name", "unknown GPU")]
     if "driver_version" in context:
@@ -90,12 +90,12 @@ def machine_text(report):
     return ", ".join(parts + report["libraries"] + [report["date"] or "no date"])
 
 
-def number(ms):
+def format_ms(ms):
     return f"{ms:.0f}" if ms >= 1000 else f"{ms:#.3g}".rstrip(".")
 
 
-def cell(result):
-    return number(result["ms"]) if result else "–"
+def ms_or_dash(result):
+    return format_ms(result["ms"]) if result else "–"
 
 
 def print_table(title, columns, rows):
@@ -111,15 +111,15 @@ def print_main_table(results, kind):
     rows = []
     for taps, filters in TABLE:
         case = {"kind": kind, "taps": taps, "filters": filters, "samples": SAMPLES}
-        ours = best(results, role="automatic", **case)
-        peers = [best(results, role=role, **case) for role in PEERS]
+        ours = fastest_result(results, role="automatic", **case)
+        peers = [fastest_result(results, role=role, **case) for role in PEERS]
         if not ours and not any(peers):
             continue
-        cells = [cell(peer) for peer in peers]
+        cells = [ms_or_dash(peer) for peer in peers]
         if peers[0]:
             cells[0] += f" ({peers[0]['segment']})"
-        rows.append([taps, filters, f"**{cell(ours)}** ({ours['segment']})" if ours else "–", *cells,
-                     number(floor_ms(kind, filters, SAMPLES))])
+        rows.append([taps, filters, f"**{ms_or_dash(ours)}** ({ours['segment']})" if ours else "–", *cells,
+                     format_ms(floor_ms(kind, filters, SAMPLES))])
     columns = ["M", "filters", "convolume (segment)", "cuFFT overlap-save (best segment)", *list(PEERS.values())[1:],
                "floor"]
     print_table(f"{kind}: {KINDS[kind]} signal of {SAMPLES:,} samples, float32, ms", columns, rows)
@@ -132,7 +132,8 @@ def print_post_table(results):
     rows = []
     for kind, taps, filters, segment in cases:
         case = {"role": "post", "kind": kind, "taps": taps, "filters": filters, "segment": segment}
-        rows.append([kind, taps, filters, segment, *(cell(best(results, **case, post=post)) for post in posts)])
+        rows.append([kind, taps, filters, segment,
+                     *(ms_or_dash(fastest_result(results, **case, post=post)) for post in posts)])
     print_table("Post-processing before results are stored, ms",
                 ["data", "M", "filters", "segment", "none", "power", "a caller's function, (y[n+1] − y[n−1])/2",
                  "largest of each 64 (of the power of complex results)"], rows)
@@ -143,10 +144,10 @@ def print_derivative_table(results):
     for taps, filters in TABLE:
         cells = []
         for kind in KINDS:
-            plain = best(results, role="plain", kind=kind, taps=taps, filters=filters)
-            derivative = best(results, role="derivative", kind=kind, taps=taps + 2, filters=filters)
+            plain = fastest_result(results, role="plain", kind=kind, taps=taps, filters=filters)
+            derivative = fastest_result(results, role="derivative", kind=kind, taps=taps + 2, filters=filters)
             ratio = f" ({derivative['ms'] / plain['ms']:.2f}×)" if plain and derivative else ""
-            cells += [cell(plain), cell(derivative) + ratio]
+            cells += [ms_or_dash(plain), ms_or_dash(derivative) + ratio]
         rows.append([taps, filters, *cells])
     print_table("Derivative, as two more taps of each filter, ms",
                 ["M", "filters", *(f"{kind}, {what}" for kind in KINDS for what in ("plain", "derivative"))], rows)
@@ -155,11 +156,12 @@ def print_derivative_table(results):
 def print_partitioned_table(results):
     rows = []
     for kind in KINDS:
-        fastest = best(results, role="partitioned", kind=kind)
+        fastest = fastest_result(results, role="partitioned", kind=kind)
         if fastest:
-            chosen, whole = (best(results, role=role, kind=kind, taps=fastest["taps"], filters=1)
+            chosen, whole = (fastest_result(results, role=role, kind=kind, taps=fastest["taps"], filters=1)
                              for role in ("automatic", "one transform"))
-            rows.append([kind, fastest["taps"], cell(whole), cell(fastest), fastest["segment"], cell(chosen),
+            rows.append([kind, fastest["taps"], ms_or_dash(whole), ms_or_dash(fastest), fastest["segment"],
+                         ms_or_dash(chosen),
                          f"{fastest['error']:.1e}"])
     print_table("One filter as long as the signal, ms",
                 ["data", "samples and M", "one transform by cuFFT", "partitioned, at its best", "segment",
@@ -171,8 +173,9 @@ def print_double_table(results):
     for taps in sorted({result["taps"] for result in results if result["precision"] == "float64"}):
         cells = []
         for kind in KINDS:
-            ours = best(results, role="automatic", kind=kind, precision="float64", taps=taps)
-            cells += [cell(ours) + (f" ({ours['segment']})" if ours else ""), f"{ours['error']:.1e}" if ours else "–"]
+            ours = fastest_result(results, role="automatic", kind=kind, precision="float64", taps=taps)
+            cells += [ms_or_dash(ours) + (f" ({ours['segment']})" if ours else ""), f"{ours['error']:.1e}"
+                      if ours else "–"]
         rows.append([taps, 8, *cells])
     print_table("Double precision, ms (segment), and relative L2 error",
                 ["M", "filters", *(f"{kind}{what}" for kind in KINDS for what in ("", ", error"))], rows)
@@ -180,7 +183,7 @@ def print_double_table(results):
 
 def print_tables(report):
     results = report["results"]
-    print(machine_text(report))
+    print(describe_machine(report))
     for kind in KINDS:
         print_main_table(results, kind)
     print_post_table(results)

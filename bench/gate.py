@@ -65,7 +65,7 @@ GPU = {
 }
 
 
-def build(version, folder, name, micro):
+def find_or_build(version, folder, name, micro):
     """Returns the build folder of a version: the given folder, or a new one in which a revision is built."""
     if (Path(version) / "bench" / "convolume_worker").exists():
         return Path(version)
@@ -91,7 +91,7 @@ def build(version, folder, name, micro):
     return built
 
 
-def band_of_median(values):
+def median_confidence_interval(values):
     """Returns the 99 % confidence interval of the median, by order statistics of a binomial distribution."""
     values = sorted(values)
     count = len(values)
@@ -106,31 +106,31 @@ def band_of_median(values):
     return values[first], values[count - 1 - first]
 
 
-def blocks_of(workers, blocks):
+def measure_blocks(workers, blocks):
     """Measures the seconds of the old and the new version in each block."""
-    def run(worker):
+    def run_seconds(worker):
         return worker.ask("run")["seconds"]
     old, new = workers
     for worker in (old, new, new, old):  # in the first runs, plans are measured and memory is touched
-        run(worker)
+        run_seconds(worker)
     pairs = []
     for _ in range(blocks):
-        first, *middle, last = run(old), run(new), run(new), run(old)
+        first, *middle, last = run_seconds(old), run_seconds(new), run_seconds(new), run_seconds(old)
         pairs.append((first + last, sum(middle)))
     return pairs
 
 
-def compare(builds, caches, case, blocks):
+def compare_builds(builds, caches, case, blocks):
     workers = [Worker(build, "convolume_worker", cache) for build, cache in zip(builds, caches, strict=True)]
     try:
         for worker in workers:
             worker.ask(f"prepare {case}")
-        pairs = blocks_of(workers, blocks)
+        pairs = measure_blocks(workers, blocks)
     finally:
         for worker in workers:
             worker.close()
     ratios = [new / old for old, new in pairs]
-    low, high = band_of_median(ratios)
+    low, high = median_confidence_interval(ratios)
     return {"old_s": statistics.median(old / 2 for old, _ in pairs), "change": statistics.median(ratios),
             "low": low, "high": high}
 
@@ -153,7 +153,7 @@ def compare_micro(builds, blocks):
             old_ns.setdefault(name, []).append(old[name])
     rows = {}
     for name, values in ratios.items():
-        low, high = band_of_median(values)
+        low, high = median_confidence_interval(values)
         rows[name] = {"old_s": statistics.median(old_ns[name]) * 1e-9, "change": statistics.median(values),
                       "low": low, "high": high}
     return rows
@@ -163,7 +163,7 @@ def is_slower(row, loss):
     return row["change"] > 1 + loss / 100 and row["low"] > 1
 
 
-def print_row(name, row, verdict=""):
+def print_comparison(name, row, verdict=""):
     print(f"{name:32} {row['old_s'] * 1e3:10.3f} ms  {100 * (row['change'] - 1):+6.1f} %  "
           f"({100 * (row['low'] - 1):+.1f} … {100 * (row['high'] - 1):+.1f} %)  {verdict}", flush=True)
 
@@ -184,28 +184,28 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         # Each version has its own wisdom of FFTW.
         caches = [str(Path(name) / "old-cache"), str(Path(name) / "new-cache")]
-        builds = [build(arguments.old, Path(name), "old", arguments.micro),
-                  build(arguments.new, Path(name), "new", arguments.micro)]
+        builds = [find_or_build(arguments.old, Path(name), "old", arguments.micro),
+                  find_or_build(arguments.new, Path(name), "new", arguments.micro)]
         rows, failed = {}, []
         print(f"{'case':32} {'old':>10}     {'change':>8}    99 % band")
         for case, request in ({**CPU, **GPU} if has_gpu else CPU).items():
             if arguments.cases not in case:
                 continue
             request += "" if case in GPU else " device=cpu"
-            row = compare(builds, caches, request, arguments.blocks)
+            row = compare_builds(builds, caches, request, arguments.blocks)
             if is_slower(row, arguments.loss):
-                print_row(case, row, "slower: once more")
-                row = compare(builds, caches, request, 2 * arguments.blocks)
+                print_comparison(case, row, "slower: once more")
+                row = compare_builds(builds, caches, request, 2 * arguments.blocks)
             rows[case] = row
             if is_slower(row, arguments.loss):
                 failed.append(case)
-            print_row(case, row, "SLOWER" if case in failed else "")
+            print_comparison(case, row, "SLOWER" if case in failed else "")
         if arguments.micro:
             for case, row in compare_micro(builds, arguments.blocks).items():
                 rows[case] = row
                 if is_slower(row, arguments.loss):
                     failed.append(case)
-                print_row(case, row, "SLOWER" if case in failed else "")
+                print_comparison(case, row, "SLOWER" if case in failed else "")
     if arguments.json:
         arguments.json.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
     print(f"slower: {', '.join(failed)}" if failed else "no case is slower")

@@ -88,7 +88,7 @@ double random_fraction(std::uint64_t seed, index_t i) {
 }
 
 template <class T>
-void fill(Volume& volume, std::uint64_t seed, double low, double high) {
+void fill_random(Volume& volume, std::uint64_t seed, double low, double high) {
     T* const elements = volume.elements<T>();
     const index_t count = element_count(volume.shape());
     parallel_for(count, thread_count(0), [=](index_t i, int) {
@@ -98,14 +98,14 @@ void fill(Volume& volume, std::uint64_t seed, double low, double high) {
 
 void fill_image(Volume& image, bool counts) {
     if (image.type() == PixelType::uint16)
-        fill<std::uint16_t>(image, 1, 0, 65536);
+        fill_random<std::uint16_t>(image, 1, 0, 65536);
     else
-        fill<float>(image, 1, counts ? 0 : -1, counts ? 65536 : 1);
+        fill_random<float>(image, 1, counts ? 0 : -1, counts ? 65536 : 1);
 }
 
 Volume make_kernel(const Case& work) {
     Volume kernel(work.kernel, PixelType::float32);
-    fill<float>(kernel, 2, work.counts ? 0 : -1, 1);
+    fill_random<float>(kernel, 2, work.counts ? 0 : -1, 1);
     return kernel;
 }
 
@@ -229,7 +229,7 @@ nlohmann::ordered_json describe(const Timeline& timeline) {
 
 // Plans, warms up, times and checks a case. Volumes are allocated after the plan, which counts
 // them.
-nlohmann::ordered_json run(const Case& work, const Settings& settings) {
+nlohmann::ordered_json run_case(const Case& work, const Settings& settings) {
     const Volume kernel = make_kernel(work);
     Options options;
     options.method = work.method;
@@ -266,7 +266,7 @@ nlohmann::ordered_json run(const Case& work, const Settings& settings) {
     return line;
 }
 
-std::vector<Case> cases_for(const Settings& settings) {
+std::vector<Case> selected_cases(const Settings& settings) {
     std::vector<Case> chosen;
     for (Case work : all_cases()) {
         if (std::find(settings.cases.begin(), settings.cases.end(), work.name) ==
@@ -283,7 +283,7 @@ std::vector<Case> cases_for(const Settings& settings) {
     return chosen;
 }
 
-Settings parse(int argc, char** argv) {
+Settings parse_arguments(int argc, char** argv) {
     Settings settings;
     std::vector<std::string> names;
     for (const Case& work : all_cases()) names.push_back(work.name);
@@ -314,13 +314,13 @@ Settings parse(int argc, char** argv) {
 
 // Runs each case and prints a line for it, also if it fails. Returns whether all results were
 // right.
-bool run_all(const Settings& settings) {
+bool run_selected_cases(const Settings& settings) {
     bool all_right = true;
     std::map<std::string, double> seconds;
-    for (const Case& work : cases_for(settings)) {
+    for (const Case& work : selected_cases(settings)) {
         nlohmann::ordered_json line;
         try {
-            line = run(work, settings);
+            line = run_case(work, settings);
             seconds[work.name] = line["seconds"];
             if (!(line["relative_l2_error"] <= tolerance)) all_right = false;
         } catch (const std::exception& error) {
@@ -341,10 +341,10 @@ bool run_all(const Settings& settings) {
 
 int main(int argc, char** argv) {
     try {
-        const Settings settings = parse(argc, argv);
+        const Settings settings = parse_arguments(argc, argv);
         if (const std::string why_not = gpu_unavailable(); !settings.on_cpu && !why_not.empty())
             throw Unavailable(why_not);
-        return run_all(settings) ? 0 : 1;
+        return run_selected_cases(settings) ? 0 : 1;
     } catch (const std::exception& error) {
         std::cerr << "convolume_gpu_bench: " << error.what() << '\n';
         return 2;

@@ -145,7 +145,7 @@ double sampled_error(const Case& c, const Volume& image, const Volume& kernel,
     return std::sqrt(difference / norm);
 }
 
-void run(const Case& c, int repeats, bool keep) {
+void run_case(const Case& c, int repeats, bool keep) {
     const Volume image = random_volume(c.image, 1), kernel = random_volume(c.kernel, 2);
     const index_t bytes = image.bytes();
     const DeviceArray input(bytes), output(bytes);
@@ -198,7 +198,7 @@ int main(int argc, char** argv) {
         if (!names.empty() && std::find(names.begin(), names.end(), c.name) == names.end())
             continue;
         try {
-            for (const bool keep : {true, false}) run(c, repeats, keep);
+            for (const bool keep : {true, false}) run_case(c, repeats, keep);
             std::cout << nlohmann::json{{"name", std::string("cufft_") + c.name},
                                         {"ms", cufft_ms(c.image, repeats)}}
                              .dump()

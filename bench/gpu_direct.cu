@@ -48,7 +48,7 @@ double median_ms(int repeats, const Work& work) {
 }
 
 // Returns a random sample that depends on its index alone, equally on host and device.
-__host__ __device__ float noise(std::uint64_t i) {
+__host__ __device__ float random_sample(std::uint64_t i) {
     i = (i + 1) * 0x9E3779B97F4A7C15u;
     i ^= i >> 29;
     i *= 0xBF58476D1CE4E5B9u;
@@ -59,16 +59,16 @@ template <class Real>
 __global__ void fill(Real* values, index_t count) {
     for (index_t i = blockIdx.x * index_t{blockDim.x} + threadIdx.x; i < count;
          i += index_t{gridDim.x} * blockDim.x)
-        values[i] = noise(static_cast<std::uint64_t>(i));
+        values[i] = random_sample(static_cast<std::uint64_t>(i));
 }
 
 /// Device memory for the outputs, the samples that they need, and the taps.
 template <class T>
-class SumsBench {
+class DirectSumsBench {
   public:
     using Real = real_type_t<T>;
 
-    SumsBench(const Shape3& kept, const Shape3& kernel, int repeats)
+    DirectSumsBench(const Shape3& kept, const Shape3& kernel, int repeats)
         : kept_(kept), kernel_(kernel), repeats_(repeats), layout_(tap_layout<T>(kernel)) {
         samples_.row_packs = packs_of<T>(kept.x) + layout_.template reach_packs<T>();
         samples_.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout_.reach_y();
@@ -83,7 +83,7 @@ class SumsBench {
         target_ = DeviceMemory(0, packs_of<T>(element_count(kept)) * pack_bytes);
         std::vector<T> taps(static_cast<std::size_t>(element_count(kernel)));
         for (std::size_t i = 0; i < sizeof(T) / sizeof(Real) * taps.size(); ++i)
-            reinterpret_cast<Real*>(taps.data())[i] = noise(i + 99);
+            reinterpret_cast<Real*>(taps.data())[i] = random_sample(i + 99);
         taps_.assign(taps.rbegin(), taps.rend());
         packed_ = arrange_taps<T>(layout_, taps.data(), kernel);
         device_taps_ = DeviceMemory(0, static_cast<index_t>(packed_.size()) * pack_bytes);
@@ -93,32 +93,35 @@ class SumsBench {
     }
 
     /// Times the sums as the library runs them.
-    nlohmann::json library() {
+    nlohmann::json time_library_sums() {
         // This program contains its own compilation of the library's CUDA kernel.
         const DirectCudaKernel cuda_kernel = find_direct_cuda_kernel<T>(layout_);
         if (layout_.template are_constant<T>())
-            return time(cuda_kernel.function, cuda_kernel.shared_bytes, constant_job());
-        return time(cuda_kernel.function, cuda_kernel.shared_bytes, global_job());
+            return time_cuda_kernel(cuda_kernel.function, cuda_kernel.shared_bytes,
+                                    job_with_constant_taps());
+        return time_cuda_kernel(cuda_kernel.function, cuda_kernel.shared_bytes,
+                                job_with_global_taps());
     }
 
     template <int Width, int Height, template <class, class> class Source>
-    nlohmann::json way(bool constant) {
+    nlohmann::json time_access_pattern(bool constant) {
         const index_t shared = Source<T, DirectBlock>::bytes(layout_);
         if (!constant)
-            return time(reinterpret_cast<const void*>(
-                            direct_cuda_kernel<Width, Height, Source, T, GlobalTaps<T>>),
-                        shared, global_job());
+            return time_cuda_kernel(
+                reinterpret_cast<const void*>(
+                    direct_cuda_kernel<Width, Height, Source, T, GlobalTaps<T>>),
+                shared, job_with_global_taps());
         if (!layout_.template are_constant<T>()) return "too many taps";
-        return time(reinterpret_cast<const void*>(
-                        direct_cuda_kernel<Width, Height, Source, T, ConstantTaps<T>>),
-                    shared, constant_job());
+        return time_cuda_kernel(reinterpret_cast<const void*>(
+                                    direct_cuda_kernel<Width, Height, Source, T, ConstantTaps<T>>),
+                                shared, job_with_constant_taps());
     }
 
     const TapLayout& layout() const { return layout_; }
 
   private:
     template <class Taps>
-    DirectJob<T, Taps> job_with() const {
+    DirectJob<T, Taps> make_job() const {
         DirectJob<T, Taps> job;
         job.samples = samples_;
         job.planes = kept_.z;
@@ -130,13 +133,13 @@ class SumsBench {
         job.whole_packs = takes_packs<T>(rows);
         return job;
     }
-    DirectJob<T> global_job() const {
-        auto job = job_with<GlobalTaps<T>>();
+    DirectJob<T> job_with_global_taps() const {
+        auto job = make_job<GlobalTaps<T>>();
         job.taps = {reinterpret_cast<const Pack<T>*>(device_taps_.data())};
         return job;
     }
-    DirectJob<T, ConstantTaps<T>> constant_job() const {
-        auto job = job_with<ConstantTaps<T>>();
+    DirectJob<T, ConstantTaps<T>> job_with_constant_taps() const {
+        auto job = make_job<ConstantTaps<T>>();
         std::copy(packed_.begin(), packed_.end(), job.taps.packs);
         return job;
     }
@@ -146,7 +149,7 @@ class SumsBench {
     }
 
     template <class Job>
-    nlohmann::json time(const void* kernel, index_t shared, Job job) {
+    nlohmann::json time_cuda_kernel(const void* kernel, index_t shared, Job job) {
         if (job.groups_per_sum > 0) shared += DirectShape::sums_bytes;
         check(cudaMemset(target_.data(), 0xff, static_cast<std::size_t>(target_.bytes())),
               "clearing");
@@ -163,11 +166,12 @@ class SumsBench {
         const double products = static_cast<double>(element_count(kept_)) *
                                 static_cast<double>(element_count(kernel_)) *
                                 (is_complex_pixel<T> ? 4 : 1);
-        return {{"ms", ms}, {"tera_multiply_adds", products / ms * 1e-9}, {"error", error()}};
+        return {
+            {"ms", ms}, {"tera_multiply_adds", products / ms * 1e-9}, {"error", relative_error()}};
     }
 
     // Returns the relative error of some outputs, against sums in double precision.
-    double error() const {
+    double relative_error() const {
         std::mt19937 random(5);
         double difference = 0, norm = 0;
         for (int n = 0; n < 60; ++n) {
@@ -187,7 +191,7 @@ class SumsBench {
                         constexpr index_t reals = sizeof(T) / sizeof(Real);
                         const auto part = [&](index_t i) {
                             return static_cast<double>(
-                                noise(static_cast<std::uint64_t>(sample * reals + i)));
+                                random_sample(static_cast<std::uint64_t>(sample * reals + i)));
                         };
                         if constexpr (is_complex_pixel<T>)
                             want += std::complex<double>(part(0), part(1)) *
@@ -225,32 +229,34 @@ double fft_ms(const Shape3& image, const Shape3& kernel, int repeats) {
     check(cudaMemset(input.data(), 0, static_cast<std::size_t>(bytes)), "clearing");
     Volume taps(kernel, PixelType::float32);
     for (index_t i = 0; i < element_count(kernel); ++i)
-        taps.elements<float>()[i] = noise(static_cast<std::uint64_t>(i));
+        taps.elements<float>()[i] = random_sample(static_cast<std::uint64_t>(i));
     DeviceConvolver convolver(image, taps.view());
     return median_ms(repeats, [&] { convolver.execute(input.data(), output.data()); });
 }
 
-nlohmann::json in_short(const Shape3& shape) {
+nlohmann::json to_json_zyx(const Shape3& shape) {
     return {shape.z, shape.y, shape.x};
 }
 
 // Times float sums with every access pattern, if the CUDA kernel is one of those compiled here.
-void compare_ways(const Shape3& image, const Shape3& kernel, int repeats) {
-    nlohmann::json line{{"image_zyx", in_short(image)}, {"kernel_zyx", in_short(kernel)}};
+void compare_access_patterns(const Shape3& image, const Shape3& kernel, int repeats) {
+    nlohmann::json line{{"image_zyx", to_json_zyx(image)}, {"kernel_zyx", to_json_zyx(kernel)}};
     {
-        SumsBench<float> bench(image, kernel, repeats);
+        DirectSumsBench<float> bench(image, kernel, repeats);
         const TapLayout& layout = bench.layout();
         line["tap_groups"] = message(layout.groups_y, "×", layout.groups_x, " of ", layout.height,
                                      "×", layout.width);
-        line["library"] = bench.library();
+        line["library"] = bench.time_library_sums();
         const auto compare = [&]<int width, int height>() {
             if (layout.width != width || layout.height != height) return;
-            line["cached"] = bench.way<width, height, CachedSamples>(false);
-            line["shared"] = bench.way<width, height, SharedSamples>(false);
-            line["cached_halo"] = bench.way<width, height, CachedHaloSamples>(false);
-            line["cached_constant"] = bench.way<width, height, CachedSamples>(true);
-            line["shared_constant"] = bench.way<width, height, SharedSamples>(true);
-            line["cached_halo_constant"] = bench.way<width, height, CachedHaloSamples>(true);
+            line["cached"] = bench.time_access_pattern<width, height, CachedSamples>(false);
+            line["shared"] = bench.time_access_pattern<width, height, SharedSamples>(false);
+            line["cached_halo"] =
+                bench.time_access_pattern<width, height, CachedHaloSamples>(false);
+            line["cached_constant"] = bench.time_access_pattern<width, height, CachedSamples>(true);
+            line["shared_constant"] = bench.time_access_pattern<width, height, SharedSamples>(true);
+            line["cached_halo_constant"] =
+                bench.time_access_pattern<width, height, CachedHaloSamples>(true);
         };
         compare.operator()<3, 3>();
         compare.operator()<5, 5>();
@@ -279,7 +285,7 @@ class FormsBench {
         fill<<<1024, 256>>>(reinterpret_cast<float*>(samples_.data()), height * width);
         check(cudaGetLastError(), "making samples");
         taps_.resize(static_cast<std::size_t>(taps_y * taps_x));
-        for (std::size_t i = 0; i < taps_.size(); ++i) taps_[i] = noise(i + 99);
+        for (std::size_t i = 0; i < taps_.size(); ++i) taps_[i] = random_sample(i + 99);
         check(
             cudaMemcpy(device_taps_.data(), taps_.data(), taps_.size() * 4, cudaMemcpyHostToDevice),
             "copying taps");
@@ -292,21 +298,24 @@ class FormsBench {
             return static_cast<std::size_t>(static_cast<int>(block_.y) + 2 * reach_y) *
                    static_cast<std::size_t>(static_cast<int>(block_.x) + 2 * reach_x) * 4;
         };
-        line["basic"] = time(forms::plain<forms::GlobalTaps>, 0);
-        line["constant"] = time(forms::plain<forms::ConstantTaps>, 0);
-        line["tile_halo"] = time(forms::tile_with_halo, area(taps_y_ / 2, taps_x_ / 2));
-        line["tile_cached_halo"] = time(forms::tile_with_cached_halo, area(0, 0));
+        line["basic"] = time_cuda_kernel(forms::correlate_through_caches<forms::GlobalTaps>, 0);
+        line["constant"] =
+            time_cuda_kernel(forms::correlate_through_caches<forms::ConstantTaps>, 0);
+        line["tile_halo"] =
+            time_cuda_kernel(forms::correlate_tile_with_halo, area(taps_y_ / 2, taps_x_ / 2));
+        line["tile_cached_halo"] =
+            time_cuda_kernel(forms::correlate_tile_with_cached_halo, area(0, 0));
     }
 
   private:
-    nlohmann::json time(void (*kernel)(forms::Problem), std::size_t shared) {
-        forms::Problem problem{reinterpret_cast<const float*>(samples_.data()),
-                               reinterpret_cast<const float*>(device_taps_.data()),
-                               reinterpret_cast<float*>(results_.data()),
-                               width_,
-                               height_,
-                               taps_x_ / 2,
-                               taps_y_ / 2};
+    nlohmann::json time_cuda_kernel(void (*kernel)(forms::PlaneCorrelation), std::size_t shared) {
+        forms::PlaneCorrelation problem{reinterpret_cast<const float*>(samples_.data()),
+                                        reinterpret_cast<const float*>(device_taps_.data()),
+                                        reinterpret_cast<float*>(results_.data()),
+                                        width_,
+                                        height_,
+                                        taps_x_ / 2,
+                                        taps_y_ / 2};
         check(cudaMemset(results_.data(), 0xff, static_cast<std::size_t>(results_.bytes())),
               "clearing");
         const dim3 grid(static_cast<unsigned>(ceil_div(width_, index_t{block_.x})),
@@ -315,10 +324,10 @@ class FormsBench {
             kernel<<<grid, block_, shared>>>(problem);
             check(cudaGetLastError(), "launching");
         });
-        return {{"ms", ms}, {"error", error()}};
+        return {{"ms", ms}, {"error", relative_error()}};
     }
 
-    double error() const {
+    double relative_error() const {
         std::mt19937 random(5);
         double difference = 0, norm = 0;
         for (int n = 0; n < 60; ++n) {
@@ -330,7 +339,7 @@ class FormsBench {
                     const index_t at_y = y + j - taps_y_ / 2, at_x = x + i - taps_x_ / 2;
                     if (at_y < 0 || at_y >= height_ || at_x < 0 || at_x >= width_) continue;
                     want += static_cast<double>(
-                                noise(static_cast<std::uint64_t>(at_y * width_ + at_x))) *
+                                random_sample(static_cast<std::uint64_t>(at_y * width_ + at_x))) *
                             static_cast<double>(taps_[static_cast<std::size_t>(j * taps_x_ + i)]);
                 }
             float got = 0;
@@ -353,37 +362,37 @@ class FormsBench {
 void compare_forms(const Shape3& image, int taps_y, int taps_x, int repeats) {
     const Shape3 kernel{1, taps_y, taps_x};
     nlohmann::json line{{"forms", image.y > 1 ? "2D" : "1D"},
-                        {"image_zyx", in_short(image)},
-                        {"kernel_zyx", in_short(kernel)}};
+                        {"image_zyx", to_json_zyx(image)},
+                        {"kernel_zyx", to_json_zyx(kernel)}};
     FormsBench(image.y, image.x, taps_y, taps_x, repeats).run(line);
     if (image.y >
         1) {  // in 1D the library filters signals, which convolume_filter_gpu_bench direct times
-        line["library"] = SumsBench<float>(image, kernel, repeats).library();
+        line["library"] = DirectSumsBench<float>(image, kernel, repeats).time_library_sums();
         line["fft_ms"] = fft_ms(image, kernel, repeats);
     }
     std::cout << line.dump() << std::endl;
 }
 
 template <class T>
-void time_type(const char* name, const Shape3& image, const Shape3& kernel, int repeats) {
-    SumsBench<T> bench(image, kernel, repeats);
+void time_pixel_type(const char* name, const Shape3& image, const Shape3& kernel, int repeats) {
+    DirectSumsBench<T> bench(image, kernel, repeats);
     std::cout << nlohmann::json{{"samples", name},
-                                {"image_zyx", in_short(image)},
-                                {"kernel_zyx", in_short(kernel)},
-                                {"library", bench.library()}}
+                                {"image_zyx", to_json_zyx(image)},
+                                {"kernel_zyx", to_json_zyx(kernel)},
+                                {"library", bench.time_library_sums()}}
                      .dump()
               << std::endl;
 }
 
 // Times direct sums from page-locked host memory to page-locked host memory.
-void time_host(const Shape3& image, const std::vector<int>& kernels) {
+void time_host_to_host(const Shape3& image, const std::vector<int>& kernels) {
     Volume source(image, PixelType::float32, HostMemory::page_locked),
         target(image, PixelType::float32, HostMemory::page_locked);
     std::memset(source.view().data, 0, static_cast<std::size_t>(source.bytes()));
     for (const int k : kernels) {
         Volume taps({image.z > 1 ? k : 1, k, k}, PixelType::float32);
         for (index_t i = 0; i < element_count(taps.shape()); ++i)
-            taps.elements<float>()[i] = noise(static_cast<std::uint64_t>(i));
+            taps.elements<float>()[i] = random_sample(static_cast<std::uint64_t>(i));
         for (const Method method : {Method::automatic, Method::direct, Method::tiled}) {
             Options options;
             options.method = method;
@@ -398,7 +407,7 @@ void time_host(const Shape3& image, const std::vector<int>& kernels) {
                 least = std::min(least, took.count());
             }
             const PlanCandidate chosen = convolver.plan().chosen;
-            std::cout << nlohmann::json{{"host_to_host", in_short(image)},
+            std::cout << nlohmann::json{{"host_to_host", to_json_zyx(image)},
                                         {"kernel", k},
                                         {"method", to_string(method)},
                                         {"chosen", to_string(chosen.method)},
@@ -435,10 +444,11 @@ int main(int argc, char** argv) {
             return std::find(parts.begin(), parts.end(), part) != parts.end();
         };
         if (asked("volume"))
-            for (const index_t k : {3, 5, 7, 9, 11}) compare_ways(volume, {k, k, k}, repeats);
+            for (const index_t k : {3, 5, 7, 9, 11})
+                compare_access_patterns(volume, {k, k, k}, repeats);
         if (asked("slice"))
             for (const index_t k : {3, 5, 7, 9, 11, 15, 21, 31})
-                compare_ways(slice, {1, k, k}, 3 * repeats);
+                compare_access_patterns(slice, {1, k, k}, 3 * repeats);
         if (asked("forms")) {
             for (const int k : {3, 5, 7, 9, 11, 15, 21, 31})
                 for (const index_t extent : {1024, 4096})
@@ -448,13 +458,13 @@ int main(int argc, char** argv) {
         }
         for (const index_t k : {3, 5, 7}) {
             if (!asked("types")) break;
-            time_type<double>("double", part, {k, k, k}, repeats);
-            time_type<Complex<float>>("complex float", part, {k, k, k}, repeats);
-            time_type<Complex<double>>("complex double", part, {k, k, k}, repeats);
+            time_pixel_type<double>("double", part, {k, k, k}, repeats);
+            time_pixel_type<Complex<float>>("complex float", part, {k, k, k}, repeats);
+            time_pixel_type<Complex<double>>("complex double", part, {k, k, k}, repeats);
         }
         if (asked("host")) {
-            time_host(volume, {3, 5, 7, 9, 11, 15});
-            time_host(slice, {5, 11, 21});
+            time_host_to_host(volume, {3, 5, 7, 9, 11, 15});
+            time_host_to_host(slice, {5, 11, 21});
         }
     } catch (const std::exception& error) {
         std::cerr << error.what() << '\n';

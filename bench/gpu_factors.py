@@ -21,11 +21,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from deconvolve_gpu import SLABS, WALK, WALK_BYTES, case_folder, text
+from deconvolve_gpu import SLABS, WALK, WALK_BYTES, case_folder, format_shape
 from report import report_text
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "reproduce"))
-from chart import chart  # noqa: E402
+from chart import draw_chart  # noqa: E402
 
 GATES = ("per-link", "off", "global")
 HOST_WORK = {"tiled1024": "1024×2048×2048 * 64³, tiled", "dif1024": "the same, 16 parts",
@@ -37,7 +37,7 @@ def gpu_list(count):
     return ",".join(map(str, range(count)))
 
 
-def json_lines(command, **how):
+def run_for_json_lines(command, **how):
     found = subprocess.run([str(part) for part in command], check=False, capture_output=True, text=True, **how)
     lines = [line for line in found.stdout.splitlines() if line.startswith("{")]
     if not lines:
@@ -45,38 +45,40 @@ def json_lines(command, **how):
     return [json.loads(line) for line in lines]
 
 
-class Runs:
+class TimedRuns:
     def __init__(self, arguments):
         self.arguments = arguments
         self.rows = []
 
-    def add(self, work, gpus, seconds, **more):
+    def add_row(self, work, gpus, seconds, **more):
         self.rows.append({"work": work, "gpus": gpus, "seconds": seconds, **more})
         print(json.dumps(self.rows[-1]), flush=True)
 
-    def program(self, name):
+    def program_path(self, name):
         return Path(self.arguments.build) / "bench" / name
 
-    def host(self, case, gpus, gate="auto"):
+    def time_host_convolution(self, case, gpus, gate="auto"):
         scale = ["--scale", self.arguments.scale] if self.arguments.scale > 1 else []
-        found = json_lines([self.program("convolume_gpu_bench"), case, "--gpus", gpus, "--gate", gate, "--repeats",
-                            self.arguments.repeats, *scale])[0]
+        found = run_for_json_lines([self.program_path("convolume_gpu_bench"), case, "--gpus", gpus, "--gate", gate,
+                                    "--repeats",
+                                    self.arguments.repeats, *scale])[0]
         if "error" in found:
             sys.exit(f"gpu_factors.py: {case}: {found['error']}")
-        self.add(HOST_WORK[case], gpus, found["seconds"], gate=gate, predicted_s=found["predicted_seconds"],
-                 tasks=found["tasks"], tiles=found["tiles_zyx"], phases=found["phase_seconds"],
-                 gb_to_device=found["gb_to_device"], gb_to_host=found["gb_to_host"], error=found["relative_l2_error"])
+        self.add_row(HOST_WORK[case], gpus, found["seconds"], gate=gate, predicted_s=found["predicted_seconds"],
+                     tasks=found["tasks"], tiles=found["tiles_zyx"], phases=found["phase_seconds"],
+                     gb_to_device=found["gb_to_device"], gb_to_host=found["gb_to_host"],
+                     error=found["relative_l2_error"])
 
-    def deconvolve(self, work, case, devices, gpus, **options):
+    def time_deconvolution(self, work, case, devices, gpus, **options):
         image, psf = case
-        command = [self.program("convolume_deconvolve_bench"), case_folder(self.arguments.folder, image, psf),
-                   "--image", text(image), "--psf", text(psf), "--device", "gpu", "--gpus", devices]
+        command = [self.program_path("convolume_deconvolve_bench"), case_folder(self.arguments.folder, image, psf),
+                   "--image", format_shape(image), "--psf", format_shape(psf), "--device", "gpu", "--gpus", devices]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}"] + ([] if value is True else [str(value)])
-        found = json_lines(command)[0]
-        self.add(work, gpus, found["iteration_s"], by_walks=found["by_walks"], device_bytes=found["device_bytes"])
+        found = run_for_json_lines(command)[0]
+        self.add_row(work, gpus, found["iteration_s"], by_walks=found["by_walks"], device_bytes=found["device_bytes"])
 
-    def files(self, gpus):
+    def time_files(self, gpus):
         """Times the whole command, from one uncompressed HDF5 file to another, in the page cache."""
         import h5py
         folder = self.arguments.folder
@@ -96,34 +98,36 @@ class Runs:
             subprocess.run([str(part) for part in command], check=True)
             seconds.append(time.perf_counter() - begin)
         target.unlink()
-        self.add("uint16 file of 4 GiB to file * 33×65×65", gpus, statistics.median(seconds))
+        self.add_row("uint16 file of 4 GiB to file * 33×65×65", gpus, statistics.median(seconds))
 
 
-def measure(arguments):
+def measure_all(arguments):
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    runs = Runs(arguments)
+    runs = TimedRuns(arguments)
     wanted = {arguments.only} if arguments.only else {"host", "deconvolve", "files"}
     for gpus in arguments.gpus:
         for case in HOST_WORK if "host" in wanted else ():
-            runs.host(case, gpus)
+            runs.time_host_convolution(case, gpus)
         for gate in GATES if "host" in wanted and gpus > 1 else ():
-            runs.host("tiled1024", gpus, gate)
+            runs.time_host_convolution("tiled1024", gpus, gate)
         if "deconvolve" in wanted:
-            runs.deconvolve("deconvolution in slabs, 512×2048×2048 * 33×127×127", SLABS, gpu_list(gpus), gpus,
-                            edges="zero", iterations=8)
-            runs.deconvolve("deconvolution by walks, 8 GiB of each, 256×2048×2048 * 33×127×127", WALK,
-                            gpu_list(gpus), gpus, max_gpu_bytes=WALK_BYTES, method="shb", iterations=6, uint16=True)
+            runs.time_deconvolution("deconvolution in slabs, 512×2048×2048 * 33×127×127", SLABS, gpu_list(gpus), gpus,
+                                    edges="zero", iterations=8)
+            runs.time_deconvolution("deconvolution by walks, 8 GiB of each, 256×2048×2048 * 33×127×127", WALK,
+                                    gpu_list(gpus), gpus, max_gpu_bytes=WALK_BYTES, method="shb", iterations=6,
+                                    uint16=True)
         if "files" in wanted:
-            runs.files(gpus)
+            runs.time_files(gpus)
     # Slabs of several GPUs are timed one after another on one GPU: the share of each GPU, and the exchange in addition.
     for gpus in (2, 4, 8) if "deconvolve" in wanted else ():
-        runs.deconvolve(f"the slabs of {gpus} GPUs on one", SLABS, ",".join("0" * gpus), 1, edges="zero", iterations=8)
+        runs.time_deconvolution(f"the slabs of {gpus} GPUs on one", SLABS, ",".join("0" * gpus), 1, edges="zero",
+                                iterations=8)
     if arguments.json:
         report = {"date": time.strftime("%Y-%m-%d"), "cores": os.cpu_count(), "rows": runs.rows}
         Path(arguments.json).write_text(report_text(report), encoding="utf-8")
 
 
-def by_work(rows):
+def seconds_by_work(rows):
     """Returns {work and gate: {number of GPUs: seconds}}, in the order of the rows."""
     found = {}
     for row in rows:
@@ -133,8 +137,8 @@ def by_work(rows):
     return found
 
 
-def show(arguments):
-    works = by_work(json.loads(Path(arguments.table).read_text(encoding="utf-8"))["rows"])
+def print_table(arguments):
+    works = seconds_by_work(json.loads(Path(arguments.table).read_text(encoding="utf-8"))["rows"])
     counts = sorted({gpus for times in works.values() for gpus in times})
     print("| work | " + " | ".join(f"{gpus} GPU{'s' * (gpus > 1)}, ms" for gpus in counts) + " | factors |")
     print("|---|" + "---|" * (len(counts) + 1))
@@ -144,7 +148,7 @@ def show(arguments):
               f" | {', '.join(factors) or '–'} |")
     if arguments.picture:
         lines = [(name, times, "gate" in name) for name, times in works.items() if len(times) > 1]
-        Path(arguments.picture).write_text(chart("The same work on several GPUs", "GPUs", "seconds", lines),
+        Path(arguments.picture).write_text(draw_chart("The same work on several GPUs", "GPUs", "seconds", lines),
                                            encoding="utf-8")
 
 
@@ -161,14 +165,14 @@ def main():
     parser.add_argument("--picture", help="draw them")
     arguments = parser.parse_args()
     if arguments.table:
-        show(arguments)
+        print_table(arguments)
         return
     if arguments.gpus:
         arguments.gpus = [int(count) for count in arguments.gpus.split(",")]
     else:
         listed = subprocess.run(["nvidia-smi", "-L"], check=True, capture_output=True, text=True).stdout
         arguments.gpus = [count for count in (1, 2, 4, 8) if count <= len(listed.strip().splitlines())]
-    measure(arguments)
+    measure_all(arguments)
 
 
 if __name__ == "__main__":

@@ -30,18 +30,19 @@ namespace convolume::gpu {
 namespace {
 
 template <class T>
-class Buffer {
+class DeviceBuffer {
   public:
-    explicit Buffer(index_t count) : count_(count) {
+    explicit DeviceBuffer(index_t count) : count_(count) {
         check(cudaMalloc(&data_, bytes()), "a benchmark");
         check(cudaMemset(data_, 0xff, bytes()), "poisoning memory");
     }
-    explicit Buffer(const std::vector<T>& host) : Buffer(static_cast<index_t>(host.size())) {
+    explicit DeviceBuffer(const std::vector<T>& host)
+        : DeviceBuffer(static_cast<index_t>(host.size())) {
         check(cudaMemcpy(data_, host.data(), bytes(), cudaMemcpyHostToDevice), "copying");
     }
-    Buffer(const Buffer&) = delete;
-    Buffer& operator=(const Buffer&) = delete;
-    ~Buffer() { cudaFree(data_); }
+    DeviceBuffer(const DeviceBuffer&) = delete;
+    DeviceBuffer& operator=(const DeviceBuffer&) = delete;
+    ~DeviceBuffer() { cudaFree(data_); }
 
     T* get() const { return static_cast<T*>(data_); }
     std::size_t bytes() const { return static_cast<std::size_t>(count_) * sizeof(T); }
@@ -60,7 +61,7 @@ using Signal = std::vector<std::complex<double>>;
 
 /// Transforms by direct sums, in sections that keep rounding errors small; `sign` is that of the
 /// exponent.
-Signal dft(const Signal& in, int sign) {
+Signal dft_by_sums(const Signal& in, int sign) {
     const auto n = static_cast<long>(in.size());
     Signal roots(in.size()), out(in.size());
     for (long k = 0; k < n; ++k) {
@@ -100,7 +101,7 @@ std::vector<std::complex<Real>> random_samples(index_t count) {
 int failures = 0;
 
 /// Returns the relative L2 difference; NaN if a sample was never written.
-class Error {
+class RelativeError {
   public:
     void add(std::complex<double> a, std::complex<double> b) {
         error_ += std::norm(a - b);
@@ -126,7 +127,7 @@ index_t slot_of(const PositionMap& map, index_t n, index_t position) {
 }
 
 template <class Real>
-void check_columns(index_t n) {
+void check_column_passes(index_t n) {
     using Sample = std::complex<Real>;
     const index_t columns = 19 * 16, pitch = columns, some = (n + 1) / 2;
     const PositionMap load{n - some / 2, some, some / 3, some + 1},
@@ -134,8 +135,8 @@ void check_columns(index_t n) {
     const PositionMap whole{0, n, 0, n};
     const auto source = random_samples<Real>(load.ring * pitch * 2);
     const auto kernel = random_samples<Real>(n * pitch);
-    const Buffer<Sample> source_memory(source), kernel_memory(kernel), in_place(source);
-    const Buffer<Sample> target_memory(n * pitch * 2);
+    const DeviceBuffer<Sample> source_memory(source), kernel_memory(kernel), in_place(source);
+    const DeviceBuffer<Sample> target_memory(n * pitch * 2);
     const Columns<Real> from{source_memory.get(), pitch, columns, 2, load.ring * pitch};
     const Columns<Real> to{target_memory.get(), pitch, columns, 2, n * pitch};
     const index_t batch = 1;
@@ -150,7 +151,7 @@ void check_columns(index_t n) {
     const std::array<index_t, 2> taps{(n + 3) / 4, n};
     std::array<std::vector<Sample>, 2> convolved_taps;
     for (std::size_t i = 0; i < taps.size() && transforms_kernels<Real>; ++i) {
-        const Buffer<Sample> again(source);
+        const DeviceBuffer<Sample> again(source);
         convolve_columns(n, Columns<Real>{again.get(), pitch, columns, 1, 0}, load, store,
                          {{kernel_memory.get(), pitch, columns, 1, 0}, taps[i], i == 1}, nullptr);
         convolved_taps[i] = again.download();
@@ -159,7 +160,7 @@ void check_columns(index_t n) {
     const auto at = [](const std::vector<Sample>& data, index_t i) {
         return std::complex<double>(data[static_cast<std::size_t>(i)]);
     };
-    Error forward_error, inverse_error, convolve_error, taps_error;
+    RelativeError forward_error, inverse_error, convolve_error, taps_error;
     for (const index_t c : {index_t{0}, index_t{77}, columns - 1}) {
         Signal signal(static_cast<std::size_t>(n)), other(signal.size());
         for (index_t p = 0; p < n; ++p) {
@@ -169,21 +170,21 @@ void check_columns(index_t n) {
                 at(source, (batch * load.ring + slot) * pitch + c);
             other[static_cast<std::size_t>(p)] = at(source, slot * pitch + c);
         }
-        const Signal wanted = dft(signal, -1), back = dft(signal, 1);
+        const Signal wanted = dft_by_sums(signal, -1), back = dft_by_sums(signal, 1);
         for (index_t p = 0; p < n; ++p) {
             const index_t i = (batch * n + p) * pitch + c;
             forward_error.add(at(forward, i), wanted[static_cast<std::size_t>(p)]);
             inverse_error.add(at(inverse, i), back[static_cast<std::size_t>(p)]);
         }
-        const Signal spectrum = dft(other, -1);
+        const Signal spectrum = dft_by_sums(other, -1);
         for (std::size_t i = 0; i < taps.size() && transforms_kernels<Real>; ++i) {
             Signal factors(signal.size());
             for (index_t p = 0; p < taps[i]; ++p)
                 factors[static_cast<std::size_t>(p)] = at(kernel, p * pitch + c);
-            factors = dft(factors, -1);
+            factors = dft_by_sums(factors, -1);
             for (std::size_t k = 0; k < factors.size(); ++k)
                 factors[k] = spectrum[k] * (i == 1 ? std::conj(factors[k]) : factors[k]);
-            const Signal product = dft(factors, 1);
+            const Signal product = dft_by_sums(factors, 1);
             for (index_t p = 0; p < n; ++p) {
                 const index_t slot = slot_of(store, n, p);
                 if (slot >= 0)
@@ -194,7 +195,7 @@ void check_columns(index_t n) {
         Signal product = spectrum;
         for (index_t p = 0; p < n; ++p)
             product[static_cast<std::size_t>(p)] *= at(kernel, p * pitch + c);
-        product = dft(product, 1);
+        product = dft_by_sums(product, 1);
         for (index_t p = 0; p < n; ++p) {
             const index_t slot = slot_of(store, n, p);
             if (slot >= 0)
@@ -209,15 +210,15 @@ void check_columns(index_t n) {
 }
 
 template <class Real>
-void check_rows(index_t n, bool complex_rows) {
+void check_row_passes(index_t n, bool complex_rows) {
     using Sample = std::complex<Real>;
     const index_t length = complex_rows ? n : 2 * n, rows = 37, planes = 3, keep = 1 + length / 2;
     const index_t samples = complex_rows ? length : length / 2 + 1;
     const index_t pitch = round_up(samples, tile_columns<Real>);
     const index_t row_samples = complex_rows ? length : n;  // complex samples of a row
     const auto pixels = random_samples<Real>(planes * rows * row_samples);
-    const Buffer<Sample> pixel_memory(pixels), spectrum(planes * rows * pitch);
-    const Buffer<Sample> target_memory(planes * rows * row_samples);
+    const DeviceBuffer<Sample> pixel_memory(pixels), spectrum(planes * rows * pitch);
+    const DeviceBuffer<Sample> target_memory(planes * rows * row_samples);
     const PixelType type = complex_rows ? pixel_type_of_v<Sample> : pixel_type_of_v<Real>;
     const index_t row_stride = complex_rows ? length : 2 * n;
     RowSource source;
@@ -237,7 +238,7 @@ void check_rows(index_t n, bool complex_rows) {
     inverse_rows(length, complex_rows, spectra, target, 1 / static_cast<double>(length), nullptr);
     const auto inverse = target_memory.download();
 
-    Error forward_error, inverse_error;
+    RelativeError forward_error, inverse_error;
     for (const index_t row : {index_t{0}, index_t{40}, planes * rows - 1}) {
         Signal signal(static_cast<std::size_t>(length));
         const auto sample = [&](const std::vector<Sample>& data, index_t x) {
@@ -247,7 +248,7 @@ void check_rows(index_t n, bool complex_rows) {
             return std::complex<double>(static_cast<double>(reals[row * row_stride + x]), 0);
         };
         for (index_t x = 0; x < keep; ++x) signal[static_cast<std::size_t>(x)] = sample(pixels, x);
-        const Signal wanted = dft(signal, -1);
+        const Signal wanted = dft_by_sums(signal, -1);
         const index_t stored = (row / rows + 2) % planes * rows + row % rows;
         for (index_t k = 0; k < samples; ++k) {
             forward_error.add(
@@ -265,7 +266,7 @@ void check_rows(index_t n, bool complex_rows) {
 
 /// Checks rows of uint16 with a gather, transformed there and back: integers must be unchanged, or
 /// clamped.
-void check_integers() {
+void check_integer_rows() {
     const index_t length = 300, rows = 50, kept = 201;
     std::vector<std::uint16_t> pixels(static_cast<std::size_t>(rows * kept));
     for (std::size_t i = 0; i < pixels.size(); ++i)
@@ -273,10 +274,10 @@ void check_integers() {
     std::vector<std::int32_t> gather(static_cast<std::size_t>(length), -1);
     for (index_t x = 0; x < kept; ++x)
         gather[static_cast<std::size_t>(x)] = static_cast<std::int32_t>(kept - 1 - x);
-    const Buffer<std::uint16_t> pixel_memory(pixels), target_memory(rows * kept);
-    const Buffer<std::int32_t> gather_memory(gather);
-    const Buffer<std::complex<float>> spectrum(rows * 160);
-    const Buffer<unsigned long long> clamped(std::vector<unsigned long long>{0, 0});
+    const DeviceBuffer<std::uint16_t> pixel_memory(pixels), target_memory(rows * kept);
+    const DeviceBuffer<std::int32_t> gather_memory(gather);
+    const DeviceBuffer<std::complex<float>> spectrum(rows * 160);
+    const DeviceBuffer<unsigned long long> clamped(std::vector<unsigned long long>{0, 0});
     RowSource source;
     source.pixels = {pixel_memory.get(), PixelType::uint16, rows * kept, kept};
     source.loaded_y = rows;
@@ -312,10 +313,10 @@ template <class Real>
 void check_all(index_t longest) {
     for (const int n : lengths<Real>) {
         if (n > longest) continue;
-        if (has_column_pass<Real>(n, 0)) check_columns<Real>(n);
+        if (has_column_pass<Real>(n, 0)) check_column_passes<Real>(n);
         if (has_row_pass<Real>(n, true, 0)) {
-            check_rows<Real>(n, false);
-            check_rows<Real>(n, true);
+            check_row_passes<Real>(n, false);
+            check_row_passes<Real>(n, true);
         }
     }
 }
@@ -323,7 +324,7 @@ void check_all(index_t longest) {
 bool run_once = false;  ///< each pass runs once, for profilers, which time it themselves
 
 /// Returns the median time in ms.
-double time_of(const std::function<void()>& work, int repeats = 12) {
+double median_ms(const std::function<void()>& work, int repeats = 12) {
     if (run_once) {
         work();
         check(cudaDeviceSynchronize(), "a pass");
@@ -349,7 +350,7 @@ double time_of(const std::function<void()>& work, int repeats = 12) {
 }
 
 void report(const std::string& what, double bytes, const std::function<void()>& work) {
-    const double ms = time_of(work);
+    const double ms = median_ms(work);
     std::printf("%-44s %7.3f GB %8.3f ms %6.2f TB/s\n", what.c_str(), bytes / 1e9, ms,
                 bytes / ms / 1e9);
     std::fflush(stdout);
@@ -357,9 +358,9 @@ void report(const std::string& what, double bytes, const std::function<void()>& 
 
 /// Times rows, columns along y and columns along z of planes × rows × length real samples.
 template <class Real>
-class Volume {
+class PassTimer {
   public:
-    Volume(index_t capacity) : a_(capacity), b_(capacity), capacity_(capacity) {
+    PassTimer(index_t capacity) : a_(capacity), b_(capacity), capacity_(capacity) {
         check(cudaMemset(a_.get(), 0, a_.bytes()), "clearing");
         check(cudaMemset(b_.get(), 0, b_.bytes()), "clearing");
     }
@@ -397,7 +398,7 @@ class Volume {
                [&] { inverse_rows(length, false, spectra, target, 1.0, nullptr); });
     }
 
-    void y_columns(index_t planes, index_t length, index_t columns) {
+    void time_y_columns(index_t planes, index_t length, index_t columns) {
         if (!has_column_pass<Real>(length, 0)) return;
         const Columns<Real> data{a_.get(), columns, columns, planes, length * columns};
         const PositionMap whole{0, length, 0, length}, half{0, length / 2, 0, length};
@@ -410,7 +411,7 @@ class Volume {
         });
     }
 
-    void z_columns(index_t length, index_t columns) {
+    void time_z_columns(index_t length, index_t columns) {
         if (!has_column_pass<Real>(length, 0)) return;
         const Columns<Real> data{a_.get(), columns, columns, 1, 0};
         const Columns<Real> kernel{b_.get(), columns, columns, 1, 0};
@@ -430,7 +431,7 @@ class Volume {
         });
     }
 
-    void rivals(index_t planes, index_t count, index_t length) {
+    void time_cufft(index_t planes, index_t count, index_t length) {
         const index_t samples = length / 2 + 1;
         const double real_bytes = static_cast<double>(planes * count * length) * sizeof(Real);
         const double bytes =
@@ -470,7 +471,7 @@ class Volume {
     }
 
     /// Prints the TB/s of every length, with about equal numbers of samples.
-    void sweep(index_t samples) {
+    void time_all_lengths(index_t samples) {
         std::printf("%zu bytes a real, TB/s\n     n  columns convolve rows: forward inverse\n",
                     sizeof(Real));
         for (const int n : lengths<Real>) {
@@ -483,14 +484,14 @@ class Volume {
             std::printf("%6d", n);
             if (has_column_pass<Real>(n, 0)) {
                 const double moved = bytes * static_cast<double>(columns);
-                const double transform = time_of(
+                const double transform = median_ms(
                     [&] {
                         transform_columns(n, PassDirection::forward, data, whole, data, whole,
                                           nullptr);
                     },
                     5);
-                const double convolve =
-                    time_of([&] { convolve_columns(n, data, whole, whole, {kernel}, nullptr); }, 5);
+                const double convolve = median_ms(
+                    [&] { convolve_columns(n, data, whole, whole, {kernel}, nullptr); }, 5);
                 std::printf("  %6.2f %6.2f", 2 * moved / transform, 3 * moved / convolve);
             }
             if (has_row_pass<Real>(2 * n, false, 0)) {
@@ -507,8 +508,8 @@ class Volume {
                 const double moved = 2 * bytes * static_cast<double>(row_count);
                 if (row_count * pitch <= capacity_) {
                     const double forward =
-                        time_of([&] { forward_rows(2 * n, false, source, spectra, nullptr); }, 5);
-                    const double inverse = time_of(
+                        median_ms([&] { forward_rows(2 * n, false, source, spectra, nullptr); }, 5);
+                    const double inverse = median_ms(
                         [&] { inverse_rows(2 * n, false, spectra, target, 1, nullptr); }, 5);
                     std::printf("           %6.2f %6.2f", moved / forward, moved / inverse);
                 }
@@ -519,7 +520,7 @@ class Volume {
 
     /// Prints picoseconds for each real sample of the element passes, and of the passes of an
     /// iteration: the mean of one with acceleration and one without.
-    void elements(index_t samples, const std::vector<int>& only) {
+    void time_element_passes(index_t samples, const std::vector<int>& only) {
         check(cudaMemset(b_.get(), 0x3f, b_.bytes()),
               "filling");  // fills with floats of about 0.75
         const index_t rows = 256;
@@ -532,7 +533,7 @@ class Volume {
             const index_t length = 2 * n, planes = samples / (length * rows);
             const index_t pitch = round_up(n + 1, tile_columns<Real>), all = planes * rows * length;
             const SpectrumPlanes<float> spectra{a_.get(), rows * pitch, pitch, 0, planes};
-            const Buffer<double> sums(2 * passes.most_blocks(length));
+            const DeviceBuffer<double> sums(2 * passes.most_blocks(length));
             deconvolve::ElementWork work;
             work.rows = rows;
             work.count = static_cast<int>(length);
@@ -542,7 +543,7 @@ class Volume {
             work.alike = {0, planes};
             const auto time = [&](ElementKind kind, double* of_pass) {
                 work.kind = kind;
-                const double ms = time_of(
+                const double ms = median_ms(
                     [&] { passes.run(length, work, planes, spectra, 1, of_pass, nullptr); }, 5);
                 return 1e9 * ms / static_cast<double>(all);
             };
@@ -559,23 +560,23 @@ class Volume {
 
   private:
     using Sample = std::complex<Real>;
-    Buffer<Sample> a_, b_;
+    DeviceBuffer<Sample> a_, b_;
     index_t capacity_;
 };
 
 void time_all() {
-    Volume<float> volume(index_t{1024} * 1024 * 592);
+    PassTimer<float> volume(index_t{1024} * 1024 * 592);
     volume.copy();
     for (const index_t columns : {528 * 1024})
         for (const index_t n : {320, 512, 576, 1024, 1152})
-            volume.z_columns(n, round_up(columns * 512 / std::max<index_t>(n, 512), 16));
-    for (const index_t n : {1024, 1080, 1120, 1152}) volume.y_columns(512 * 1024 / n, n, 528);
+            volume.time_z_columns(n, round_up(columns * 512 / std::max<index_t>(n, 512), 16));
+    for (const index_t n : {1024, 1080, 1120, 1152}) volume.time_y_columns(512 * 1024 / n, n, 528);
     for (const index_t n : {1024, 1080, 1120, 1152, 2048})
         volume.rows(512, 1024 * 1024 / n, n, PixelType::float32, 0);
     volume.rows(512, 1024, 1024, PixelType::float32, 1);
     volume.rows(512, 1024, 1024, PixelType::uint16, 0);
     volume.rows(512, 1024, 1024, PixelType::uint8, 0);
-    volume.rivals(512, 1024, 1024);
+    volume.time_cufft(512, 1024, 1024);
 }
 
 }  // namespace
@@ -589,7 +590,7 @@ int main(int count, char** words) {
     try {
         if (asked("check") || asked("small")) {
             const convolume::index_t longest = asked("check") ? 100000 : 130;
-            check_integers();
+            check_integer_rows();
             check_all<float>(longest);
             check_all<double>(longest);
             std::printf("checks: %d failures\n", failures);
@@ -600,11 +601,11 @@ int main(int count, char** words) {
             std::vector<int> only;
             for (int i = 1; i < count; ++i)
                 if (const int n = std::atoi(words[i]); n > 0) only.push_back(n);
-            Volume<float>(1 << 29).elements(1 << 28, only);
+            PassTimer<float>(1 << 29).time_element_passes(1 << 28, only);
         }
         if (asked("sweep")) {
-            Volume<float>(1 << 27).sweep(1 << 26);
-            Volume<double>(1 << 26).sweep(1 << 25);
+            PassTimer<float>(1 << 27).time_all_lengths(1 << 26);
+            PassTimer<double>(1 << 26).time_all_lengths(1 << 25);
         }
     } catch (const std::exception& error) {
         std::printf("error: %s\n", error.what());

@@ -55,7 +55,7 @@ def random_on_device(shape):
     return cp.random.random_sample(shape, dtype=np.float32)
 
 
-def cufft(shape, repeats):
+def cufft_seconds(shape, repeats):
     """Times rfftn, a product and irfftn, which overwrite their inputs. The scaling is left out, as the kernel's
     spectrum can include it."""
     image = random_on_device(shape)
@@ -69,12 +69,12 @@ def cufft(shape, repeats):
     return device_seconds(convolve, repeats)
 
 
-def on_device(shape, repeats):
+def device_convolution_seconds(shape, repeats):
     image, kernel = random_on_device(shape), random_on_device(KERNEL)
     return device_seconds(lambda: cupyx.scipy.signal.fftconvolve(image, kernel, "same"), repeats)
 
 
-def host_to_host(make, shape, repeats):
+def host_to_host_seconds(make, shape, repeats):
     """Times fftconvolve with image and result in host arrays that `make` allocates. The small kernel is copied, too."""
     image, result, kernel = make(shape), make(shape), np.random.default_rng(1).random(KERNEL, dtype=np.float32)
     image[...] = random_on_device(shape).get()
@@ -87,21 +87,21 @@ def host_to_host(make, shape, repeats):
     return host_seconds(convolve, repeats)
 
 
-def pageable(shape):
+def pageable_array(shape):
     return np.empty(shape, np.float32)
 
 
-def page_locked(shape):
+def page_locked_array(shape):
     return cupyx.empty_pinned(shape, np.float32)
 
 
 CASES = {
-    "cufft512": (cufft, IMAGE),
-    "cufft1024": (cufft, (1024, 1024, 1024)),
-    "cufft257": (cufft, (257, 1031, 1021)),
-    "fftconvolve device512": (on_device, IMAGE),
-    "fftconvolve hosts512": (lambda shape, n: host_to_host(pageable, shape, n), IMAGE),
-    "fftconvolve library512": (lambda shape, n: host_to_host(page_locked, shape, n), IMAGE),
+    "cufft512": (cufft_seconds, IMAGE),
+    "cufft1024": (cufft_seconds, (1024, 1024, 1024)),
+    "cufft257": (cufft_seconds, (257, 1031, 1021)),
+    "fftconvolve device512": (device_convolution_seconds, IMAGE),
+    "fftconvolve hosts512": (lambda shape, n: host_to_host_seconds(pageable_array, shape, n), IMAGE),
+    "fftconvolve library512": (lambda shape, n: host_to_host_seconds(page_locked_array, shape, n), IMAGE),
 }
 
 

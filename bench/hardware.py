@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 
-def processor():
+def processor_name():
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -16,7 +16,7 @@ def processor():
     return names[0] if names else platform.machine()
 
 
-def graphics(fields=("name", "driver_version", "memory.total")):
+def gpu_properties(fields=("name", "driver_version", "memory.total")):
     """Returns a dict with these fields of nvidia-smi for each GPU."""
     try:
         asked = subprocess.run(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader"],

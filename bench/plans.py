@@ -106,7 +106,7 @@ class Runner:
         return seconds, others, report
 
 
-def same_way(plan):
+def execution_settings(plan):
     names = ("method", "algorithm", "on_gpu", "parts", "tiles_zyx", "slab_planes", "grid_zyx")
     plan = dict(plan, method="in-core") if plan["method"] == "dif" and plan["parts"] == 1 else plan
     if plan["method"] == "tiled" and plan["tiles_zyx"] == [1, 1, 1] and plan["slab_planes"] == 0:
@@ -114,7 +114,7 @@ def same_way(plan):
     return json.dumps([plan[name] for name in names])
 
 
-def measure(convolume, devices, shape, kernel, rounds, runner):
+def measure_choices(convolume, devices, shape, kernel, rounds, runner):
     """Returns the forced choices by name, and auto, each with the least time of its plan."""
     values = np.random.default_rng(1)
     folder = runner.folder
@@ -137,11 +137,13 @@ def measure(convolume, devices, shape, kernel, rounds, runner):
             seconds, others, report = runner.run(base + ways[way])
             plans[way] = report and report["plan"]["chosen"]
             if report:
-                runs.setdefault(same_way(plans[way]), []).append((seconds, others, report["report"]["seconds"]))
-    return {way: (min(runs[same_way(plan)], key=lambda run: run[0]), plan) for way, plan in plans.items() if plan}
+                runs.setdefault(execution_settings(plans[way]),
+                                []).append((seconds, others, report["report"]["seconds"]))
+    return {way: (min(runs[execution_settings(plan)], key=lambda run: run[0]), plan) for way, plan in plans.items()
+            if plan}
 
 
-def row_of(shape, kernel, ways):
+def auto_and_best_row(shape, kernel, ways):
     (auto_s, others, phases), plan = ways.pop("auto")
     best, ((best_s, _, _), _) = min(ways.items(), key=lambda item: item[1][0][0])
     return {"shape": shape, "kernel": kernel, "method": plan["method"], "on_gpu": plan["on_gpu"], "auto_s": auto_s,
@@ -202,8 +204,9 @@ def main():
             if time.perf_counter() > end:
                 print(f"time is up: {len(cases) - len(rows)} cases left out")
                 break
-            ways = measure(convolume, ["cpu", "gpu"] if has_gpu else ["cpu"], shape, kernel, arguments.rounds, runner)
-            rows.append({"group": group, **row_of(shape, kernel, ways)})
+            ways = measure_choices(convolume, ["cpu", "gpu"] if has_gpu else ["cpu"], shape, kernel, arguments.rounds,
+                                   runner)
+            rows.append({"group": group, **auto_and_best_row(shape, kernel, ways)})
             print_row(rows[-1])
             if arguments.json:
                 figures = {"load": load, "rounds": arguments.rounds, "seed": arguments.seed,

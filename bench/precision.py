@@ -19,9 +19,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "reproduce"))
 
-from context import Context, NotMeasured, machine  # noqa: E402
+from context import Context, NotMeasured, describe_machine  # noqa: E402
 from report import report_text  # noqa: E402
-from tables import Table, machine_line, number  # noqa: E402
+from tables import Table, describe_machine_and_date, format_number  # noqa: E402
 
 SIZES = {"powers of two": (16, 32, 64, 128, 256, 512), "7-smooth": (18, 30, 60, 126, 250, 490),
          "prime": (17, 31, 61, 127, 251, 509)}
@@ -46,18 +46,18 @@ class Errors:
         return {"error": self.ask(f"sample {samples}")["relative_l2"], "samples": samples, "method": plan["method"],
                 "tiles_zyx": plan["tiles_zyx"], "grid_zyx": plan["grid_zyx"]}
 
-    def row(self, names, image, kernel, keys):
+    def measured_row(self, names, image, kernel, keys):
         try:
             return names | self.measure(image, kernel, keys)
         except NotMeasured as why:
             return names | {"not_measured": str(why)}
 
 
-def halves(size):
+def image_and_kernel_shapes(size):
     return [size // 2 + 1] * 3, [size - size // 2] * 3
 
 
-def growth(errors, devices, largest):
+def measure_growth(errors, devices, largest):
     for kind, sizes in SIZES.items():
         for size in sizes:
             for device in devices if size <= largest else []:
@@ -65,11 +65,11 @@ def growth(errors, devices, largest):
                     for bits in DATA:
                         names = {"study": "growth", "kind": kind, "size": size, "device": device,
                                  "precision": precision, "bits": bits}
-                        yield errors.row(names, *halves(size),
-                                         f"device={device} method=in-core precision={precision} bits={bits}")
+                        yield errors.measured_row(names, *image_and_kernel_shapes(size),
+                                                  f"device={device} method=in-core precision={precision} bits={bits}")
 
 
-def parts(errors, devices, largest):
+def measure_parts(errors, devices, largest):
     size = min(largest, 256)
     for device in devices:
         for precision in UNIT:
@@ -78,11 +78,11 @@ def parts(errors, devices, largest):
                     method = "in-core" if count == 1 else f"dif parts={count}"
                     names = {"study": "parts", "size": size, "device": device, "precision": precision, "bits": bits,
                              "parts": count}
-                    yield errors.row(names, *halves(size),
-                                     f"device={device} method={method} precision={precision} bits={bits}")
+                    yield errors.measured_row(names, *image_and_kernel_shapes(size),
+                                              f"device={device} method={method} precision={precision} bits={bits}")
 
 
-def methods(errors, devices):
+def measure_methods(errors, devices):
     """Measures methods with a kernel that is small enough for direct sums. A memory limit forces tiles."""
     image, kernel = [120, 120, 120], [9, 9, 9]
     limit = {"cpu": "engine-mem=6M", "gpu": "gpu-mem=24M"}
@@ -92,13 +92,14 @@ def methods(errors, devices):
                 for method, keys in (("in-core", ""), ("dif", "parts=4"), ("tiled", limit[device]), ("direct", "")):
                     names = {"study": "methods", "device": device, "precision": precision, "bits": bits,
                              "method_asked": method}
-                    yield errors.row(names, image, kernel,
-                                     f"device={device} method={method} {keys} precision={precision} bits={bits}")
+                    yield errors.measured_row(names, image, kernel,
+                                              f"device={device} method={method} {keys} precision={precision} "
+                                              f"bits={bits}")
 
 
-def contrast(errors, devices, largest):
+def measure_contrast(errors, devices, largest):
     """Measures the largest difference between results in float32 and float64, in counts."""
-    image, kernel = (",".join(map(str, shape)) for shape in halves(min(largest, 256)))
+    image, kernel = (",".join(map(str, shape)) for shape in image_and_kernel_shapes(min(largest, 256)))
     for bits in (8, 10, 11, 12, 14, 16):
         for device in devices:
             names = {"study": "contrast", "device": device, "bits": bits, "size": min(largest, 256)}
@@ -143,7 +144,7 @@ def dft_by_sums(np, row, inverse):
     return (matrix @ row.astype(np.complex64)) / np.float32(n if inverse else 1)
 
 
-def factor_257():
+def measure_factor_257():
     """Measures a row of 257 or 1025 full results, by transforms of that length and of a padded length."""
     try:
         import numpy as np
@@ -187,16 +188,17 @@ def factor_257():
 
 
 def measure(build, largest):
-    exact = list(factor_257())  # computed first, so that a missing library is noticed early
+    exact = list(measure_factor_257())  # computed first, so that a missing library is noticed early
     context = Context(build, quick=False, scale=1, deadline=math.inf)
     try:
-        errors = Errors(context.worker("convolume_volumes_bench"))
+        errors = Errors(context.start_worker("convolume_volumes_bench"))
     except NotMeasured as why:
         sys.exit(f"precision.py: {why}, or name its folder by --build")
     devices = ["cpu"] + ["gpu"] * bool(context.gpus)
     results = []
-    for rows in (growth(errors, devices, largest), parts(errors, devices, largest), methods(errors, devices),
-                 contrast(errors, devices, largest), exact):
+    for rows in (measure_growth(errors, devices, largest), measure_parts(errors, devices, largest),
+                 measure_methods(errors, devices),
+                 measure_contrast(errors, devices, largest), exact):
         before = len(results)
         results.extend(rows)
         print(f"{results[-1]['study']}: {len(results) - before} rows", file=sys.stderr)
@@ -204,66 +206,73 @@ def measure(build, largest):
     return results
 
 
-def find(results, study, **wanted):
+def matching_rows(results, study, **wanted):
     return [row for row in results if row["study"] == study and all(row.get(key) == value
                                                                     for key, value in wanted.items())]
 
 
-def one(results, study, **wanted):
-    return next(iter(find(results, study, **wanted)), None)
+def first_matching_row(results, study, **wanted):
+    return next(iter(matching_rows(results, study, **wanted)), None)
 
 
-def growth_text(results, device):
+def growth_tables(results, device):
     text = ""
     for precision, unit in UNIT.items():
         table = Table("M", "kind", "grid", *(name for name in DATA.values()), "noise / u√log₂N")
         for kind in SIZES:
-            for row in find(results, "growth", kind=kind, device=device, precision=precision, bits=0):
-                cells = [table.cell(one(results, "growth", kind=kind, size=row["size"], device=device,
-                                        precision=precision, bits=bits), "error") for bits in DATA]
+            for row in matching_rows(results, "growth", kind=kind, device=device, precision=precision, bits=0):
+                cells = [table.format_cell(first_matching_row(results, "growth", kind=kind, size=row["size"],
+                                                              device=device,
+                                                              precision=precision,
+                                                              bits=bits), "error") for bits in DATA]
                 grid = row.get("grid_zyx")
                 scaled = row["error"] / unit / math.sqrt(math.log2(math.prod(grid))) if "error" in row else None
-                table.add(row["size"], kind, "×".join(map(str, grid)) if grid else None, *cells, number(scaled))
+                table.add_row(row["size"], kind, "×".join(map(str, grid)) if grid else None, *cells,
+                              format_number(scaled))
         text += f"\n{'GPU' if device == 'gpu' else 'CPU'}, {precision}, u = {unit:.2g}:\n\n{table}\n"
     return text
 
 
-def parts_text(results, devices):
+def parts_table(results, devices):
     table = Table("device", "precision", "data", *(f"P = {count}" for count in PARTS))
     for device in devices:
         for precision in UNIT:
             for bits, name in DATA.items():
-                table.add(device.upper(), precision, name, *(
-                    table.cell(one(results, "parts", device=device, precision=precision, bits=bits, parts=count),
-                               "error") for count in PARTS))
+                table.add_row(device.upper(), precision, name, *(
+                    table.format_cell(first_matching_row(results, "parts", device=device, precision=precision,
+                                                         bits=bits, parts=count),
+                                      "error") for count in PARTS))
     return str(table)
 
 
-def methods_text(results, devices):
+def methods_table(results, devices):
     names = ("in-core", "dif", "tiled", "direct")
     table = Table("device", "precision", "data", *names)
     for device in devices:
         for precision in UNIT:
             for bits, data in DATA.items():
-                table.add(device.upper(), precision, data, *(
-                    table.cell(one(results, "methods", device=device, precision=precision, bits=bits,
-                                   method_asked=name), "error") for name in names))
+                table.add_row(device.upper(), precision, data, *(
+                    table.format_cell(first_matching_row(results, "methods", device=device, precision=precision,
+                                                         bits=bits,
+                                                         method_asked=name), "error") for name in names))
     return str(table)
 
 
-def contrast_text(results):
+def contrast_table(results):
     table = Table("device", "bits", "largest result, counts", "largest difference, counts", "as a part of it")
-    for row in find(results, "contrast"):
+    for row in matching_rows(results, "contrast"):
         largest = row.get("largest")
-        table.add(row["device"].upper(), row["bits"], number(largest), table.cell(row, "max_difference"),
-                  number(row["max_difference"] / largest) if largest else None)
+        table.add_row(row["device"].upper(), row["bits"], format_number(largest),
+                      table.format_cell(row, "max_difference"),
+                      format_number(row["max_difference"] / largest) if largest else None)
     return str(table)
 
 
-def factor_text(results):
+def factor_257_table(results):
     table = Table("length", "transforms", "grid", "relative L2", "largest difference, counts")
-    for row in find(results, "257"):
-        table.add(row["length"], row["way"], row["grid"], number(row["relative_l2"]), number(row["max_difference"]))
+    for row in matching_rows(results, "257"):
+        table.add_row(row["length"], row["way"], row["grid"], format_number(row["relative_l2"]),
+                      format_number(row["max_difference"]))
     return str(table)
 
 
@@ -274,36 +283,36 @@ def page_text(report):
     bounds = {}
     for precision, unit in UNIT.items():
         scaled = [row["error"] / unit / math.sqrt(math.log2(math.prod(row["grid_zyx"])))
-                  for row in find(results, "growth", precision=precision) if "error" in row]
+                  for row in matching_rows(results, "growth", precision=precision) if "error" in row]
         bounds[precision] = f"{min(scaled):.2f} and {max(scaled):.2f}"
     return f"""### Growth with size
 
-{machine_line(report['machine'], report['date'])} (`bench/results/precision.json`).
+{describe_machine_and_date(report['machine'], report['date'])} (`bench/results/precision.json`).
 
 Image and kernel are cubes of about M/2 each, their full result is M³. The grid has N points. Rounding errors of a
 Fourier transform grow as √log N, with a factor that depends on lengths and code. Over all rows below, error / u√log₂N
 lies between {bounds['float32']} in float32 and between {bounds['float64']} in float64. So errors hardly grow: eight
 times the extent multiplies N by 512, and √log N by 1.2 to 1.3.
-{"".join(growth_text(results, device) for device in devices)}
+{"".join(growth_tables(results, device) for device in devices)}
 ### Parts
 
 M = {size}, relative L2 error in P parts:
 
-{parts_text(results, devices)}
+{parts_table(results, devices)}
 
 ### Methods
 
 120×120×120 * 9×9×9, relative L2 error. Tiles are forced by a limit of memory. Where sums have the error 0, products
 and sums of the noise are exact in float64.
 
-{methods_text(results, devices)}
+{methods_table(results, devices)}
 
 ### Contrast of microscopy
 
 M = {size}. Counts below 2^bits in 16 bits, kernel of sum 1: the largest difference between float32 and float64 over all
 voxels.
 
-{contrast_text(results)}
+{contrast_table(results)}
 
 ### Why padding removes the error of 257
 
@@ -312,7 +321,7 @@ be divided into short ones. It is computed as a convolution with a chirp exp(iπ
 πn²/N reach several hundred, and in float32 they are then wrong by 1e-5 and more. Exact angles avoid this, and so does
 a length whose factors are 2, 3, 5 and 7, which needs neither. Rows of 11-bit counts, in float32:
 
-{factor_text(results)}
+{factor_257_table(results)}
 
 Angles in float32 give the differences of the paper's column P = 1 (0.01 to 0.02). Which way the transforms of 2011 took
 is not known, nor why their differences grew with P. The library pads every axis to a length with factors up to 7.
@@ -341,7 +350,7 @@ def main():
     if arguments.report:
         report = json.loads(arguments.report.read_text(encoding="utf-8"))
     else:
-        context = machine()
+        context = describe_machine()
         report = {"machine": context, "date": time.strftime("%Y-%m-%d"),
                   "results": measure(arguments.build, arguments.largest)}
         if arguments.json:

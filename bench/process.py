@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from hardware import processor
+from hardware import processor_name
 from report import report_text
 
 import convolume
@@ -34,15 +34,15 @@ from convolume._zarr_target import Layout, TargetFacts, ZarrTarget
 ROOT = Path(__file__).parents[1]
 
 
-class Record:
+class StandInTarget:
     """Stands for a writer and its record in a target."""
 
     def __init__(self):
         self.record = {}
 
 
-def machine():
-    return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
+def describe_machine():
+    return {"cpu": processor_name(), "cores": len(os.sched_getaffinity(0)), "system": platform.platform(),
             "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
             "python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
 
@@ -52,7 +52,7 @@ def resident_mib():
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def unchanged(values):
+def return_unchanged(values):
     return values
 
 
@@ -67,7 +67,7 @@ def drop_caches(paths):
                 os.close(handle)
 
 
-def throughput(arguments):
+def measure_throughput(arguments):
     """Times a small kernel on a stored image, its storage alone (the image is copied by the same code), and its engine
     alone (blocks in memory)."""
     folder = tempfile.mkdtemp(dir=arguments.folder)
@@ -88,7 +88,7 @@ def throughput(arguments):
         for _ in range(arguments.rounds):
             one = {}
             for name, op, options in (
-                    ("storage", unchanged, {"halo": (2, 2, 2), "dtype": "uint16"}),
+                    ("storage", return_unchanged, {"halo": (2, 2, 2), "dtype": "uint16"}),
                     ("both", "convolve", {"kernel": kernel, "normalize": "sum", "dtype": "uint16"})):
                 target = os.path.join(folder, f"{name}.zarr")
                 drop_caches([source])
@@ -131,24 +131,25 @@ def make_image(path, shape, grid):
     target.finish()
 
 
-def dry_job(count):
+def make_dry_job(count):
     facts = TargetFacts("ZYX", 1, 1, (count, 1, 1), np.dtype(np.float32), (None,) * 3, {}, None, [])
-    return Job("bench", Source("none"), Location("/none"), facts, Layout(), Function(unchanged, np.dtype(np.float32),
+    return Job("bench", Source("none"), Location("/none"), facts, Layout(),
+               Function(return_unchanged, np.dtype(np.float32),
                halo=(0, 0, 0)), (1, 1, 1), dry=True)
 
 
-def dispatch(arguments):
+def measure_dispatch(arguments):
     """Measures the time of Dask's client and scheduler, both in this process, for each block, with blocks that do
     nothing."""
-    job = dry_job(arguments.blocks)
+    job = make_dry_job(arguments.blocks)
     with cluster_of("local:1") as (client, _):
-        follow_dry_job(run_dask(dry_job(200), range(200), client, {}), dry_job(200))
+        follow_dry_job(run_dask(make_dry_job(200), range(200), client, {}), make_dry_job(200))
         cpu, begin = time.process_time(), time.perf_counter()
         memory_watch = MemoryWatch()
         follow_dry_job(run_dask(job, range(arguments.blocks), client, {}), job, memory_watch)
         seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     return {"blocks": arguments.blocks, "wall_ms_per_block": 1e3 * seconds / arguments.blocks,
-            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **memory_watch.facts()}
+            "cpu_ms_per_block": 1e3 * cpu / arguments.blocks, **memory_watch.summary()}
 
 
 class MemoryWatch:
@@ -162,7 +163,7 @@ class MemoryWatch:
             self.resident_samples.append((number, round(resident_mib(), 1)))
             print(f"{time.strftime('%H:%M:%S')} {number} {self.resident_samples[-1][1]} MiB", flush=True)
 
-    def facts(self):
+    def summary(self):
         return {"resident_mib": self.resident_samples[:: max(1, len(self.resident_samples) // 20)],
                 "most_mib": max((mib for _, mib in self.resident_samples), default=None)}
 
@@ -176,14 +177,14 @@ def follow_dry_job(engine, job, memory_watch=None):
                 memory_watch.sample(number)
             yield one
 
-    _add_outcomes(watched_reports(), job.blocks(), report, Record(), lambda line: None)
+    _add_outcomes(watched_reports(), job.blocks(), report, StandInTarget(), lambda line: None)
     assert report.done == report.blocks
 
 
-def memory(arguments):
+def measure_memory(arguments):
     """Measures the resident memory of a process that follows a million blocks that do nothing. They are computed in
     this process, or by a worker of Dask with client and scheduler in this process."""
-    job, facts = dry_job(1_000_000), {"blocks": 1_000_000}
+    job, facts = make_dry_job(1_000_000), {"blocks": 1_000_000}
     for engine in ("local", "dask"):
         memory_watch, begin = MemoryWatch(), time.perf_counter()
         if engine == "local":
@@ -191,11 +192,11 @@ def memory(arguments):
         else:
             with cluster_of("local:1") as (client, _):
                 follow_dry_job(run_dask(job, range(1_000_000), client, {}), job, memory_watch)
-        facts[engine] = {"seconds": time.perf_counter() - begin, **memory_watch.facts()}
+        facts[engine] = {"seconds": time.perf_counter() - begin, **memory_watch.summary()}
     return facts
 
 
-def resume(arguments):
+def time_resume(arguments):
     """Times the resumption of a target of 100,000 complete shards, of one block each."""
     folder = tempfile.mkdtemp(dir=arguments.folder)
     shape, grid = (100, 400, 100), {"chunks": (1, 10, 4), "shards": (1, 10, 4), "block": (1, 10, 4), "levels": 1}
@@ -205,7 +206,7 @@ def resume(arguments):
         convolume.save(source, np.ones(shape, np.uint8), levels=1)
         # The shards are made without computing, as only their listing is timed.
         options = {"halo": (0, 0, 0), "dtype": "uint8", **grid}
-        convolume.process(source, target, unchanged, block_range="0/100000000", **options)
+        convolume.process(source, target, return_unchanged, block_range="0/100000000", **options)
         for z, y in np.ndindex(*count[:2]):
             where = os.path.join(target, "0", "c", str(z), str(y))
             os.makedirs(where)
@@ -215,7 +216,7 @@ def resume(arguments):
         seconds = []
         for _ in range(5):
             begin = time.perf_counter()
-            report = convolume.process(source, target, unchanged, resume=True, **options)
+            report = convolume.process(source, target, return_unchanged, resume=True, **options)
             seconds.append(time.perf_counter() - begin)
             assert report.done == 0
         begin = time.perf_counter()
@@ -226,7 +227,7 @@ def resume(arguments):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def seams(arguments):
+def measure_seams(arguments):
     """Measures the error of Richardson-Lucy near the seam of two blocks, against the whole, for halos and
     accelerations."""
     random = np.random.default_rng(3)
@@ -261,7 +262,8 @@ def seams(arguments):
     return {"shape": shape, "psf": psf.shape, "rows": rows}
 
 
-PARTS = {"throughput": throughput, "dispatch": dispatch, "memory": memory, "resume": resume, "seams": seams}
+PARTS = {"throughput": measure_throughput, "dispatch": measure_dispatch, "memory": measure_memory,
+         "resume": time_resume, "seams": measure_seams}
 
 
 def main():
@@ -277,7 +279,7 @@ def main():
     results = json.loads(arguments.out.read_text()) if arguments.out.exists() else {}
     for part in arguments.parts:
         found = PARTS[part](arguments)
-        found["machine"] = machine()
+        found["machine"] = describe_machine()
         options = {"throughput": f" --gib {arguments.gib:g}", "dispatch": f" --blocks {arguments.blocks}"}
         found["command"] = f"bench/process.py {part}{options.get(part, '')}"
         results[part] = found

@@ -51,11 +51,11 @@ def make_psf():
     return (psf / psf.sum()).astype(np.float32)
 
 
-def run(source, target, psf, count, arguments, block):
+def run_deconvolution(source, target, psf, count, arguments, block):
     """Runs a deconvolution; returns its wall time, and the seconds of each step from the log."""
     steps = {"read": 0.0, "compute": 0.0, "write": 0.0}
 
-    def note(line):
+    def add_step_seconds(line):
         for name in steps:
             mark = f"{name} "
             for part in line.rpartition(": ")[2].split(", "):
@@ -67,13 +67,13 @@ def run(source, target, psf, count, arguments, block):
         where = {"device": "cpu" if arguments.device == "cpu" else "gpu", "dask": f"local:{count}"}
     begin = time.perf_counter()
     report = convolume.process(source, target, "deconvolve", kernel=psf, iterations=10, background=90, levels=1,
-                               dtype="uint16", block=block, log=note, **GRID, **where)
+                               dtype="uint16", block=block, log=add_step_seconds, **GRID, **where)
     return {"gpus": count, "seconds": time.perf_counter() - begin, "blocks": report.done,
             **{f"{name}_seconds_of_all_blocks": round(value, 2) for name, value in steps.items()},
             "written_gib_per_second": report.bytes_written / 2**30 / (time.perf_counter() - begin)}
 
 
-def same_voxels(one, other):
+def largest_difference(one, other):
     """Returns the largest difference of two images, which are compared in slabs."""
     images, largest = [convolume.open(path) for path in (one, other)], 0
     for z in range(0, images[0].shape[0], 64):
@@ -123,12 +123,12 @@ def main():
         first = None
         for count in counts:
             target = os.path.join(folder, f"{count}.zarr")
-            one = run(source, target, psf, count, arguments, block)
+            one = run_deconvolution(source, target, psf, count, arguments, block)
             if first is None:
                 first = target
             else:
                 one["speedup"] = facts["runs"][0]["seconds"] / one["seconds"]
-                one["largest_difference"] = same_voxels(first, target)
+                one["largest_difference"] = largest_difference(first, target)
                 shutil.rmtree(target)
             print(json.dumps(one), flush=True)
             facts["runs"].append(one)

@@ -46,7 +46,7 @@ CASES = {"512×1024×1024 * 64³": ((512, 1024, 1024), (64, 64, 64)),
          "64×256×256 * 15×15×15": ((64, 256, 256), (15, 15, 15))}
 
 
-def times(who, image, kernel, rounds):
+def measure_times(who, image, kernel, rounds):
     """Measures the seconds of the first call and the median of later calls, and describes the machine."""
     text = f"WHO, IMAGE, KERNEL, ROUNDS = {who!r}, {image}, {kernel}, {rounds}\n{PROGRAM}"
     done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
@@ -65,7 +65,7 @@ def main():
     for name, (image, kernel) in CASES.items():
         row = {"case": name}
         for who in ("cupyx", "convolve", "Convolver"):
-            first, later, machine = times(who, image, kernel, arguments.rounds)
+            first, later, machine = measure_times(who, image, kernel, arguments.rounds)
             row |= {f"{who}_first_s": first, f"{who}_s": later}
         rows.append(row)
         peer = row["cupyx_s"]

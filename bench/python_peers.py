@@ -64,7 +64,7 @@ CASES = {"fftconvolve, 240×480×480 * 31×61×61": (FFTCONVOLVE, "scipy.signal"
          "richardson_lucy, 96×256×256 * 33×65×65, 10 iterations": (RICHARDSON_LUCY, "skimage.restoration")}
 
 
-def times(program, peer, workers, rounds):
+def call_times(program, peer, workers, rounds):
     """Calls run() of `program` `rounds` times in one new process, and returns the seconds of each call."""
     text = (f"PEER, WORKERS = {peer}, {workers}\n{program}\nfor _ in range({rounds}):\n"
             "    begin = time.perf_counter()\n    run()\n    print(time.perf_counter() - begin)\n")
@@ -90,14 +90,14 @@ def call_seconds():
     plan = convolume.Convolver(image.shape, np.random.default_rng(1).random((3, 3, 3), dtype=np.float32), device="cpu")
     out = np.empty_like(image)
 
-    def each(call, count=20000):
+    def seconds_per_call(call, count=20000):
         begin = time.perf_counter()
         for _ in range(count):
             call()
         return (time.perf_counter() - begin) / count
 
-    return {"call": statistics.median(each(lambda: plan(image)) for _ in range(5)),
-            "core": statistics.median(each(lambda: plan._core.execute(image, out)) for _ in range(5))}
+    return {"call": statistics.median(seconds_per_call(lambda: plan(image)) for _ in range(5)),
+            "core": statistics.median(seconds_per_call(lambda: plan._core.execute(image, out)) for _ in range(5))}
 
 
 def main():
@@ -110,8 +110,8 @@ def main():
     for name, (program, peer) in CASES.items():
         ours, theirs = [], []
         for _ in range(2):
-            theirs.append(times(program, True, arguments.workers, max(2, arguments.rounds // 2)))
-            ours.append(times(program, False, arguments.workers, arguments.rounds))
+            theirs.append(call_times(program, True, arguments.workers, max(2, arguments.rounds // 2)))
+            ours.append(call_times(program, False, arguments.workers, arguments.rounds))
         first = statistics.median(run[0] for run in ours)
         later = statistics.median(t for run in ours for t in run[1:])
         of_peer = statistics.median(t for run in theirs for t in run)

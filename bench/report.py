@@ -26,21 +26,21 @@ def holds_cases(value):
     return isinstance(value, (list, tuple)) and any(isinstance(item, dict) for item in value)
 
 
-def lines_of(value, indent=""):
+def format_value(value, indent=""):
     if not holds_cases(value):
         return json.dumps(value, ensure_ascii=False)
     deeper = indent + " "
     if isinstance(value, dict):
-        items = [f"{json.dumps(key, ensure_ascii=False)}: {lines_of(item, deeper)}" for key, item in value.items()]
+        items = [f"{json.dumps(key, ensure_ascii=False)}: {format_value(item, deeper)}" for key, item in value.items()]
         opening, closing = "{}"
     else:
-        items = [lines_of(item, deeper) for item in value]
+        items = [format_value(item, deeper) for item in value]
         opening, closing = "[]"
     return f"{opening}\n{deeper}" + f",\n{deeper}".join(items) + f"\n{indent}{closing}"
 
 
 def report_text(report):
-    return lines_of(rounded(report)) + "\n"
+    return format_value(rounded(report)) + "\n"
 
 
 def main():

@@ -19,7 +19,7 @@ def ticks(low, high, base):
     return [value for value in found if low * 0.999 <= value <= high * 1.001]
 
 
-def label(value):
+def tick_label(value):
     if value >= 2**20 and value % 2**20 == 0:
         return f"{value // 2**20:g} Mi"
     if value >= 2**13 and value % 2**10 == 0:
@@ -27,7 +27,7 @@ def label(value):
     return f"{value:g}" if 1e-3 <= value < 1e5 else f"{value:.0e}"
 
 
-def chart(title, x_label, y_label, lines, base=2):
+def draw_chart(title, x_label, y_label, lines, base=2):
     """Returns a chart of `lines`, [(name, {x: y}, dashed)], or None if they have no points."""
     lines = [(name, {x: y for x, y in sorted(points.items()) if x > 0 and y > 0}, dashed)
              for name, points, dashed in lines]
@@ -51,10 +51,10 @@ def chart(title, x_label, y_label, lines, base=2):
     for x in ticks(x0, x1, base):
         parts.append(f'<path d="M{x_position(x):.1f} {TOP}V{HEIGHT - BOTTOM}" stroke="#ddd"/>'
                      f'<text x="{x_position(x):.1f}" '
-                     f'y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{label(x)}</text>')
+                     f'y="{HEIGHT - BOTTOM + 15}" text-anchor="middle">{tick_label(x)}</text>')
     for y in ticks(y0, y1, 10):
         parts.append(f'<path d="M{LEFT} {y_position(y):.1f}H{WIDTH - RIGHT}" stroke="#ddd"/><text x="{LEFT - 5}" '
-                     f'y="{y_position(y) + 4:.1f}" text-anchor="end">{label(y)}</text>')
+                     f'y="{y_position(y) + 4:.1f}" text-anchor="end">{tick_label(y)}</text>')
     parts.append(f'<text x="{(LEFT + WIDTH - RIGHT) / 2}" y="{HEIGHT - 10}" text-anchor="middle">{escape(x_label)}'
                  f'</text><text transform="translate(14 {(TOP + HEIGHT - BOTTOM) / 2}) rotate(-90)" '
                  f'text-anchor="middle">{escape(y_label)}</text>')

@@ -14,7 +14,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from hardware import graphics, processor  # noqa: E402 (a module of bench/)
+from hardware import gpu_properties, processor_name  # noqa: E402 (a module of bench/)
 from worker import Worker  # noqa: E402
 
 LONGEST_ROW_S = 60
@@ -24,7 +24,7 @@ class NotMeasured(Exception):
     """The reason why a row has no figure, in one sentence."""
 
 
-def paper(key):
+def load_paper(key):
     return json.loads((HERE / "papers" / f"{key}.json").read_text(encoding="utf-8"))
 
 
@@ -40,7 +40,7 @@ def next_smooth(n):
         n += 1
 
 
-def versions():
+def library_versions():
     found = {"python": platform.python_version()}
     for name in ("numpy", "scipy", "torch"):
         try:
@@ -50,9 +50,9 @@ def versions():
     return found
 
 
-def machine():
-    return {"cpu": processor(), "cores": len(os.sched_getaffinity(0)), "gpus": graphics(),
-            "load_before": os.getloadavg()[0], "versions": versions()}
+def describe_machine():
+    return {"cpu": processor_name(), "cores": len(os.sched_getaffinity(0)), "gpus": gpu_properties(),
+            "load_before": os.getloadavg()[0], "versions": library_versions()}
 
 
 class Program(Worker):
@@ -65,7 +65,7 @@ class Program(Worker):
         return answer
 
 
-def repeated(run, repeats, enough_s):
+def run_repeatedly(run, repeats, enough_s):
     """Calls run() up to `repeats` times, or until enough_s seconds have passed, but at least once; returns the
     results."""
     began = time.monotonic()
@@ -85,16 +85,16 @@ class Context:
     quick: bool
     scale: int
     deadline: float
-    gpus: list = field(default_factory=graphics)
+    gpus: list = field(default_factory=gpu_properties)
 
-    def program(self, name):
+    def program_path(self, name):
         path = self.build / "bench" / name
         if not path.is_file():
             raise NotMeasured(f"{name} is not built: build that target")
         return path
 
-    def worker(self, name):
-        self.program(name)
+    def start_worker(self, name):
+        self.program_path(name)
         return Program(self.build, name)
 
     def need_gpus(self, count=1):
@@ -108,7 +108,7 @@ class Context:
         if time.monotonic() + predicted_s > self.deadline:
             raise NotMeasured("the time limit of this part was reached")
 
-    def row(self, names, measure):
+    def measured_row(self, names, measure):
         """Returns a row with `names` and the figures of measure(), or with the reason why there are none."""
         try:
             self.check_time()

@@ -9,15 +9,15 @@ has the size M:
 
 import math
 
-from context import NotMeasured, median_of, next_smooth, paper, repeated
+from context import NotMeasured, load_paper, median_of, next_smooth, run_repeatedly
 
-PAPER = paper("karas2011")
+PAPER = load_paper("karas2011")
 PARTS = (1, 2, 4, 8, 16)
 BITS = 11
 UNPADDED = (9, 10, 11)  # numbers of the paper's images whose size has the factor 257 or 513
 
 
-def halves(xyz, scale):
+def image_and_kernel_shapes(xyz, scale):
     """Returns the shapes (z, y, x) of image and kernel."""
     extents = [max(2, extent // scale + extent % 2 * (scale > 1)) for extent in reversed(xyz)]
     return [m // 2 + 1 for m in extents], [m - m // 2 for m in extents]
@@ -27,28 +27,28 @@ def comma_separated(shape):
     return ",".join(map(str, shape))
 
 
-def method_of(parts):
+def method_argument(parts):
     return "method=in-core" if parts == 1 else f"method=dif parts={parts}"
 
 
-class Images:
+class VolumeProgram:
     """The program that convolves, with the time that is left for the part."""
 
     def __init__(self, context):
         self.context = context
-        self.worker = context.worker("convolume_volumes_bench")
+        self.worker = context.start_worker("convolume_volumes_bench")
         self.ask = self.worker.ask
 
     def prepare(self, xyz, keys):
-        image, kernel = halves(xyz, self.context.scale)
+        image, kernel = image_and_kernel_shapes(xyz, self.context.scale)
         planned = self.ask(f"prepare image={comma_separated(image)} kernel={comma_separated(kernel)} {keys}")
         self.context.check_time(planned["plan"]["chosen"]["seconds"])
         return planned
 
-    def timed(self, planned, repeats=5, enough_s=1, once_from_s=4):
+    def time_execution(self, planned, repeats=5, enough_s=1, once_from_s=4):
         """Measures the first execution with its plan, and the median of later ones. Long ones run once."""
         first = self.ask("run")
-        later = repeated(lambda: self.ask("run"), repeats, enough_s) if first["seconds"] < once_from_s else []
+        later = run_repeatedly(lambda: self.ask("run"), repeats, enough_s) if first["seconds"] < once_from_s else []
         last = later[-1] if later else first
         chosen = planned["plan"]["chosen"]
         return {"first_s": planned["plan_seconds"] + first["seconds"],
@@ -56,8 +56,8 @@ class Images:
                 "method": chosen["method"], "used_parts": chosen["parts"], "grid_zyx": chosen["grid_zyx"],
                 "predicted_s": chosen["seconds"], "phases": last["phases"], "bytes": last["bytes"]}
 
-    def speed(self, names, xyz, keys):
-        return self.context.row(names, lambda: self.timed(self.prepare(xyz, keys)))
+    def speed_row(self, names, xyz, keys):
+        return self.context.measured_row(names, lambda: self.time_execution(self.prepare(xyz, keys)))
 
 
 def complex_argument(data):
@@ -65,7 +65,7 @@ def complex_argument(data):
     return " complex=1" if data == "c2c" else ""
 
 
-def gpu_speed(images, gpus):
+def measure_gpu_speed(images, gpus):
     """Measures tables 2 to 5, in the paper's number of parts, and in the number that this GPU's memory allows."""
     for size in PAPER["sizes"]["images"]:
         least = PAPER["single_gpu"]["rows"][str(size["number"])][0] or 16
@@ -76,34 +76,35 @@ def gpu_speed(images, gpus):
         for data, way, method in ways:
             names = {"experiment": "speed", "number": size["number"], "device": "gpu", "gpus": gpus, "data": data,
                      "way": way.split()[0], "parts": parts if way.startswith("dif") else 1}
-            yield images.speed(names, size["xyz"], f"device=gpu gpus={gpus} method={method}" + complex_argument(data))
+            yield images.speed_row(names, size["xyz"],
+                                   f"device=gpu gpus={gpus} method={method}" + complex_argument(data))
 
 
-def cpu_speed(images):
+def measure_cpu_speed(images):
     """Yields sizes in the order of the time that their rows take, the shortest first."""
     for data, threads in (("r2c", 4), ("r2c", 2), ("c2c", 4), ("r2c", 1), ("c2c", 2), ("c2c", 1)):
         for size in PAPER["sizes"]["images"]:
             names = {"experiment": "speed", "number": size["number"], "device": "cpu", "threads": threads,
                      "data": data, "way": "in-core", "parts": 1}
             keys = f"device=cpu threads={threads} method=in-core{complex_argument(data)}"
-            yield images.speed(names, size["xyz"], keys)
+            yield images.speed_row(names, size["xyz"], keys)
 
 
-def phases(images, device):
+def measure_phases(images, device):
     """Measures figure 9, and figure 5 on two GPUs."""
     xyz = PAPER["phases"]["xyz"]
     for data in ("c2c", "r2c"):
         for parts in PARTS:
             names = {"experiment": "phases", "data": data, "parts": parts} | device["names"]
-            yield images.speed(names, xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
+            yield images.speed_row(names, xyz, f"{device['keys']} {method_argument(parts)}{complex_argument(data)}")
     if device["names"].get("gpus", 1) > 1:
         size = next(size for size in PAPER["sizes"]["images"] if size["number"] == 7)
         for gate in ("global", "per-link", "off"):
             names = {"experiment": "gate", "data": "c2c", "parts": 16, "gate": gate} | device["names"]
-            yield images.speed(names, size["xyz"], f"{device['keys']} {method_of(16)} gate={gate} complex=1")
+            yield images.speed_row(names, size["xyz"], f"{device['keys']} {method_argument(16)} gate={gate} complex=1")
 
 
-def large_kernel(images, devices):
+def measure_large_kernel(images, devices):
     """Measures 1000×1000×100 * 100³. Direct sums are predicted, not run."""
     scale = images.context.scale
     image = [max(4, n // scale) for n in (100, 1000, 1000)]
@@ -111,17 +112,18 @@ def large_kernel(images, devices):
     shapes = f"image={comma_separated(image)} kernel={comma_separated(kernel)} mode=same"
     for device in devices:
         def run(device=device):
-            return images.timed(images.ask(f"prepare {shapes} {device['keys']}"))
+            return images.time_execution(images.ask(f"prepare {shapes} {device['keys']}"))
 
-        def predicted(device=device):
+        def predict_direct_sums(device=device):
             planned = images.ask(f"prepare {shapes} {device['keys']} method=direct")
             return {"predicted_s": planned["plan"]["chosen"]["seconds"]}
 
-        yield images.context.row({"experiment": "large kernel", "way": "auto"} | device["names"], run)
-        yield images.context.row({"experiment": "large kernel", "way": "direct"} | device["names"], predicted)
+        yield images.context.measured_row({"experiment": "large kernel", "way": "auto"} | device["names"], run)
+        yield images.context.measured_row({"experiment": "large kernel", "way": "direct"} | device["names"],
+                                          predict_direct_sums)
 
 
-def precision(images, device):
+def measure_precision(images, device):
     """Measures tables 6 and 7: the largest difference from the CPU's result in float32, in counts, and in float64."""
     for size in PAPER["sizes"]["images"]:
         if size["number"] in (8, 16):  # the paper has no precision for these sizes
@@ -131,25 +133,25 @@ def precision(images, device):
                     "padded": True} | device["names"]
             keys = f"bits={BITS} precision={kind}"
 
-            def reference(keys=keys, size=size):
+            def keep_reference(keys=keys, size=size):
                 images.prepare(size["xyz"], f"device=cpu method=in-core {keys}")
                 images.ask("run")
                 images.ask("keep")
                 return {}
 
-            kept = images.context.row(base, reference)
+            kept = images.context.measured_row(base, keep_reference)
             if "not_measured" in kept:
                 yield kept
                 continue
             for parts in PARTS if kind == "float32" else (4,):
-                def difference(parts=parts, keys=keys, size=size):
+                def compare_with_reference(parts=parts, keys=keys, size=size):
                     if parts == 1 and device["names"]["device"] == "cpu":
                         raise NotMeasured("both would be the same computation")
-                    images.prepare(size["xyz"], f"{device['keys']} {method_of(parts)} {keys}")
+                    images.prepare(size["xyz"], f"{device['keys']} {method_argument(parts)} {keys}")
                     images.ask("run")
                     return images.ask("compare")
 
-                yield images.context.row(base | {"parts": parts}, difference)
+                yield images.context.measured_row(base | {"parts": parts}, compare_with_reference)
 
 
 def smooth_psf(numpy, shape):
@@ -167,7 +169,7 @@ def measure_exact_sizes(context):
         yield {"experiment": "unpadded", "not_measured": f"SciPy is not installed: {error}"}
         return
 
-    def transforms():
+    def available_transforms():
         def by_scipy(image, kernel, shape):
             product = scipy.fft.rfftn(image, shape, workers=-1) * scipy.fft.rfftn(kernel, shape, workers=-1)
             return scipy.fft.irfftn(product, shape, workers=-1)
@@ -187,7 +189,7 @@ def measure_exact_sizes(context):
         yield "cuFFT through PyTorch", by_torch
 
     def measure(size, convolve, padded):
-        image_shape, kernel_shape = halves(size["xyz"], context.scale)
+        image_shape, kernel_shape = image_and_kernel_shapes(size["xyz"], context.scale)
         whole = [f + h - 1 for f, h in zip(image_shape, kernel_shape)]
         random = np.random.default_rng(1)
         image = np.round((2**BITS - 1) * random.random(image_shape) ** 4)
@@ -207,19 +209,19 @@ def measure_exact_sizes(context):
     for size in PAPER["sizes"]["images"]:
         if size["number"] not in UNPADDED:
             continue
-        for library, convolve in transforms():
+        for library, convolve in available_transforms():
             for padded in (False, True):
                 names = {"experiment": "unpadded", "number": size["number"], "library": library, "precision": "float32",
                          "padded": padded, "bits": BITS}
-                yield context.row(names, lambda size=size, convolve=convolve, padded=padded:
-                                  measure(size, convolve, padded))
+                yield context.measured_row(names, lambda size=size, convolve=convolve, padded=padded:
+                                           measure(size, convolve, padded))
 
 
 def transform_operations(points):
     return 5 * points * math.log2(points)
 
 
-def counted(planned):
+def count_operations(planned):
     """Returns the operations of the transforms of image, kernel and result, and the bytes moved, of a plan. With each
     method, real data take half the operations."""
     plan = planned["plan"]
@@ -235,7 +237,7 @@ def counted(planned):
             "operations": operations, "planned_bytes": moved}
 
 
-def counts(images, device):
+def measure_counts(images, device):
     """Measures table 1, with parts and with about equal numbers of tiles."""
     xyz = PAPER["sizes"]["images"][3]["xyz"]
     for data in ("c2c", "r2c"):
@@ -243,25 +245,25 @@ def counts(images, device):
             names = {"experiment": "counts", "way": "dif" if parts > 1 else "in-core", "data": data,
                      "parts": parts} | device["names"]
 
-            def dif(parts=parts, data=data):
-                planned = images.prepare(xyz, f"{device['keys']} {method_of(parts)}{complex_argument(data)}")
-                return counted(planned) | {"bytes": images.ask("run")["bytes"]}
+            def count_in_parts(parts=parts, data=data):
+                planned = images.prepare(xyz, f"{device['keys']} {method_argument(parts)}{complex_argument(data)}")
+                return count_operations(planned) | {"bytes": images.ask("run")["bytes"]}
 
-            yield images.context.row(names, dif)
-        yield from tiled_counts(images, device, data, xyz)
+            yield images.context.measured_row(names, count_in_parts)
+        yield from measure_tiled_counts(images, device, data, xyz)
 
 
-def tiled_counts(images, device, data, xyz):
+def measure_tiled_counts(images, device, data, xyz):
     """Measures tiles under decreasing memory limits, up to 32 tiles or five different numbers of them."""
     names = {"experiment": "counts", "way": "tiled", "data": data} | device["names"]
-    image, kernel = halves(xyz, images.context.scale)
+    image, kernel = image_and_kernel_shapes(xyz, images.context.scale)
     limit = 64 * math.prod(f + h for f, h in zip(image, kernel))
     seen = {1}
 
-    def tiled():
+    def count_in_tiles():
         keys = f"{device['keys']} method=tiled {device['limit']}={limit}{complex_argument(data)}"
         planned = images.prepare(xyz, keys)
-        found = counted(planned)
+        found = count_operations(planned)
         found["parts"] = found["tasks"]
         if found["tasks"] not in seen:
             found["bytes"] = images.ask("run")["bytes"]
@@ -269,7 +271,7 @@ def tiled_counts(images, device, data, xyz):
 
     while len(seen) < 6 and max(seen) < 32 and limit > 1 << 16:
         limit = limit * 4 // 5
-        row = images.context.row(names, tiled)
+        row = images.context.measured_row(names, count_in_tiles)
         if "not_measured" in row:
             return
         if row["parts"] not in seen:
@@ -280,7 +282,7 @@ def tiled_counts(images, device, data, xyz):
 def rows_with_images(context, rows):
     """Yields the rows that rows(images) measures, or a row with the reason why the program cannot run."""
     try:
-        images = Images(context)
+        images = VolumeProgram(context)
     except NotMeasured as why:
         yield {"experiment": "speed", "not_measured": str(why)}
         return
@@ -291,28 +293,28 @@ def rows_with_images(context, rows):
 ON_CPU = {"names": {"device": "cpu"}, "keys": "device=cpu", "limit": "engine-mem"}
 
 
-def on_gpus(count):
+def gpu_device(count):
     return {"names": {"device": "gpu", "gpus": count}, "keys": f"device=gpu gpus={count}", "limit": "gpu-mem"}
 
 
 def row_without_gpus(context, gpus):
     """Returns a row with the reason why there are no figures of this number of GPUs."""
-    return context.row({"experiment": "speed", "device": "gpu", "gpus": gpus}, lambda: context.need_gpus(gpus))
+    return context.measured_row({"experiment": "speed", "device": "gpu", "gpus": gpus}, lambda: context.need_gpus(gpus))
 
 
 def measure(context):
     """Measures the tables of one GPU, or of the CPU on a machine without GPUs."""
-    device = on_gpus(1) if context.gpus else ON_CPU
+    device = gpu_device(1) if context.gpus else ON_CPU
 
     def rows(images):
         if context.gpus:
-            yield from gpu_speed(images, 1)
+            yield from measure_gpu_speed(images, 1)
         else:
             yield row_without_gpus(context, 1)
-        yield from phases(images, device)
-        yield from large_kernel(images, [device, ON_CPU] if context.gpus else [ON_CPU])
-        yield from counts(images, device)
-        yield from precision(images, device)
+        yield from measure_phases(images, device)
+        yield from measure_large_kernel(images, [device, ON_CPU] if context.gpus else [ON_CPU])
+        yield from measure_counts(images, device)
+        yield from measure_precision(images, device)
         yield from measure_exact_sizes(context)
 
     yield from rows_with_images(context, rows)
@@ -325,12 +327,12 @@ def measure_two(context):
         return
 
     def rows(images):
-        yield from phases(images, on_gpus(2))
-        yield from large_kernel(images, [on_gpus(2)])
-        yield from gpu_speed(images, 2)
+        yield from measure_phases(images, gpu_device(2))
+        yield from measure_large_kernel(images, [gpu_device(2)])
+        yield from measure_gpu_speed(images, 2)
 
     yield from rows_with_images(context, rows)
 
 
 def measure_cpu(context):
-    yield from rows_with_images(context, cpu_speed)
+    yield from rows_with_images(context, measure_cpu_speed)

@@ -19,7 +19,7 @@ def measure(context):
 
     try:
         context.need_gpus()
-        program = context.program("convolume_filter_gpu_bench")
+        program = context.program_path("convolume_filter_gpu_bench")
     except NotMeasured as why:
         yield {"experiment": "filters", "not_measured": str(why)}
         return

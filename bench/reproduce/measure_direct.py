@@ -7,7 +7,7 @@ import subprocess
 from context import NotMeasured
 
 
-def run_lines(program, *arguments):
+def run_for_json_lines(program, *arguments):
     from filter_results import json_objects
 
     try:
@@ -19,11 +19,11 @@ def run_lines(program, *arguments):
     return json_objects(done.stdout)
 
 
-def cudnn(context):
+def time_cudnn(context):
     """Returns {(dimension, extent, width): milliseconds}, in full float32, by the algorithm that cuDNN measures to be
     the fastest."""
     import torch
-    from filter_gpu import TorchPeer, device_ms
+    from filter_gpu import TorchPeer, median_device_ms
 
     peer = TorchPeer()
     cases = [("2D", extent, width) for extent in (1024, 4096) for width in (3, 5, 7, 9, 11, 15, 21, 31)]
@@ -33,21 +33,22 @@ def cudnn(context):
         taps = [width] * len(image)
         convolve = torch.nn.functional.conv2d if dimension == "2D" else torch.nn.functional.conv1d
 
-        def timed(image=image, taps=taps, convolve=convolve):
+        def measure_ms(image=image, taps=taps, convolve=convolve):
             try:
                 x, h = torch.rand([1, 1, *image], device="cuda"), torch.rand([1, 1, *taps], device="cuda")
-                return {"ms": device_ms(peer, lambda: convolve(x, h, padding="same"))}
+                return {"ms": median_device_ms(peer, lambda: convolve(x, h, padding="same"))}
             except RuntimeError as error:
                 raise NotMeasured(f"PyTorch: {error}") from None
 
-        yield context.row({"experiment": "cudnn", "forms": dimension, "extent": extent, "width": width}, timed)
+        yield context.measured_row({"experiment": "cudnn", "forms": dimension, "extent": extent, "width": width},
+                                   measure_ms)
 
 
 def measure(context):
     try:
         context.need_gpus()
-        forms = run_lines(context.program("convolume_gpu_direct_bench"), "forms")
-        lines = run_lines(context.program("convolume_filter_gpu_bench"), "direct")
+        forms = run_for_json_lines(context.program_path("convolume_gpu_direct_bench"), "forms")
+        lines = run_for_json_lines(context.program_path("convolume_filter_gpu_bench"), "direct")
     except NotMeasured as why:
         yield {"experiment": "forms", "not_measured": str(why)}
         return
@@ -58,6 +59,6 @@ def measure(context):
             yield {"experiment": "forms 1D", "role": line["role"], "taps": line["taps"], "samples": line["samples"],
                    "ms": line["ms"]}
     try:
-        yield from cudnn(context)
+        yield from time_cudnn(context)
     except ImportError as error:
         yield {"experiment": "cudnn", "not_measured": f"PyTorch is not installed: {error}"}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures overlap methods and convolution in parts on the CPU, by convolume_filter_cpu_bench."""
 
-from context import NotMeasured, median_of, next_smooth, repeated
+from context import NotMeasured, median_of, next_smooth, run_repeatedly
 
 FILTERS = 8
 ROUNDS = 7
@@ -9,22 +9,22 @@ ROUNDS = 7
 
 def measure(context):
     try:
-        worker = context.worker("convolume_filter_cpu_bench")
+        worker = context.start_worker("convolume_filter_cpu_bench")
     except NotMeasured as why:
         yield {"experiment": "methods", "not_measured": str(why)}
         return
     samples = (1 << 21) // context.scale
 
-    def timed(request, enough_s=1.5):
+    def measure_request(request, enough_s=1.5):
         planned = worker.ask(request)
         context.check_time(planned["predicted_ms"] / 1e3)
         worker.ask("run")  # the first run also allocates memory
-        runs = repeated(lambda: worker.ask("run"), ROUNDS, enough_s)
+        runs = run_repeatedly(lambda: worker.ask("run"), ROUNDS, enough_s)
         return planned | {"ms": median_of(runs, "ms"), "best_ms": min(run["ms"] for run in runs)}
 
-    def row(names, n, filters, taps, keys=""):
+    def measured_row(names, n, filters, taps, keys=""):
         whole = names | {"samples": n, "filters": filters, "taps": taps}
-        return context.row(whole, lambda: timed(f"prepare {n} {filters} {taps} {keys}"))
+        return context.measured_row(whole, lambda: measure_request(f"prepare {n} {filters} {taps} {keys}"))
 
     for taps in (17, 65, 257, 1025, 4097, 16385):
         whole = next_smooth(samples + taps - 1)
@@ -33,29 +33,31 @@ def measure(context):
                           ("one transform", f"method=overlap-save segment={whole}")):
             if way == "direct" and taps > 257:
                 continue
-            yield row({"experiment": "methods", "way": way}, samples, FILTERS, taps, keys)
+            yield measured_row({"experiment": "methods", "way": way}, samples, FILTERS, taps, keys)
     for taps in (257, 4097):
         for way in ("overlap-save", "overlap-add"):
             segment = 512
             while segment <= 1 << 18:
                 if segment >= 2 * taps - 1:
-                    yield row({"experiment": "segments", "way": way, "segment": segment}, samples, FILTERS, taps,
-                              f"method={way} segment={segment}")
+                    yield measured_row({"experiment": "segments", "way": way, "segment": segment}, samples, FILTERS,
+                                       taps,
+                                       f"method={way} segment={segment}")
                 segment *= 2
     for origin in ("causal", "center", "anticausal"):
         for way in ("direct", "overlap-save", "overlap-add"):
-            yield row({"experiment": "origins", "way": way, "origin": origin}, samples, FILTERS, 129,
-                      f"method={way} origin={origin}")
+            yield measured_row({"experiment": "origins", "way": way, "origin": origin}, samples, FILTERS, 129,
+                               f"method={way} origin={origin}")
     both = (1 << 20) // context.scale
     kept = max(1, 1024 // context.scale)
     segment = 1 << 11
     while segment <= both:
-        yield row({"experiment": "parts", "way": "partitioned", "mode": "full", "segment": segment}, both, 1, both,
-                  f"method=partitioned segment={segment} mode=full")
+        yield measured_row({"experiment": "parts", "way": "partitioned", "mode": "full", "segment": segment}, both, 1,
+                           both,
+                           f"method=partitioned segment={segment} mode=full")
         segment *= 4
-    yield row({"experiment": "parts", "way": "one transform", "mode": "full"}, both, 1, both,
-              f"method=overlap-save segment={2 * both} mode=full")
+    yield measured_row({"experiment": "parts", "way": "one transform", "mode": "full"}, both, 1, both,
+                       f"method=overlap-save segment={2 * both} mode=full")
     for way in ("partitioned", "overlap-save"):
-        yield row({"experiment": "parts", "way": way, "mode": "valid"}, both, 1, both - kept + 1,
-                  f"method={way} mode=valid")
+        yield measured_row({"experiment": "parts", "way": way, "mode": "valid"}, both, 1, both - kept + 1,
+                           f"method={way} mode=valid")
     worker.close()

@@ -14,7 +14,7 @@ import json
 import sys
 from pathlib import Path
 
-from tables import machine_line
+from tables import describe_machine_and_date
 
 PAGES = {"2011": "images-2011", "2020": "signals-2020", "overlap": "overlap", "direct": "direct"}
 # Keys that identify the measurement of a row. All others are figures.
@@ -45,18 +45,18 @@ class Results:
             if "not_measured" not in row:
                 self.machines[machine] = None
 
-    def rows(self, **wanted):
+    def matching_rows(self, **wanted):
         """Returns all rows whose keys have the given values."""
         return [row for row in self.by_identity.values() if all(row.get(key) == value for key, value in wanted.items())]
 
-    def row(self, **wanted):
+    def first_matching_row(self, **wanted):
         """Returns a measured row that matches, else a row with the reason why it was not measured, else None."""
-        found = sorted(self.rows(**wanted), key=lambda row: "not_measured" in row)
+        found = sorted(self.matching_rows(**wanted), key=lambda row: "not_measured" in row)
         return found[0] if found else None
 
-    def reason(self, **wanted):
+    def reason_for_missing_row(self, **wanted):
         """Returns the reason why a row that matches was not measured, or None."""
-        found = [row["not_measured"] for row in self.rows(**wanted) if "not_measured" in row]
+        found = [row["not_measured"] for row in self.matching_rows(**wanted) if "not_measured" in row]
         return found[0] if found else None
 
 
@@ -65,7 +65,7 @@ ROLES = {"automatic": "ours", "cufft overlap-save": "cufft-ols", "cufft": "cufft
          "length": "ours", "filters": "ours", "samples": "ours", "direct": "direct", "overlap-save": "overlap-save"}
 
 
-def read(paths):
+def read_results(paths):
     parts = {part: Results() for part in PAGES}
     for path in paths:
         report = json.loads(path.read_text(encoding="utf-8"))
@@ -75,7 +75,7 @@ def read(paths):
                     sys.exit(f"{path}: the run of part {run['part']} was made with --scale {run['scale']}, which is "
                              "for trying the script: measure again without it")
                 part = run["part"].removesuffix("cpu").removesuffix("two")
-                parts[part].add(run["results"], machine_line(run["machine"], run["date"]))
+                parts[part].add(run["results"], describe_machine_and_date(run["machine"], run["date"]))
         elif path.name.startswith("filter_gpu"):
             machine = f"{report['machine'].get('name', 'GPU')}, {report['date']} ({path.name})"
             rows = [row | {"experiment": "filters", "role": ROLES[row["role"]]} for row in report["results"]
@@ -131,11 +131,11 @@ def main():
     parser.add_argument("results", type=Path, nargs="+", metavar="RESULTS")
     parser.add_argument("-o", dest="folder", type=Path, required=True, metavar="FOLDER")
     arguments = parser.parse_args()
-    parts = read(arguments.results)
+    parts = read_results(arguments.results)
     arguments.folder.mkdir(parents=True, exist_ok=True)
     (arguments.folder / "index.md").write_text(INDEX, encoding="utf-8")
     for part, name in PAGES.items():
-        text, charts = importlib.import_module(f"page_{part}").page(parts[part])
+        text, charts = importlib.import_module(f"page_{part}").page_text(parts[part])
         for file, picture in charts.items():
             if picture:
                 (arguments.folder / file).write_text(picture, encoding="utf-8")

@@ -1,40 +1,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the page of filters by overlap-save in shared memory (2020)."""
 
-from chart import chart
-from context import paper
-from tables import Table, machines, number, ratio, times
+from chart import draw_chart
+from context import load_paper
+from tables import Table, describe_machines, format_factor, format_number, ratio_or_none
 
-PAPER = paper("adamek2020")
+PAPER = load_paper("adamek2020")
 SAMPLES = 1 << 21
 NUMBERS = {"c2c": "complex", "r2r": "real"}
 
 
-def best(results, **wanted):
+def fastest_row(results, **wanted):
     """Returns the fastest measurement, as overlap-save by cuFFT was measured with two segments."""
-    found = [row for row in results.rows(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
+    found = [row for row in results.matching_rows(experiment="filters", **({"post": "none"} | wanted)) if "ms" in row]
     return min(found, key=lambda row: row["ms"], default=None)
 
 
-def series(results, x, **wanted):
-    places = sorted({row[x] for row in results.rows(experiment="filters", **wanted) if "ms" in row})
-    return {place: best(results, **wanted, **{x: place})["ms"] for place in places}
+def milliseconds_by(results, x, **wanted):
+    places = sorted({row[x] for row in results.matching_rows(experiment="filters", **wanted) if "ms" in row})
+    return {place: fastest_row(results, **wanted, **{x: place})["ms"] for place in places}
 
 
 def speedups(ours, theirs):
     return {place: theirs[place] / ours[place] for place in ours if place in theirs}
 
 
-def compared(results, role, x, **wanted):
-    return speedups(series(results, x, role="ours", **wanted), series(results, x, role=role, **wanted))
+def speedups_by(results, role, x, **wanted):
+    return speedups(milliseconds_by(results, x, role="ours", **wanted),
+                    milliseconds_by(results, x, role=role, **wanted))
 
 
-def range_text(values):
+def format_range(values):
     values = list(values)
     if not values:
         return None
     low, high = min(values), max(values)
-    return times(low) if len(values) == 1 else f"{number(low)} to {times(high)}"
+    return format_factor(low) if len(values) == 1 else f"{format_number(low)} to {format_factor(high)}"
 
 
 def speedup_table(results, role, taps, kinds=("c2c", "r2r")):
@@ -42,43 +43,48 @@ def speedup_table(results, role, taps, kinds=("c2c", "r2r")):
     for kind in kinds:
         for length in taps:
             wanted = {"kind": kind, "taps": length, "post": "none"}
-            by_filters = compared(results, role, "filters", samples=SAMPLES, **wanted)
-            by_samples = compared(results, role, "samples", filters=8, **wanted)
+            by_filters = speedups_by(results, role, "filters", samples=SAMPLES, **wanted)
+            by_samples = speedups_by(results, role, "samples", filters=8, **wanted)
             if by_filters or by_samples:
-                table.add(kind, length, range_text(by_filters.values()), range_text(by_samples.values()))
+                table.add_row(kind, length, format_range(by_filters.values()), format_range(by_samples.values()))
     return str(table) if table.rows else "Not measured yet."
 
 
-def figure_3(results):
+def figure_3_table(results):
     table = Table("data", "samples", "one transform by cuFFT, ms", "overlap-save by cuFFT, ms", "shared memory, ms",
                   "faster than one transform", "than overlap-save by cuFFT")
     for kind in ("c2c", "r2r"):
         wanted = {"kind": kind, "taps": 64, "filters": 8}
-        ours = series(results, "samples", role="ours", **wanted)
-        one, saved = (series(results, "samples", role=role, **wanted) for role in ("cufft-one", "cufft-ols"))
+        ours = milliseconds_by(results, "samples", role="ours", **wanted)
+        one, saved = (milliseconds_by(results, "samples", role=role, **wanted) for role in ("cufft-one", "cufft-ols"))
         for samples, ms in ours.items():
-            table.add(kind, f"{samples:,}", number(one.get(samples)), number(saved.get(samples)), number(ms),
-                      times(ratio(one.get(samples), ms)), times(ratio(saved.get(samples), ms)))
+            table.add_row(kind, f"{samples:,}", format_number(one.get(samples)), format_number(saved.get(samples)),
+                          format_number(ms),
+                          format_factor(ratio_or_none(one.get(samples), ms)),
+                          format_factor(ratio_or_none(saved.get(samples), ms)))
     return str(table) if table.rows else "Not measured yet."
 
 
-def figure_8(results):
+def figure_8_table(results):
     table = Table("data", "M", "samples", *(f"{filters} filters" for filters in (1, 2, 8, 32, 64)))
     for kind in ("c2c", "r2r"):
         for taps in (257, 1025):
             for samples in (1 << 18, 1 << 23):
-                found = compared(results, "cufft-ols", "filters", kind=kind, taps=taps, samples=samples)
+                found = speedups_by(results, "cufft-ols", "filters", kind=kind, taps=taps, samples=samples)
                 if found:
-                    table.add(kind, taps, f"{samples:,}", *(times(found.get(filters)) for filters in (1, 2, 8, 32, 64)))
+                    table.add_row(kind, taps, f"{samples:,}",
+                                  *(format_factor(found.get(filters)) for filters in (1, 2, 8, 32, 64)))
     return str(table) if table.rows else "Not measured yet."
 
 
-def figure_9(results, kind):
-    lines = [(f"segment {segment}", series(results, "taps", role="segment", kind=kind, segment=segment, filters=8,
-                                           samples=SAMPLES), False) for segment in (2**power for power in range(8, 15))]
-    lines.append(("cuFFT overlap-save", series(results, "taps", role="cufft-ols", kind=kind, filters=8,
-                                               samples=SAMPLES), True))
-    return chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
+def figure_9_chart(results, kind):
+    lines = [(f"segment {segment}",
+              milliseconds_by(results, "taps", role="segment", kind=kind, segment=segment, filters=8,
+                                                    samples=SAMPLES), False) for segment in (2**power
+                                                                                             for power in range(8, 15))]
+    lines.append(("cuFFT overlap-save", milliseconds_by(results, "taps", role="cufft-ols", kind=kind, filters=8,
+                                                        samples=SAMPLES), True))
+    return draw_chart(f"{NUMBERS[kind]} data, 8 filters, 2 Mi samples", "filter length M", "ms", lines)
 
 
 def crossing_table(results):
@@ -88,10 +94,10 @@ def crossing_table(results):
     lines = []
     for kind, name in NUMBERS.items():
         case = {"kind": kind, "filters": 8, "samples": SAMPLES}
-        segments = series(results, "taps", role="segment", **case)
-        peers = [series(results, "taps", role=role, **case) for role in ("cufft-ols", "cufft-one")]
+        segments = milliseconds_by(results, "taps", role="segment", **case)
+        peers = [milliseconds_by(results, "taps", role=role, **case) for role in ("cufft-ols", "cufft-one")]
         for taps, ms in segments.items():
-            table.add(kind, taps, number(ms), *(number(peer.get(taps)) for peer in peers))
+            table.add_row(kind, taps, format_number(ms), *(format_number(peer.get(taps)) for peer in peers))
         if segments:
             lost = [taps for taps, ms in segments.items()
                     if any(taps in peer and peer[taps] < ms for peer in peers)]
@@ -100,45 +106,50 @@ def crossing_table(results):
     return f"{table}\n\n{' '.join(lines)}" if table.rows else "Not measured yet."
 
 
-def by_count(results, kind):
+def filter_count_chart(results, kind):
     lines = []
     for taps in (65, 257, 1025):
-        lines.append((f"ours, M = {taps}", series(results, "filters", role="ours", kind=kind, taps=taps,
-                                                  samples=SAMPLES), False))
-    lines.append(("cuFFT, M = 257", series(results, "filters", role="cufft-ols", kind=kind, taps=257, samples=SAMPLES),
+        lines.append((f"ours, M = {taps}", milliseconds_by(results, "filters", role="ours", kind=kind, taps=taps,
+                                                           samples=SAMPLES), False))
+    lines.append(("cuFFT, M = 257",
+                  milliseconds_by(results, "filters", role="cufft-ols", kind=kind, taps=257, samples=SAMPLES),
                   True))
-    lines.append(("cuDNN, M = 257", series(results, "filters", role="conv1d", kind=kind, taps=257, samples=SAMPLES),
+    lines.append(("cuDNN, M = 257",
+                  milliseconds_by(results, "filters", role="conv1d", kind=kind, taps=257, samples=SAMPLES),
                   True))
-    return chart(f"{NUMBERS[kind]} data, 2 Mi samples", "number of filters", "ms", lines)
+    return draw_chart(f"{NUMBERS[kind]} data, 2 Mi samples", "number of filters", "ms", lines)
 
 
-def by_length(results, kind):
+def signal_length_chart(results, kind):
     lines = []
     for taps in (65, 257, 1025):
-        lines.append((f"ours, M = {taps}", series(results, "samples", role="ours", kind=kind, taps=taps, filters=8),
+        lines.append((f"ours, M = {taps}",
+                      milliseconds_by(results, "samples", role="ours", kind=kind, taps=taps, filters=8),
                       False))
     for role, name in (("cufft-ols", "cuFFT"), ("conv1d", "cuDNN")):
-        lines.append((f"{name}, M = 257", series(results, "samples", role=role, kind=kind, taps=257, filters=8), True))
-    return chart(f"{NUMBERS[kind]} data, 8 filters", "signal length", "ms", lines)
+        lines.append((f"{name}, M = 257",
+                      milliseconds_by(results, "samples", role=role, kind=kind, taps=257, filters=8), True))
+    return draw_chart(f"{NUMBERS[kind]} data, 8 filters", "signal length", "ms", lines)
 
 
-def figure_13(results):
+def figure_13_table(results):
     table = Table("data", "M", "ours without, ms", "with, ms", "faster than cuFFT without", "with", "gain by it")
     for kind in ("c2c", "r2r"):
         for taps in (65, 257, 513, 1025, 2049):
             case = {"kind": kind, "taps": taps, "filters": 8, "samples": SAMPLES}
-            rows = {(role, post): best(results, role=role, post=post, **case)
+            rows = {(role, post): fastest_row(results, role=role, post=post, **case)
                     for role in ("ours", "cufft-ols") for post in ("none", "slope")}
             if not rows["ours", "slope"]:
                 continue
             ms = {key: row and row["ms"] for key, row in rows.items()}
-            without, with_it = (ratio(ms["cufft-ols", post], ms["ours", post]) for post in ("none", "slope"))
-            table.add(kind, taps, number(ms["ours", "none"]), number(ms["ours", "slope"]), times(without),
-                      times(with_it), times(ratio(with_it, without)))
+            without, with_it = (ratio_or_none(ms["cufft-ols", post], ms["ours", post]) for post in ("none", "slope"))
+            table.add_row(kind, taps, format_number(ms["ours", "none"]), format_number(ms["ours", "slope"]),
+                          format_factor(without),
+                          format_factor(with_it), format_factor(ratio_or_none(with_it, without)))
     return str(table) if table.rows else "Not measured yet."
 
 
-def page(results):
+def page_text(results):
     limits = PAPER["limits"]
     text = f"""# Filters by overlap-save in shared memory
 
@@ -146,7 +157,7 @@ K. Adámek, S. Dimoudi, M. Giles and W. Armour, *GPU fast convolution via the ov
 ACM Transactions on Architecture and Code Optimization 17(3):18, 2020.
 
 - Theirs: {", ".join(PAPER['machine']['gpus'])}; CUDA {PAPER['machine']['cuda']}, cuDNN {PAPER['machine']['cudnn']}.
-- {machines(results)}
+- {describe_machines(results)}
 
 Everything is in device memory, float32. The peer that both have is overlap-save with batched transforms by cuFFT. Ours
 has segments of 6144 and 12288 samples, of which the faster counts; theirs was fastest with
@@ -168,7 +179,7 @@ see the charts | short signals take the time of one launch |
 
 Eight filters of 64 taps:
 
-{figure_3(results)}
+{figure_3_table(results)}
 
 One transform pads and transforms the whole signal for each filter; segments need shorter transforms and fewer passes
 over memory.
@@ -200,7 +211,7 @@ Speed of ours divided by that of overlap-save by cuFFT:
 
 Speed of ours divided by that of overlap-save by cuFFT:
 
-{figure_8(results)}
+{figure_8_table(results)}
 
 ## Segment lengths (Figure 9)
 
@@ -220,14 +231,14 @@ Theirs was at about {limits['longest_filter_titan_v']} taps on the TITAN V, wher
 (y[n+1] − y[n−1])/2 of eight filters, as a caller's function. Ours computes it before results are stored, cuFFT's in a
 pass of its own:
 
-{figure_13(results)}
+{figure_13_table(results)}
 
 The text of the paper states gains up to {PAPER['read_from_text']['post_processing_gain_titan_v']['gain']}× (real data,
 M = 257 and 513, TITAN V).
 """
     charts = {}
     for kind in NUMBERS:
-        charts[f"filters-2020-count-{kind}.svg"] = by_count(results, kind)
-        charts[f"filters-2020-length-{kind}.svg"] = by_length(results, kind)
-        charts[f"filters-2020-segments-{kind}.svg"] = figure_9(results, kind)
+        charts[f"filters-2020-count-{kind}.svg"] = filter_count_chart(results, kind)
+        charts[f"filters-2020-length-{kind}.svg"] = signal_length_chart(results, kind)
+        charts[f"filters-2020-segments-{kind}.svg"] = figure_9_chart(results, kind)
     return text, charts

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the page of direct convolution in CUDA."""
 
-from chart import chart
-from context import paper
-from tables import Table, machines, number, times
+from chart import draw_chart
+from context import load_paper
+from tables import Table, describe_machines, format_factor, format_number
 
-PAPER = paper("direct")
+PAPER = load_paper("direct")
 FORMS = {"basic": "basic", "constant": "constant memory", "tile_halo": "tile with halo",
          "tile_cached_halo": "halo from the cache"}
 
@@ -17,50 +17,51 @@ def ms(row, key):
     return value if isinstance(value, float) else None  # a text is the reason why there is no figure
 
 
-def by_width(results, dimension, extent):
-    rows = {row["kernel_zyx"][2]: row for row in results.rows(experiment="forms", forms=dimension)
+def rows_by_width(results, dimension, extent):
+    rows = {row["kernel_zyx"][2]: row for row in results.matching_rows(experiment="forms", forms=dimension)
             if row["image_zyx"][2] == extent}
     if dimension == "2D" and extent == 1024:
-        for row in results.rows(experiment="slice"):
+        for row in results.matching_rows(experiment="slice"):
             rows.setdefault(row["kernel_zyx"][2], row)
     return dict(sorted(rows.items()))
 
 
-def used(results, row, dimension, width):
+def library_ms(results, row, dimension, width):
     if dimension == "2D":
         return ms(row, "library")
-    found = results.row(experiment="forms 1D", role="direct", taps=width)
+    found = results.first_matching_row(experiment="forms 1D", role="direct", taps=width)
     return found and found.get("ms")
 
 
 def forms_table(results, dimension, extent):
-    rows = by_width(results, dimension, extent)
+    rows = rows_by_width(results, dimension, extent)
     if dimension == "1D" and not rows:
-        rows = {row["taps"]: row for row in sorted(results.rows(experiment="forms 1D", role="direct"),
+        rows = {row["taps"]: row for row in sorted(results.matching_rows(experiment="forms 1D", role="direct"),
                                                    key=lambda row: row["taps"])}
-    missing = results.reason(experiment="forms") or "not in the results yet"
+    missing = results.reason_for_missing_row(experiment="forms") or "not in the results yet"
     table = Table("width", *FORMS.values(), "used by the library", "transforms", "cuDNN",
                   "used faster than the best form")
     for width, row in rows.items():
         found = {key: ms(row, key) for key in FORMS}
-        ours = used(results, row, dimension, width)
+        ours = library_ms(results, row, dimension, width)
         transforms = row.get("fft_ms") if dimension == "2D" else ms(
-            results.row(experiment="forms 1D", role="overlap-save", taps=width), "ms")
-        cudnn = results.row(experiment="cudnn", forms=dimension, extent=extent, width=width)
+            results.first_matching_row(experiment="forms 1D", role="overlap-save", taps=width), "ms")
+        cudnn = results.first_matching_row(experiment="cudnn", forms=dimension, extent=extent, width=width)
         least = min((value for value in found.values() if value), default=None)
-        cells = [number(value) if value else table.note(missing) for value in found.values()]
-        table.add(width, *cells, number(ours) if ours else table.note("not measured for this width"),
-                  number(transforms) if transforms else table.note("not measured for this width"),
-                  table.cell(cudnn, "ms"), times(least / ours) if least and ours else None)
+        cells = [format_number(value) if value else table.footnote_mark(missing) for value in found.values()]
+        table.add_row(width, *cells, format_number(ours)
+                      if ours else table.footnote_mark("not measured for this width"),
+                      format_number(transforms) if transforms else table.footnote_mark("not measured for this width"),
+                      table.format_cell(cudnn, "ms"), format_factor(least / ours) if least and ours else None)
     return str(table) if table.rows else "Not measured yet."
 
 
-def winners(results):
+def describe_fastest_forms(results):
     """Returns sentences on the fastest of the four forms for each width."""
     lines = []
     for dimension, extent, name in (("2D", 1024, "1024×1024"), ("2D", 4096, "4096×4096"), ("1D", 2097152, "1D")):
         won = {}
-        for width, row in by_width(results, dimension, extent).items():
+        for width, row in rows_by_width(results, dimension, extent).items():
             found = {key: ms(row, key) for key in FORMS if ms(row, key)}
             if found:
                 won.setdefault(min(found, key=found.get), []).append(str(width))
@@ -71,37 +72,38 @@ def winners(results):
 
 
 def forms_chart(results, dimension, extent):
-    rows = by_width(results, dimension, extent)
+    rows = rows_by_width(results, dimension, extent)
     lines = [(name, {width: value for width, row in rows.items() if (value := ms(row, key))}, False)
              for key, name in FORMS.items()]
     lines.append(("used by the library", {width: value for width, row in rows.items()
-                                          if (value := used(results, row, dimension, width))}, False))
+                                          if (value := library_ms(results, row, dimension, width))}, False))
     lines.append(("transforms", {width: row["fft_ms"] for width, row in rows.items() if row.get("fft_ms")}, True))
-    lines.append(("cuDNN", {row["width"]: row["ms"] for row in results.rows(experiment="cudnn", forms=dimension,
+    lines.append(("cuDNN",
+                  {row["width"]: row["ms"] for row in results.matching_rows(experiment="cudnn", forms=dimension,
                                                                            extent=extent) if "ms" in row}, True))
     title = f"{extent}×{extent}" if dimension == "2D" else f"{extent:,} samples"
-    return chart(f"{dimension}, {title}, float32", "width of the filter", "ms", lines)
+    return draw_chart(f"{dimension}, {title}, float32", "width of the filter", "ms", lines)
 
 
-def sources(results):
+def access_pattern_table(results):
     """Makes the table of the three access patterns with register blocking, in 3D."""
     ways = ("cached", "cached_constant", "shared", "shared_constant", "cached_halo", "cached_halo_constant")
     table = Table("kernel", *(way.replace("_", " ") for way in ways), "transforms")
-    for row in sorted(results.rows(experiment="volume"), key=lambda row: row["kernel_zyx"]):
-        cells = [number(ms(row, way)) if ms(row, way) else table.note(
+    for row in sorted(results.matching_rows(experiment="volume"), key=lambda row: row["kernel_zyx"]):
+        cells = [format_number(ms(row, way)) if ms(row, way) else table.footnote_mark(
             "too many taps for constant memory" if way.endswith("constant") else "not compiled for this width")
             for way in ways]
-        table.add("×".join(map(str, row["kernel_zyx"])), *cells, number(row["fft_ms"]))
+        table.add_row("×".join(map(str, row["kernel_zyx"])), *cells, format_number(row["fft_ms"]))
     return str(table) if table.rows else "Not measured yet."
 
 
-def page(results):
+def page_text(results):
     text = f"""# Direct convolution in CUDA
 
 {PAPER['source']}. It gives four forms and no times, so that there is nothing to compare with but the forms
 among themselves.
 
-- {machines(results)}
+- {describe_machines(results)}
 
 | form | samples | filter |
 |---|---|---|
@@ -138,7 +140,7 @@ overlap-save:
 
 ## Which wins, and why
 
-{winners(results)}
+{describe_fastest_forms(results)}
 - With one output a thread, each product needs a sample from a cache or from shared memory. Several outputs in registers
   use a loaded sample several times. That is the difference between the four forms and the sums that the library uses.
 - All threads of a warp use the same tap at a time, which is what constant memory is made for.
@@ -147,7 +149,7 @@ overlap-save:
 
 In 3D, with several outputs in registers: 512×1024×1024, ms, by where samples and taps are:
 
-{sources(results)}
+{access_pattern_table(results)}
 """
     return text, {"direct-2d.svg": forms_chart(results, "2D", 4096),
                   "direct-1d.svg": forms_chart(results, "1D", 2097152)}

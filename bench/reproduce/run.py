@@ -18,7 +18,7 @@ import sys
 import time
 from pathlib import Path
 
-from context import Context, machine
+from context import Context, describe_machine
 from report import report_text
 
 MINUTES = {"2011": 6, "2011two": 4, "2011cpu": 6, "2020": 4, "overlap": 3, "direct": 2}
@@ -38,10 +38,11 @@ class Report:
                 sys.exit(f"{path}: not a JSON file ({error}); name another by --json")
             if not isinstance(self.content, dict) or not isinstance(self.content.get("runs"), list):
                 sys.exit(f"{path}: not a report of this script; name another by --json")
-        self.saved = time.monotonic()
+        self.last_save_s = time.monotonic()
 
-    def begin(self, part, quick, scale):
-        run = {"part": part, "date": time.strftime("%Y-%m-%d"), "machine": machine(), "quick": quick, "scale": scale,
+    def begin_run(self, part, quick, scale):
+        run = {"part": part, "date": time.strftime("%Y-%m-%d"), "machine": describe_machine(), "quick": quick,
+               "scale": scale,
                "results": []}
         self.content["runs"].append(run)
         return run
@@ -50,15 +51,15 @@ class Report:
         beside = self.path.with_name(self.path.name + ".new")
         beside.write_text(report_text(self.content), encoding="utf-8")
         beside.replace(self.path)
-        self.saved = time.monotonic()
+        self.last_save_s = time.monotonic()
 
-    def add(self, run, row):
+    def add_row(self, run, row):
         run["results"].append(row)
-        if time.monotonic() - self.saved > SAVE_EVERY_S:
+        if time.monotonic() - self.last_save_s > SAVE_EVERY_S:
             self.save()
 
 
-def measurement(part):
+def measure_function(part):
     """Returns the function that yields the rows of a part: measure, measure_two or measure_cpu of measure_YEAR."""
     for variant in ("two", "cpu"):
         if part.endswith(variant):
@@ -93,10 +94,10 @@ def main():
         began = time.monotonic()
         deadline = began + 60 * (arguments.minutes or MINUTES[part])
         context = Context(arguments.build, arguments.quick, arguments.scale, deadline)
-        run = report.begin(part, arguments.quick, arguments.scale)
+        run = report.begin_run(part, arguments.quick, arguments.scale)
         try:
-            for row in measurement(part)(context):
-                report.add(run, row)
+            for row in measure_function(part)(context):
+                report.add_row(run, row)
         finally:  # keeps the rows that were measured before an error
             run["seconds"] = time.monotonic() - began
             report.save()

@@ -4,20 +4,20 @@
 from collections import Counter
 
 
-def machine_line(machine, date):
+def describe_machine_and_date(machine, date):
     names = Counter(gpu["name"] for gpu in machine["gpus"])
     gpus = ", ".join(f"{count} × {name}" for name, count in names.items()) or "no GPU"
     libraries = ", ".join(f"{name} {version}" for name, version in machine["versions"].items() if name != "python")
     return f"{gpus}; {machine['cpu']}, {machine['cores']} cores; {libraries}; {date}"
 
 
-def machines(results):
+def describe_machines(results):
     if not results.machines:
         return "Not measured yet."
     return "Ours: " + "; ".join(results.machines) + "."
 
 
-def number(value):
+def format_number(value):
     if value is None:
         return None
     if value == 0:
@@ -27,15 +27,15 @@ def number(value):
     return f"{value:#.3g}".rstrip(".")
 
 
-def times(value):
-    return None if value is None else f"{number(value)}×"
+def format_factor(value):
+    return None if value is None else f"{format_number(value)}×"
 
 
-def ratio(numerator, denominator):
+def ratio_or_none(numerator, denominator):
     return numerator / denominator if numerator and denominator else None
 
 
-def figure(row, key="seconds"):
+def value_or_none(row, key="seconds"):
     return row.get(key) if row else None
 
 
@@ -47,19 +47,19 @@ class Table:
         self.rows = []
         self.reasons = []
 
-    def note(self, reason):
+    def footnote_mark(self, reason):
         if reason not in self.reasons:
             self.reasons.append(reason)
         return f"– ({self.reasons.index(reason) + 1})"
 
-    def cell(self, row, key="seconds", show=number, otherwise="not in the results yet"):
+    def format_cell(self, row, key="seconds", show=format_number, otherwise="not in the results yet"):
         """Returns the figure of a measurement, or a dash with a note of the reason."""
-        value = figure(row, key)
+        value = value_or_none(row, key)
         if value is not None:
             return show(value)
-        return self.note(row["not_measured"] if row and "not_measured" in row else otherwise)
+        return self.footnote_mark(row["not_measured"] if row and "not_measured" in row else otherwise)
 
-    def add(self, *cells):
+    def add_row(self, *cells):
         self.rows.append(["–" if cell is None else str(cell) for cell in cells])
 
     def __str__(self):
