@@ -24,7 +24,7 @@ class StagedTiles {
           tile_packs_(packs) {
         stage_plane(0);
     }
-    CONVOLUME_DEVICE void enter(int plane) {
+    CONVOLUME_DEVICE void enter_plane(int plane) {
         context_.wait_copies();
         context_.sync();
         if (plane + 1 < tile_planes_) stage_plane(plane + 1);
@@ -95,9 +95,9 @@ class CachedHaloSamples : public StagedTiles<T, Context> {
           cached_samples_(context, shared, samples, position, planes),
           rows_inside_(DirectShape::rows - position.warp * DirectShape::thread_rows),
           packs_inside_(DirectShape::lanes - position.lane) {}
-    CONVOLUME_DEVICE void enter(int plane) {
-        StagedTiles<T, Context>::enter(plane);
-        cached_samples_.enter(plane);
+    CONVOLUME_DEVICE void enter_plane(int plane) {
+        StagedTiles<T, Context>::enter_plane(plane);
+        cached_samples_.enter_plane(plane);
     }
     CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
         return row < rows_inside_ && pack < packs_inside_ ? StagedTiles<T, Context>::load(row, pack)

@@ -70,7 +70,7 @@ class DirectSumsBench {
 
     DirectSumsBench(const Shape3& kept, const Shape3& kernel, int repeats)
         : kept_(kept), kernel_(kernel), repeats_(repeats), layout_(tap_layout<T>(kernel)) {
-        samples_.row_packs = packs_of<T>(kept.x) + layout_.template reach_packs<T>();
+        samples_.row_packs = pack_count<T>(kept.x) + layout_.template reach_packs<T>();
         samples_.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout_.reach_y();
         samples_.plane_packs = samples_.rows * samples_.row_packs;
         samples_.ring = kept.z + kernel.z - 1;
@@ -80,7 +80,7 @@ class DirectSumsBench {
                             packs * pack_bytes / static_cast<index_t>(sizeof(Real)));
         check(cudaGetLastError(), "making samples");
         samples_.data = reinterpret_cast<const Pack<T>*>(data_.data());
-        target_ = DeviceMemory(0, packs_of<T>(element_count(kept)) * pack_bytes);
+        target_ = DeviceMemory(0, pack_count<T>(element_count(kept)) * pack_bytes);
         std::vector<T> taps(static_cast<std::size_t>(element_count(kernel)));
         for (std::size_t i = 0; i < sizeof(T) / sizeof(Real) * taps.size(); ++i)
             reinterpret_cast<Real*>(taps.data())[i] = random_sample(i + 99);
@@ -130,7 +130,7 @@ class DirectSumsBench {
         RowTarget rows;
         rows.pixels = job.target;
         rows.kept_x = kept_.x;
-        job.whole_packs = takes_packs<T>(rows);
+        job.whole_packs = can_store_packs<T>(rows);
         return job;
     }
     DirectJob<T> job_with_global_taps() const {

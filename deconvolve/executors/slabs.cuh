@@ -136,7 +136,7 @@ void wait_for_each_other(const std::vector<std::unique_ptr<Slab>>& slabs) {
     on_each(slabs, [](Slab& slab) { slab.ready.record(slab.stream()); });
     on_each(slabs, [&](Slab& slab) {
         for (const auto& other : slabs)
-            if (other.get() != &slab) other->ready.hold_back(slab.stream());
+            if (other.get() != &slab) other->ready.make_wait(slab.stream());
     });
 }
 
@@ -154,7 +154,7 @@ void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange 
             const SlabPasses& from = other->passes();
             const IndexRange fetched_planes = needed_planes.within(from.planes().*own);
             if (other.get() == &slab || fetched_planes.count() == 0) continue;
-            other->ready.hold_back(slab.stream());
+            other->ready.make_wait(slab.stream());
             gpu::check(cudaMemcpyPeerAsync(
                            to.slot(fetched_planes.begin - needed_planes.begin), slab.device(),
                            from.slot(fetched_planes.begin - (from.planes().*needed).begin),
@@ -168,7 +168,7 @@ void exchange_halos(const std::vector<std::unique_ptr<Slab>>& slabs, IndexRange 
     // A slab must not overwrite planes that another one still fetches.
     on_each(slabs, [&](Slab& slab) {
         for (const auto& other : slabs)
-            if (other.get() != &slab) other->fetched.hold_back(slab.stream());
+            if (other.get() != &slab) other->fetched.make_wait(slab.stream());
     });
 }
 

@@ -165,18 +165,18 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
     blocks_.assign(std::max<std::size_t>(1, task.starts.size()), {});
     // Planes whose slots this step takes are no longer needed.
     if (k >= 4) event(downloaded_, k - 4).wait();
-    if (k >= 2) event(worked_, k - 2).hold_back(uploads_);
-    if (k >= 3) event(downloaded_, k - 3).hold_back(uploads_);
+    if (k >= 2) event(worked_, k - 2).make_wait(uploads_);
+    if (k >= 3) event(downloaded_, k - 3).make_wait(uploads_);
     iterates ? upload(k, task) : upload_back(back, task);
     event(uploaded_, k).record(uploads_);
 
-    event(uploaded_, k).hold_back(work_);
-    if (k >= 2) event(downloaded_, k - 2).hold_back(work_);
+    event(uploaded_, k).make_wait(work_);
+    if (k >= 2) event(downloaded_, k - 2).make_wait(work_);
     iterates ? work(k, task) : work_back(back, task);
     add_up_sums(k);
     event(worked_, k).record(work_);
 
-    event(worked_, k).hold_back(downloads_);
+    event(worked_, k).make_wait(downloads_);
     iterates ? download(k, task) : download_back(back, task);
     event(downloaded_, k).record(downloads_);
 }

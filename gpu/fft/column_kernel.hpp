@@ -34,10 +34,11 @@ struct ColumnJob {
     /// Spectrum or taps of the kernel; null: the pass only transforms.
     const Complex<Real>* kernel = nullptr;
     const Complex<Real>* twiddles = nullptr;
-    unsigned source_slot = 0, target_slot = 0, kernel_slot = 0;  // strides, in column tiles
-    index_t source_batch = 0, target_batch = 0;
+    unsigned source_slot_stride = 0, target_slot_stride = 0,
+             kernel_slot_stride = 0;  // strides, in column tiles
+    index_t source_batch_stride = 0, target_batch_stride = 0;
     index_t columns = 0, batches = 1;
-    SlotMap load, store;
+    SlotMap load_slots, store_slots;
     int taps = 0;          ///< number of the kernel's taps; 0: the kernel is given as its spectrum
     Real kernel_sign = 1;  ///< sign of the imaginary parts of the kernel's spectrum
     /// Signs of imaginary parts: an inverse transform conjugates before and after.
@@ -54,14 +55,16 @@ inline SlotMap slot_map(index_t length, const PositionMap& map) {
             message(map.count, " of ", length, " positions in ", map.ring, " slots"));
     }
     const index_t ring = std::max<index_t>(map.ring, 1);
-    const auto wrap = [](index_t i, index_t n) { return static_cast<int>((i % n + n) % n); };
-    return {wrap(map.begin, length), static_cast<int>(map.count), wrap(map.first, ring),
-            static_cast<int>(ring), static_cast<int>(length)};
+    const auto wrapped_index = [](index_t i, index_t n) {
+        return static_cast<int>((i % n + n) % n);
+    };
+    return {wrapped_index(map.begin, length), static_cast<int>(map.count),
+            wrapped_index(map.first, ring), static_cast<int>(ring), static_cast<int>(length)};
 }
 
 /// Returns a number of columns, or of samples between slots, as a number of column tiles.
 template <class Real>
-unsigned in_tiles(index_t samples) {
+unsigned whole_column_tiles(index_t samples) {
     const index_t tiles = samples / tile_columns<Real>;
     if (samples % tile_columns<Real> != 0 || samples < 0 ||
         tiles > std::numeric_limits<unsigned>::max()) {
@@ -82,15 +85,15 @@ ColumnJob<Real> column_transform_job(index_t length, PassDirection direction,
                                      const Columns<Real>& target, const PositionMap& store) {
     ColumnJob<Real> job;
     job.source = as_complex_samples(source.data);
-    job.source_slot = in_tiles<Real>(source.slot_stride);
-    job.source_batch = source.batch_stride;
+    job.source_slot_stride = whole_column_tiles<Real>(source.slot_stride);
+    job.source_batch_stride = source.batch_stride;
     job.target = as_complex_samples(target.data);
-    job.target_slot = in_tiles<Real>(target.slot_stride);
-    job.target_batch = target.batch_stride;
-    job.columns = in_tiles<Real>(source.columns) * tile_columns<Real>;
+    job.target_slot_stride = whole_column_tiles<Real>(target.slot_stride);
+    job.target_batch_stride = target.batch_stride;
+    job.columns = whole_column_tiles<Real>(source.columns) * tile_columns<Real>;
     job.batches = source.batches;
-    job.load = slot_map(length, load);
-    job.store = slot_map(length, store);
+    job.load_slots = slot_map(length, load);
+    job.store_slots = slot_map(length, store);
     job.load_sign = job.store_sign = direction == PassDirection::forward ? Real(1) : Real(-1);
     return job;
 }
@@ -103,14 +106,14 @@ ColumnJob<Real> convolve_job(index_t length, const Columns<Real>& data, const Po
         throw InternalError(message(kernel.taps, " taps for columns of ", length));
     ColumnJob<Real> job;
     job.source = job.target = as_complex_samples(data.data);
-    job.source_slot = job.target_slot = in_tiles<Real>(data.slot_stride);
+    job.source_slot_stride = job.target_slot_stride = whole_column_tiles<Real>(data.slot_stride);
     job.kernel = as_complex_samples(kernel.columns.data);
-    job.kernel_slot = in_tiles<Real>(kernel.columns.slot_stride);
+    job.kernel_slot_stride = whole_column_tiles<Real>(kernel.columns.slot_stride);
     job.taps = static_cast<int>(kernel.taps);
     job.kernel_sign = kernel.conjugate ? Real(-1) : Real(1);
-    job.columns = in_tiles<Real>(data.columns) * tile_columns<Real>;
-    job.load = slot_map(length, load);
-    job.store = slot_map(length, store);
+    job.columns = whole_column_tiles<Real>(data.columns) * tile_columns<Real>;
+    job.load_slots = slot_map(length, load);
+    job.store_slots = slot_map(length, store);
     job.store_sign = -1;
     return job;
 }
@@ -124,47 +127,48 @@ inline constexpr TransformPlan measured_column_plans[] = {
 /// The shape of a thread block of column_pass.
 template <class Real, int N>
 struct ColumnShape {
-    static constexpr int words = sizeof(Real) / sizeof(float);
+    static constexpr int floats_per_real = sizeof(Real) / sizeof(float);
     static constexpr int tile = static_cast<int>(tile_columns<Real>);
 
     /// Least number of columns of a thread block: a column tile, or less if its registers do not
     /// hold one. Blocks of short columns have more.
-    static constexpr int narrowest = N <= 1024 ? tile : N <= 2048 ? tile / 2 : tile / 4;
-    static constexpr TransformPlan value = [] {
-        if constexpr (words == 1)
-            for (const TransformPlan& plan : measured_column_plans)
-                if (plan.n == N) return plan;
-        return make_plan(N, {.single = words == 1 ? 32 : 16,
-                             .two_elements = words == 2 ? 18
-                                             : N > 1024 ? 16
-                                                        : 36,
-                             .three_elements = words == 1 ? 32 : 18,
-                             .max_threads = (N > 1024 ? 800 : 640) / narrowest,
+    static constexpr int least_columns = N <= 1024 ? tile : N <= 2048 ? tile / 2 : tile / 4;
+    static constexpr TransformPlan plan = [] {
+        if constexpr (floats_per_real == 1)
+            for (const TransformPlan& measured : measured_column_plans)
+                if (measured.n == N) return measured;
+        return make_plan(N, {.single = floats_per_real == 1 ? 32 : 16,
+                             .two_stage_elements = floats_per_real == 2 ? 18
+                                                   : N > 1024           ? 16
+                                                                        : 36,
+                             .three_stage_elements = floats_per_real == 1 ? 32 : 18,
+                             .max_threads = (N > 1024 ? 800 : 640) / least_columns,
                              .ideal_elements = N > 1024 ? 16 : 1,
                              .element_cost = N > 1024 ? 0.03 : 0.02,
-                             .lanes = 32 / words / narrowest});
+                             .lanes = 32 / floats_per_real / least_columns});
     }();
     static constexpr int columns = [] {
-        int count = narrowest;
-        while (value.threads * count < 128) count *= 2;
+        int count = least_columns;
+        while (plan.threads * count < 128) count *= 2;
         return count;
     }();
-    static constexpr int threads = value.threads * columns;
+    static constexpr int threads = plan.threads * columns;
     /// Bytes of shared memory: for exchanges and twiddle factors, and for a column tile copied from
     /// device memory.
     static constexpr index_t sample_bytes = 2 * sizeof(Real);
     static constexpr index_t exchange_bytes =
-        (sample_bytes / 2 * value.exchange_size() * columns + 15) / 16 * 16;
+        (sample_bytes / 2 * plan.exchange_size() * columns + 15) / 16 * 16;
     static constexpr index_t fixed_bytes =
-        (exchange_bytes + sample_bytes * value.twiddle_count() + 15) / 16 * 16;
+        (exchange_bytes + sample_bytes * plan.twiddle_count() + 15) / 16 * 16;
     static constexpr index_t prefetch_bytes = sample_bytes * N * columns;
     /// Thread blocks that the registers and the shared memory of a multiprocessor (of compute
     /// capability 9) hold.
     static constexpr int blocks_per_unit = [] {
-        const int registers = 2 * words * value.elements + 44;
-        const auto by_memory = static_cast<int>(232448 / (fixed_bytes + prefetch_bytes));
-        const int by_registers = 65536 / (threads * registers);
-        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        const int registers = 2 * floats_per_real * plan.elements + 44;
+        const auto blocks_by_memory = static_cast<int>(232448 / (fixed_bytes + prefetch_bytes));
+        const int blocks_by_registers = 65536 / (threads * registers);
+        const int blocks =
+            blocks_by_memory < blocks_by_registers ? blocks_by_memory : blocks_by_registers;
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
     }();
 };
@@ -184,7 +188,7 @@ struct ColumnThread {
     using Fft = RadixStages<Real, Shape>;
     using ThreadSamples = typename Fft::ThreadSamples;
     static constexpr int columns = Shape::columns, threads = Shape::threads;
-    static constexpr int last = Shape::value.last();
+    static constexpr int last = Shape::plan.last();
 
     /// The batch and the first column of a column tile.
     struct TilePosition {
@@ -207,22 +211,22 @@ struct ColumnThread {
           tiles_per_batch((of.columns + columns - 1) / columns),
           tiles(tiles_per_batch * of.batches) {}
 
-    CONVOLUME_DEVICE TilePosition place_of(index_t tile) const {
+    CONVOLUME_DEVICE TilePosition position_of_tile(index_t tile) const {
         const index_t batch = job.batches == 1 ? 0 : tile / tiles_per_batch;
         return {batch, (tile - batch * tiles_per_batch) * columns};
     }
 
     CONVOLUME_DEVICE void prefetch_source(index_t tile) const {
         if (!job.prefetches || tile >= tiles) return;
-        const TilePosition place = place_of(tile);
+        const TilePosition place = position_of_tile(tile);
         const Complex<Real>* const source =
-            job.source + place.batch * job.source_batch + place.column;
-        prefetch(place, prefetched_source, N, source, job.source_slot, job.load);
+            job.source + place.batch * job.source_batch_stride + place.column;
+        prefetch(place, prefetched_source, N, source, job.source_slot_stride, job.load_slots);
     }
     /// A spectrum is prefetched to the place of the source, taps to a place of their own.
     CONVOLUME_DEVICE void prefetch_kernel(index_t tile, Complex<Real>* to, int count) const {
-        const TilePosition place = place_of(tile);
-        prefetch(place, to, count, job.kernel + place.column, job.kernel_slot,
+        const TilePosition place = position_of_tile(tile);
+        prefetch(place, to, count, job.kernel + place.column, job.kernel_slot_stride,
                  [](int slot) { return slot; });
     }
     /// Taps are prefetched first, in a copy group of their own.
@@ -240,8 +244,8 @@ struct ColumnThread {
             load_prefetched(
                 thread, prefetched_source, [](int) { return true; }, v);
         } else {
-            load(thread, place, job.source + place.batch * job.source_batch, job.source_slot,
-                 job.load, v);
+            load(thread, place, job.source + place.batch * job.source_batch_stride,
+                 job.source_slot_stride, job.load_slots, v);
         }
         Fft::template for_each<0>(thread, [&](int sample, int) { v[sample].im *= job.load_sign; });
     }
@@ -252,7 +256,7 @@ struct ColumnThread {
                 thread, prefetched_taps, [&](int position) { return position < job.taps; }, v);
         } else {
             load(
-                thread, place, job.kernel, job.kernel_slot,
+                thread, place, job.kernel, job.kernel_slot_stride,
                 [&](int position) { return position < job.taps ? position : -1; }, v);
         }
     }
@@ -261,9 +265,9 @@ struct ColumnThread {
     /// tile. A loop uses the same instructions for both: twice as many instructions load more
     /// slowly.
     template <class Forward>
-    CONVOLUME_DEVICE void load_both(int thread, const TilePosition& place, index_t next,
-                                    ThreadSamples& v, ThreadSamples& spectrum,
-                                    const Forward& forward) const {
+    CONVOLUME_DEVICE void load_taps_and_source(int thread, const TilePosition& place, index_t next,
+                                               ThreadSamples& v, ThreadSamples& spectrum,
+                                               const Forward& forward) const {
         CONVOLUME_NO_UNROLL
         for (bool taps = true;; taps = false) {
             if (taps) {
@@ -287,26 +291,27 @@ struct ColumnThread {
     CONVOLUME_DEVICE void prefetch(const TilePosition& place, Complex<Real>* to, int count,
                                    const Complex<Real>* from, unsigned stride,
                                    const SlotOf& slot_of) const {
-        constexpr int width = 16 / sizeof(Complex<Real>), copies = columns / width;
-        constexpr int step = threads / copies;
-        const int column = context.thread() % copies * width;
-        if (context.thread() >= step * copies) return;
-        const bool inside = place.column + column < job.columns;
+        constexpr int samples_per_copy = 16 / sizeof(Complex<Real>),
+                      copies_per_row = columns / samples_per_copy;
+        constexpr int step = threads / copies_per_row;
+        const int column = context.thread() % copies_per_row * samples_per_copy;
+        if (context.thread() >= step * copies_per_row) return;
+        const bool is_inside = place.column + column < job.columns;
         CONVOLUME_UNROLL_4
-        for (int position = context.thread() / copies; position < count; position += step) {
+        for (int position = context.thread() / copies_per_row; position < count; position += step) {
             const int slot = slot_of(position);
             context.copy_or_zeros_async(to + position * columns + column,
                                         from + slot_offset<Real>(slot, stride) + column,
-                                        inside && slot >= 0);
+                                        is_inside && slot >= 0);
         }
     }
-    template <class IsThere>
+    template <class HasSample>
     CONVOLUME_DEVICE void load_prefetched(int thread, const Complex<Real>* from,
-                                          const IsThere& is_there, ThreadSamples& v) const {
+                                          const HasSample& has_sample, ThreadSamples& v) const {
         context.sync();
         Fft::template for_each<0>(thread, [&](int sample, int position) {
             v[sample] = {0, 0};
-            if (is_there(position)) v[sample] = from[position * columns + column_in_tile];
+            if (has_sample(position)) v[sample] = from[position * columns + column_in_tile];
         });
         context.sync();
     }
@@ -333,26 +338,26 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
     using Shape = ColumnShape<Real, N>;
     using Fft = RadixStages<Real, Shape>;
     using Thread = ColumnThread<Real, N, Context>;
-    constexpr int columns = Shape::columns, last = Shape::value.last();
+    constexpr int columns = Shape::columns, last = Shape::plan.last();
 
     char* const memory = context.shared();
     const SplitExchange<Real, Context> exchanger{
         context, reinterpret_cast<Real*>(memory) + context.thread() % columns, columns};
     auto* const twiddles = reinterpret_cast<Complex<Real>*>(memory + Shape::exchange_bytes);
-    copy_table(context, twiddles, job.twiddles, Shape::value.twiddle_count(), Shape::threads);
+    copy_table(context, twiddles, job.twiddles, Shape::plan.twiddle_count(), Shape::threads);
     context.sync();
 
-    const Thread own(context, job);
+    const Thread column_thread(context, job);
     index_t tile = context.block();
     if constexpr (OfTaps)
-        own.prefetch_taps_and_source(tile);
+        column_thread.prefetch_taps_and_source(tile);
     else
-        own.prefetch_source(tile);
-    for (; tile < own.tiles; tile += context.blocks()) {
-        const typename Thread::TilePosition place = own.place_of(tile);
+        column_thread.prefetch_source(tile);
+    for (; tile < column_thread.tiles; tile += context.blocks()) {
+        const typename Thread::TilePosition place = column_thread.position_of_tile(tile);
         const index_t next = tile + context.blocks();
-        const index_t column = place.column + own.column_in_tile;
-        const bool inside = column < job.columns;
+        const index_t column = place.column + column_thread.column_in_tile;
+        const bool is_inside = column < job.columns;
         // The compiler forgets the value, so that it does not keep the addresses of all samples in
         // registers.
         const int thread = context.forget(context.thread() / columns);
@@ -361,30 +366,30 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
         [[maybe_unused]] typename Fft::ThreadSamples spectrum;  // the kernel's spectrum
         const auto forward = [&] { Fft::forward(exchanger, thread, v, twiddles); };
         if constexpr (OfTaps) {
-            own.load_both(thread, place, next, v, spectrum, forward);
+            column_thread.load_taps_and_source(thread, place, next, v, spectrum, forward);
         } else {
-            own.load_source(thread, place, v);
+            column_thread.load_source(thread, place, v);
             if (job.kernel == nullptr)
-                own.prefetch_source(next);
+                column_thread.prefetch_source(next);
             else if (job.prefetches)
-                own.prefetch_kernel(tile, own.prefetched_source, N);
+                column_thread.prefetch_kernel(tile, column_thread.prefetched_source, N);
             forward();
         }
 
-        Complex<Real>* target = job.target + place.batch * job.target_batch + column;
+        Complex<Real>* target = job.target + place.batch * job.target_batch_stride + column;
         const auto store = [&](int sample, int position) {
-            const int slot = job.store(position);
-            if (inside && slot >= 0)
-                target[slot_offset<Real>(slot, job.target_slot)] = {v[sample].re,
-                                                                    v[sample].im * job.store_sign};
+            const int slot = job.store_slots(position);
+            if (is_inside && slot >= 0)
+                target[slot_offset<Real>(slot, job.target_slot_stride)] = {
+                    v[sample].re, v[sample].im * job.store_sign};
         };
 
-        const auto times = [&](int sample, const Complex<Real>& factor) {
+        const auto multiply_sample = [&](int sample, const Complex<Real>& factor) {
             v[sample] = conjugate(v[sample] * factor);
         };
         if constexpr (OfTaps) {
-            Fft::template for_each<last>(thread,
-                                         [&](int sample, int) { times(sample, spectrum[sample]); });
+            Fft::template for_each<last>(
+                thread, [&](int sample, int) { multiply_sample(sample, spectrum[sample]); });
         } else if (job.kernel == nullptr) {
             Fft::template for_each<last>(thread, store);
             continue;
@@ -393,16 +398,17 @@ CONVOLUME_DEVICE void column_pass(const Context& context, const ColumnJob<Real>&
             context.sync();
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 const Complex<Real> k =
-                    own.prefetched_source[frequency * columns + own.column_in_tile];
-                times(sample, {k.re, job.kernel_sign * k.im});
+                    column_thread
+                        .prefetched_source[frequency * columns + column_thread.column_in_tile];
+                multiply_sample(sample, {k.re, job.kernel_sign * k.im});
             });
             context.sync();
-            own.prefetch_source(next);
-        } else if (inside) {
+            column_thread.prefetch_source(next);
+        } else if (is_inside) {
             Fft::template for_each<last>(thread, [&](int sample, int frequency) {
                 const Complex<Real> k = context.load(
-                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot) + column);
-                times(sample, {k.re, job.kernel_sign * k.im});
+                    job.kernel + slot_offset<Real>(frequency, job.kernel_slot_stride) + column);
+                multiply_sample(sample, {k.re, job.kernel_sign * k.im});
             });
         }
         Fft::back(exchanger, thread, v, twiddles);

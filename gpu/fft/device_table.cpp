@@ -22,7 +22,7 @@ int current_device() {
     return device;
 }
 
-int attribute(cudaDeviceAttr which, int device) {
+int device_attribute(cudaDeviceAttr which, int device) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, which, device), "asking a device for its limits");
     return value;
@@ -58,7 +58,8 @@ template const Complex<float>* device_twiddles(const TransformPlan&, cudaStream_
 template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream_t);
 
 bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
-    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return false;
+    if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
+        return false;
     // All passes are compiled for the same devices, so that a look at one CUDA kernel is enough.
     static std::map<int, bool> compiled;
     const std::lock_guard lock(mutex);
@@ -88,7 +89,7 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
     const int device = current_device();
     const auto found = resident_of.find({device, cuda_kernel, shared_bytes});
     if (found != resident_of.end()) return found->second;
-    if (shared_bytes > attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
+    if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device)) return 0;
 
     index_t& most = largest_shared_bytes[{device, cuda_kernel}];
     most = std::max(most, shared_bytes);
@@ -100,7 +101,7 @@ index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_byt
                                                         static_cast<std::size_t>(shared_bytes)),
           "asking for the occupancy of a pass");
     const index_t blocks =
-        static_cast<index_t>(per_unit) * attribute(cudaDevAttrMultiProcessorCount, device);
+        static_cast<index_t>(per_unit) * device_attribute(cudaDevAttrMultiProcessorCount, device);
     resident_of[{device, cuda_kernel, shared_bytes}] = blocks;
     return blocks;
 }

@@ -16,7 +16,7 @@ namespace convolume::gpu {
 
 template <class P>
 struct RowPairs {
-    static constexpr TransformPlan plan = P::value;
+    static constexpr TransformPlan plan = P::plan;
     /// Number of samples, and of pairs of a thread.
     static constexpr int n = plan.n, count = plan.radix[0];
     static constexpr int distance = n / count, last = count - 1, middle = count / 2;
@@ -25,7 +25,7 @@ struct RowPairs {
 
     int thread;
 
-    CONVOLUME_DEVICE bool has_any() const {
+    CONVOLUME_DEVICE bool has_pairs() const {
         return distance / 2 == plan.threads || thread < distance / 2;
     }
     /// Whether the thread has sample N/2, and as its last pair samples N and 0. The first thread
@@ -41,11 +41,15 @@ struct RowPairs {
     template <class T>
     struct PairPointers {
         T *sample[3], *opposite[3];  ///< pointers to the samples k0 and N - k0
-        CONVOLUME_DEVICE T* of(int j) const { return sample[kind(j)] + distance * j; }
-        CONVOLUME_DEVICE T* opposite_of(int j) const { return opposite[kind(j)] - distance * j; }
+        CONVOLUME_DEVICE T* sample_of(int j) const {
+            return sample[start_of_pair(j)] + distance * j;
+        }
+        CONVOLUME_DEVICE T* opposite_sample_of(int j) const {
+            return opposite[start_of_pair(j)] - distance * j;
+        }
     };
     template <class T>
-    CONVOLUME_DEVICE PairPointers<T> of_row(T* row) const {
+    CONVOLUME_DEVICE PairPointers<T> pointers_in_row(T* row) const {
         const bool first = thread == 0;
         const int k0[3] = {thread, first ? distance / 2 : thread, first ? distance : thread};
         T* const end = row + n;
@@ -57,22 +61,22 @@ struct RowPairs {
     template <class Load>
     CONVOLUME_DEVICE void merge(ThreadSamples& v, const Complex<float>* twiddles,
                                 Complex<float> center, const Load& load) const {
-        const auto roots = of_row(twiddles);
+        const auto roots = pointers_in_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
             Complex<float> a, b;
             load(j, a, b);
             if (j == last && has_center()) a.im = b.im = 0;
-            const Complex<float> other = conjugate(b);
-            const Complex<float> sum = a + other;
-            const Complex<float> rotated = times_i(conjugate_root(j, roots) * (a - other));
+            const Complex<float> conjugate_b = conjugate(b);
+            const Complex<float> sum = a + conjugate_b;
+            const Complex<float> rotated = times_i(conjugate_root(j, roots) * (a - conjugate_b));
             v[j] = conjugate(sum + rotated);
-            v[mirror(j)] = sum - rotated;
+            v[opposite_index(j)] = sum - rotated;
         }
         if (!has_center()) return;
         const ThreadSamples pairs = v;
         CONVOLUME_UNROLL
-        for (int j = 1; j < middle; ++j) v[count - j] = pairs[mirror(j)];
+        for (int j = 1; j < middle; ++j) v[count - j] = pairs[opposite_index(j)];
         CONVOLUME_UNROLL
         for (int j = middle; j < last; ++j) v[count + j] = pairs[j];
         v[count] = pairs[0];
@@ -88,37 +92,37 @@ struct RowPairs {
         if (has_center()) {
             const ThreadSamples samples = v;
             CONVOLUME_UNROLL
-            for (int j = 1; j < middle; ++j) v[mirror(j)] = samples[count - j];
+            for (int j = 1; j < middle; ++j) v[opposite_index(j)] = samples[count - j];
             CONVOLUME_UNROLL
             for (int j = middle; j < last; ++j) v[j] = samples[count + j];
             v[0] = samples[count];
-            v[last] = v[mirror(last)] = samples[0];
+            v[last] = v[opposite_index(last)] = samples[0];
             store_center(conjugate(samples[middle]));
         }
-        const auto roots = of_row(twiddles);
+        const auto roots = pointers_in_row(twiddles);
         CONVOLUME_UNROLL
         for (int j = 0; j < count; ++j) {
             const Complex<float> a = v[j];
-            const Complex<float> other = conjugate(v[mirror(j)]);
-            const Complex<float> even = 0.5F * (a + other);
+            const Complex<float> conjugate_b = conjugate(v[opposite_index(j)]);
+            const Complex<float> even = 0.5F * (a + conjugate_b);
             const Complex<float> odd =
-                times_i(-0.5F * (conjugate(conjugate_root(j, roots)) * (a - other)));
+                times_i(-0.5F * (conjugate(conjugate_root(j, roots)) * (a - conjugate_b)));
             store(j, even + odd, conjugate(even - odd));
         }
     }
 
   private:
     /// Returns the index of the other sample of pair j, except in the first thread.
-    CONVOLUME_CONSTEXPR static int mirror(int j) { return 2 * count - 1 - j; }
+    CONVOLUME_CONSTEXPR static int opposite_index(int j) { return 2 * count - 1 - j; }
     /// Returns e^{πik/N} of pair j, from a table of e^{-πik/N} for k <= N/2; for other k it is
     /// -e^{-πi(N-k)/N}.
     CONVOLUME_DEVICE Complex<float> conjugate_root(
         int j, const PairPointers<const Complex<float>>& roots) const {
-        if (j < middle) return conjugate(*roots.of(j));
-        return -1.0F * *roots.opposite_of(j);
+        if (j < middle) return conjugate(*roots.sample_of(j));
+        return -1.0F * *roots.opposite_sample_of(j);
     }
     /// Returns the index of the k0 that pair j has.
-    CONVOLUME_CONSTEXPR static int kind(int j) {
+    CONVOLUME_CONSTEXPR static int start_of_pair(int j) {
         return j == last ? 2 : j > 0 && j < middle ? 0 : 1;
     }
 };
@@ -134,7 +138,7 @@ CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
     constexpr int most_threads = 224, most_elements = 20, ideal_elements = 12;
     TransformPlan best;
     double best_cost = 1e30;
-    const auto consider = [&](int stages, int a, int b, int c) {
+    const auto consider_plan = [&](int stages, int a, int b, int c) {
         const int pairs = n / a / 2;
         for (int threads = pairs; threads <= most_threads && threads <= n; ++threads) {
             TransformPlan plan{n, stages, {a, b, c}, threads, 0, 16, true};
@@ -145,9 +149,10 @@ CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
                 work += static_cast<double>(elements) * threads / n;
             }
             if (plan.elements > most_elements) continue;
-            const int off = plan.elements - ideal_elements;
+            const int excess_elements = plan.elements - ideal_elements;
             const int samples = plan.butterflies_per_thread(plan.last()) * plan.radix[plan.last()];
-            const double cost = work + 0.5 * stages + 0.05 * (off < 0 ? -off : off) +
+            const double cost = work + 0.5 * stages +
+                                0.05 * (excess_elements < 0 ? -excess_elements : excess_elements) +
                                 (plan.butterflies_per_thread(1) > 1 ? 0.4 : 0) + 0.02 * samples +
                                 (samples > 10 ? 0.08 * (samples - 10) : 0);
             if (cost < best_cost) {
@@ -162,8 +167,8 @@ CONVOLUME_CONSTEXPR TransformPlan make_element_plan(int n) {
         for (int b = 2; b <= 16; ++b) {
             if (n % (a * b) != 0) continue;
             const int c = n / (a * b);
-            if (c == 1) consider(2, a, b, 1);
-            if (c >= 2 && c <= 16) consider(3, a, b, c);
+            if (c == 1) consider_plan(2, a, b, 1);
+            if (c >= 2 && c <= 16) consider_plan(3, a, b, c);
         }
     }
     return best;
@@ -179,12 +184,12 @@ inline constexpr TransformPlan measured_element_plans[] = {
 
 template <int N>
 struct ElementPlan {
-    static constexpr TransformPlan value = [] {
-        for (const TransformPlan& plan : measured_element_plans)
-            if (plan.n == N) return plan;
+    static constexpr TransformPlan plan = [] {
+        for (const TransformPlan& measured : measured_element_plans)
+            if (measured.n == N) return measured;
         return make_element_plan(N);
     }();
-    static_assert(value.stages > 1);
+    static_assert(plan.stages > 1);
 };
 
 /// Returns the number of rows of a thread block: those that fill their warps best with few threads,
@@ -194,7 +199,7 @@ CONVOLUME_CONSTEXPR int element_rows_of_block(int threads_of_row) {
     double best_score = -1;
     for (int count = 1; count * threads_of_row <= 224; ++count) {
         const int block = count * threads_of_row;
-        const double score = filled(block) - 0.002 * block;
+        const double score = share_of_warps_filled(block) - 0.002 * block;
         if (block >= 86 && score > best_score) {
             best = count;
             best_score = score;
@@ -220,54 +225,58 @@ enum UpdateArray {
 template <int N, ElementKind Kind>
 struct ElementShape {
     using Rows = ElementPlan<N>;
-    static constexpr TransformPlan value = Rows::value;
-    static constexpr int rows = element_rows_of_block(value.threads);
-    static constexpr int threads = value.threads * rows;
+    static constexpr TransformPlan plan = Rows::plan;
+    static constexpr int rows = element_rows_of_block(plan.threads);
+    static constexpr int threads = plan.threads * rows;
     static constexpr index_t sample_bytes = sizeof(Complex<float>);
     /// Shared samples of a row for an exchange: neighboring rows of a warp start in different
     /// banks.
     static constexpr int row_size = [] {
-        int size = value.exchange_size();
-        while (size % value.lanes != value.threads % value.lanes) ++size;
+        int size = plan.exchange_size();
+        while (size % plan.lanes != plan.threads % plan.lanes) ++size;
         return size;
     }();
     static constexpr int exchange_size = row_size * rows;
-    static constexpr int tables = value.twiddle_count() + N / 2 + 1;
-    static constexpr index_t sums_at = (exchange_size + tables) * sample_bytes;
-    static constexpr index_t copies_at = sums_at + threads * index_t{2 * sizeof(double)};
+    static constexpr int table_samples = plan.twiddle_count() + N / 2 + 1;
+    static constexpr index_t sums_offset = (exchange_size + table_samples) * sample_bytes;
+    static constexpr index_t copies_offset = sums_offset + threads * index_t{2 * sizeof(double)};
 
     /// Places of a thread: for its samples of a spectrum, the center last, and for those of an
     /// array.
     static constexpr int spectrum_places =
         Kind == ElementKind::load ? 0 : 2 * RowPairs<Rows>::count + 1;
-    static constexpr int array_places = value.elements;
+    static constexpr int places_per_array = plan.elements;
     /// The first arrays are copied to registers, as far as there are enough, since threads mostly
     /// wait for shared memory. Arrays of a load are not, because they belong to the next row.
     static constexpr int array_registers =
-        2 * value.butterflies_per_thread(value.last()) * value.radix[value.last()];
-    static constexpr int in_registers = [] {
+        2 * plan.butterflies_per_thread(plan.last()) * plan.radix[plan.last()];
+    static constexpr int arrays_in_registers = [] {
         constexpr int most = 40;
-        const int always = Kind == ElementKind::load ? 0 : Kind == ElementKind::compare ? 1 : 2;
-        return always * array_registers <= most ? always : most / array_registers;
+        const int least_arrays = Kind == ElementKind::load      ? 0
+                                 : Kind == ElementKind::compare ? 1
+                                                                : 2;
+        return least_arrays * array_registers <= most ? least_arrays : most / array_registers;
     }();
     /// Twiddle factors are kept in registers, too, if there are enough.
     static constexpr bool keeps_twiddles =
-        RadixStages<float, Rows>::has_second &&
-        2 * value.elements + 2 * value.radix[1] + in_registers * array_registers <= 80;
+        RadixStages<float, Rows>::keeps_second_factors &&
+        2 * plan.elements + 2 * plan.radix[1] + arrays_in_registers * array_registers <= 80;
     /// Bytes of shared memory without the places of arrays, and bytes of the places of the first
     /// arrays. Changes have 16 bits.
     static constexpr index_t least_shared_bytes =
-        copies_at + spectrum_places * threads * sample_bytes;
+        copies_offset + spectrum_places * threads * sample_bytes;
     static constexpr index_t bytes_of_arrays(int count) {
-        const index_t each = array_places * threads * sample_bytes;
-        const bool changes = Kind == ElementKind::update && count > change_of_update;
-        return count <= in_registers ? 0 : (count - in_registers) * each - (changes ? each / 2 : 0);
+        const index_t array_bytes = places_per_array * threads * sample_bytes;
+        const bool includes_changes = Kind == ElementKind::update && count > change_of_update;
+        return count <= arrays_in_registers ? 0
+                                            : (count - arrays_in_registers) * array_bytes -
+                                                  (includes_changes ? array_bytes / 2 : 0);
     }
     /// Number of arrays that are copied ahead of their use: all, or as many as let devices with 99
     /// KiB of shared memory run the CUDA kernel. Others are read when they are needed.
     static constexpr int arrays = [] {
         int count = most_arrays(Kind);
-        while (count > in_registers &&
+        while (count > arrays_in_registers &&
                least_shared_bytes + bytes_of_arrays(count) > index_t{99} * 1024)
             --count;
         return count;
@@ -276,12 +285,14 @@ struct ElementShape {
 
     static constexpr int blocks_per_unit = [] {
         constexpr int registers = 128;
-        constexpr int always = Kind == ElementKind::update || Kind == ElementKind::advance ? 2 : 1;
+        constexpr int least_arrays =
+            Kind == ElementKind::update || Kind == ElementKind::advance ? 2 : 1;
         const index_t bytes =
-            least_shared_bytes + bytes_of_arrays(arrays < always ? arrays : always);
-        const auto by_memory = static_cast<int>(232448 / (bytes + 1024));
-        const int by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
-        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+            least_shared_bytes + bytes_of_arrays(arrays < least_arrays ? arrays : least_arrays);
+        const auto blocks_by_memory = static_cast<int>(232448 / (bytes + 1024));
+        const int blocks_by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
+        const int blocks =
+            blocks_by_memory < blocks_by_registers ? blocks_by_memory : blocks_by_registers;
         const int most = 2048 / threads;
         return blocks < 1 ? 1 : blocks > most ? most : blocks;
     }();
@@ -309,13 +320,13 @@ struct ElementRow {
           in_pairs((work.begin & 1) == 0 && (work.count & 1) == 0) {}
     /// Returns the distance from the thread's first sample to the first sample of a pair.
     CONVOLUME_DEVICE int distance(int position) const { return 2 * (position - thread); }
-    CONVOLUME_DEVICE bool holds(int x) const {
+    CONVOLUME_DEVICE bool contains(int x) const {
         return static_cast<unsigned>(first + x) < static_cast<unsigned>(count);
     }
     /// Whether the row has the second sample of the pair at x.
     template <bool InPairs>
-    CONVOLUME_DEVICE bool holds_second(int x) const {
-        return holds(InPairs ? x : x + 1);
+    CONVOLUME_DEVICE bool contains_second(int x) const {
+        return contains(InPairs ? x : x + 1);
     }
 };
 
@@ -337,10 +348,10 @@ template <bool InPairs, class T>
 CONVOLUME_DEVICE Complex<T> load_pair(const T* values, const ElementRow& row, int x) {
     Complex<T> pair{};
     if constexpr (InPairs) {
-        if (row.holds(x)) pair = *reinterpret_cast<const Complex<T>*>(values + x);
+        if (row.contains(x)) pair = *reinterpret_cast<const Complex<T>*>(values + x);
     } else {
-        if (row.holds(x)) pair.re = values[x];
-        if (row.holds(x + 1)) pair.im = values[x + 1];
+        if (row.contains(x)) pair.re = values[x];
+        if (row.contains(x + 1)) pair.im = values[x + 1];
     }
     return pair;
 }
@@ -348,16 +359,16 @@ CONVOLUME_DEVICE Complex<T> load_pair(const T* values, const ElementRow& row, in
 template <bool InPairs, class T>
 CONVOLUME_DEVICE void store_pair(T* values, const ElementRow& row, int x, Complex<T> pair) {
     if constexpr (InPairs) {
-        if (row.holds(x)) *reinterpret_cast<Complex<T>*>(values + x) = pair;
+        if (row.contains(x)) *reinterpret_cast<Complex<T>*>(values + x) = pair;
     } else {
-        if (row.holds(x)) values[x] = pair.re;
-        if (row.holds(x + 1)) values[x + 1] = pair.im;
+        if (row.contains(x)) values[x] = pair.re;
+        if (row.contains(x + 1)) values[x + 1] = pair.im;
     }
 }
 
 /// Returns the bits of a pair as a pair of floats.
 template <class T>
-CONVOLUME_DEVICE Complex<float> packed(Complex<T> pair) {
+CONVOLUME_DEVICE Complex<float> pack_bits(Complex<T> pair) {
     if constexpr (std::is_same_v<T, float>) {
         return pair;
     } else {
@@ -368,7 +379,7 @@ CONVOLUME_DEVICE Complex<float> packed(Complex<T> pair) {
     }
 }
 template <class T>
-CONVOLUME_DEVICE Complex<T> unpacked(Complex<float> bits) {
+CONVOLUME_DEVICE Complex<T> unpack_bits(Complex<float> bits) {
     if constexpr (std::is_same_v<T, float>) {
         return bits;
     } else {
@@ -387,34 +398,38 @@ struct ElementCopies {
     const Context& context;
     Complex<float>* places;  ///< places of the thread block
     int thread;              ///< index among the threads of a row
-    Samples<float, Shape::array_places> kept[Shape::in_registers > 0 ? Shape::in_registers : 1];
+    Samples<float, Shape::places_per_array>
+        register_copies[Shape::arrays_in_registers > 0 ? Shape::arrays_in_registers : 1];
 
     /// Returns the place i of the thread, which is next to those of other threads.
     template <class T>
     CONVOLUME_DEVICE T& place(Complex<float>* first, int i) const {
         return reinterpret_cast<T*>(first)[i * Shape::threads + context.thread()];
     }
-    CONVOLUME_DEVICE Complex<float>& spectrum(int i) const {
+    CONVOLUME_DEVICE Complex<float>& spectrum_place(int i) const {
         return place<Complex<float>>(places, i);
     }
     /// Returns the place of a pair of an array of T, which has 16 or 32 bits.
     template <class T>
-    CONVOLUME_DEVICE Complex<T>& of_array(int array, int sample) const {
+    CONVOLUME_DEVICE Complex<T>& array_place(int array, int sample) const {
         const int before =
-            Shape::spectrum_places + (array - Shape::in_registers) * Shape::array_places;
+            Shape::spectrum_places + (array - Shape::arrays_in_registers) * Shape::places_per_array;
         return place<Complex<T>>(places + before * Shape::threads, sample);
     }
 
-    CONVOLUME_DEVICE Complex<float>& center() const { return spectrum(Shape::spectrum_places - 1); }
+    CONVOLUME_DEVICE Complex<float>& center() const {
+        return spectrum_place(Shape::spectrum_places - 1);
+    }
 
     CONVOLUME_DEVICE void copy_spectrum(const Complex<float>* row) const {
         const RowPairs<typename Shape::Rows> pairs{thread};
-        if (!pairs.has_any()) return;
-        const auto samples = pairs.of_row(row);
+        if (!pairs.has_pairs()) return;
+        const auto samples = pairs.pointers_in_row(row);
         CONVOLUME_UNROLL
         for (int j = 0; j < pairs.count; ++j) {
-            context.template copy_few_async<8>(&spectrum(2 * j), samples.of(j));
-            context.template copy_few_async<8>(&spectrum(2 * j + 1), samples.opposite_of(j));
+            context.template copy_few_async<8>(&spectrum_place(2 * j), samples.sample_of(j));
+            context.template copy_few_async<8>(&spectrum_place(2 * j + 1),
+                                               samples.opposite_sample_of(j));
         }
         if (pairs.has_center()) context.template copy_few_async<8>(&center(), row + N / 2);
     }
@@ -423,10 +438,10 @@ struct ElementCopies {
     CONVOLUME_DEVICE void merge_spectrum(const RowPairs<typename Shape::Rows>& pairs,
                                          const Complex<float>* pair_twiddles,
                                          typename Fft::ThreadSamples& v) const {
-        if (!pairs.has_any()) return;
+        if (!pairs.has_pairs()) return;
         pairs.merge(v, pair_twiddles, center(), [&](int j, Complex<float>& a, Complex<float>& b) {
-            a = spectrum(2 * j);
-            b = spectrum(2 * j + 1);
+            a = spectrum_place(2 * j);
+            b = spectrum_place(2 * j + 1);
         });
     }
 
@@ -436,31 +451,32 @@ struct ElementCopies {
         if (array >= Shape::arrays) return;
         Fft::template for_each<Stage>(thread, [&](int sample, int position) {
             const int x = row.distance(position);
-            if (array < Shape::in_registers) {
-                kept[array][sample] = packed(load_pair<InPairs>(values, row, x));
+            if (array < Shape::arrays_in_registers) {
+                register_copies[array][sample] = pack_bits(load_pair<InPairs>(values, row, x));
                 return;
             }
-            Complex<T>& place = of_array<T>(array, sample);
+            Complex<T>& place = array_place<T>(array, sample);
             if constexpr (InPairs) {
                 context.template copy_few_or_zeros_async<2 * sizeof(T)>(&place, values + x,
-                                                                        row.holds(x));
+                                                                        row.contains(x));
             } else if constexpr (sizeof(T) != sizeof(float)) {
                 place = load_pair<InPairs>(values, row, x);
             } else {
-                context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.holds(x));
+                context.template copy_few_or_zeros_async<4>(&place.re, values + x, row.contains(x));
                 context.template copy_few_or_zeros_async<4>(&place.im, values + x + 1,
-                                                            row.holds(x + 1));
+                                                            row.contains(x + 1));
             }
         });
     }
 
     /// Returns a pair that was copied, or else reads it from memory.
     template <bool InPairs, class T, class As = AsNumbers>
-    CONVOLUME_DEVICE Complex<float> read(int array, const T* values, const ElementRow& row,
-                                         int sample, int x, const As& as = {}) const {
-        const Complex<T> pair = array < Shape::in_registers ? unpacked<T>(kept[array][sample])
-                                : array < Shape::arrays     ? of_array<T>(array, sample)
-                                                            : load_pair<InPairs>(values, row, x);
+    CONVOLUME_DEVICE Complex<float> read_pair(int array, const T* values, const ElementRow& row,
+                                              int sample, int x, const As& as = {}) const {
+        const Complex<T> pair = array < Shape::arrays_in_registers
+                                    ? unpack_bits<T>(register_copies[array][sample])
+                                : array < Shape::arrays ? array_place<T>(array, sample)
+                                                        : load_pair<InPairs>(values, row, x);
         return {as(pair.re), as(pair.im)};
     }
 };

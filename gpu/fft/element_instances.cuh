@@ -34,7 +34,7 @@ ElementPass<Elements> element_pass_of() {
     using Shape = ElementShape<N, ElementKind::load>;
     ElementPass<Elements> pass;
     pass.n = N;
-    pass.plan = Shape::value;
+    pass.plan = Shape::plan;
     pass.threads = Shape::threads;
     pass.rows = Shape::rows;
     add_cuda_kernel<N, ElementKind::load>(pass);

@@ -21,7 +21,7 @@ struct ElementSamples {
     using Shape = ElementShape<N, Kind>;
     using Fft = RadixStages<float, typename Shape::Rows>;
     using ThreadSamples = typename Fft::ThreadSamples;
-    static constexpr int last = Shape::value.last();
+    static constexpr int last = Shape::plan.last();
 
     ElementCopies<N, Kind, Context>& copies;
     const ElementWork<Elements>& work;
@@ -29,11 +29,11 @@ struct ElementSamples {
     Complex<float> sums{0, 0};  ///< sums of one row, for which single precision is enough
 
     /// Copies the arrays that the work needs.
-    CONVOLUME_DEVICE void copy() const {
+    CONVOLUME_DEVICE void copy_arrays() const {
         if constexpr (Kind == ElementKind::load) {
             if (work.ones) return;
             copies.template copy_array<last, InPairs>(newest_of_load, newest(), row);
-            if (moves_ahead())
+            if (extrapolates())
                 copies.template copy_array<last, InPairs>(before_of_load, before(), row);
         } else if constexpr (Kind == ElementKind::compare) {
             with_data([&](const auto* data) {
@@ -43,10 +43,10 @@ struct ElementSamples {
                 copies.template copy_array<last, InPairs>(held_out_of_compare, held_out(), row);
         } else {
             copies.template copy_array<last, InPairs>(newest_of_update, newest(), row);
-            if (moves_ahead())
+            if (extrapolates())
                 copies.template copy_array<last, InPairs>(before_of_update, before(), row);
             copies.template copy_array<last, InPairs>(weight_of_update, weight(), row);
-            if (has_old())
+            if (has_earlier_change())
                 copies.template copy_array<last, InPairs>(change_of_update, change(), row);
         }
     }
@@ -61,13 +61,15 @@ struct ElementSamples {
         }
         Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             const int x = row.distance(position);
-            v[sample] = copies.template read<InPairs>(newest_of_load, newest(), row, sample, x);
+            v[sample] =
+                copies.template read_pair<InPairs>(newest_of_load, newest(), row, sample, x);
         });
-        if (moves_ahead())
+        if (extrapolates())
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
-                v[sample] = point_of(v[sample], copies.template read<InPairs>(
-                                                    before_of_load, before(), row, sample, x));
+                v[sample] = extrapolated_point(
+                    v[sample],
+                    copies.template read_pair<InPairs>(before_of_load, before(), row, sample, x));
             });
         if (work.kept == nullptr) return;
         float* const kept = work.kept + row.offset;
@@ -78,73 +80,79 @@ struct ElementSamples {
 
     /// `v` comes from an inverse transform: imaginary parts have the wrong sign.
     CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale) {
-        if (work.held_out != nullptr) add_held_out(v, scale);
-        work.elements.with_comparison([&](const auto& of) { compare(v, scale, of); });
+        if (work.held_out != nullptr) add_held_out_errors(v, scale);
+        work.elements.with_comparison(
+            [&](const auto& compare_sample) { compare(v, scale, compare_sample); });
     }
 
     /// Updates some samples at a time. All values that they need are read before any sample is
     /// stored, since the compiler cannot know that stores do not change them. Conditions on the
     /// pass are checked once for all of them, so that their work overlaps.
     CONVOLUME_DEVICE void update(ThreadSamples& v, float scale) {
-        constexpr int at_a_time = 4;
+        constexpr int samples_at_a_time = 4;
         CONVOLUME_UNROLL
-        for (int first = 0; first < Shape::value.elements; first += at_a_time) {
-            Samples<float, at_a_time> point, weights, old, next;
-            const auto each = [&](const auto& use) {
+        for (int first = 0; first < Shape::plan.elements; first += samples_at_a_time) {
+            Samples<float, samples_at_a_time> point, weights, earlier, next;
+            const auto for_each_sample = [&](const auto& use) {
                 Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
-                    if (sample >= first && sample < first + at_a_time)
+                    if (sample >= first && sample < first + samples_at_a_time)
                         use(sample, sample - first, row.distance(position));
                 });
             };
-            const auto read = [&](Samples<float, at_a_time>& to, int array, const auto* values,
-                                  const auto& as) {
-                each([&](int sample, int i, int x) {
-                    to[i] = copies.template read<InPairs>(array, values, row, sample, x, as);
+            const auto read = [&](Samples<float, samples_at_a_time>& to, int array,
+                                  const auto* values, const auto& as) {
+                for_each_sample([&](int sample, int i, int x) {
+                    to[i] = copies.template read_pair<InPairs>(array, values, row, sample, x, as);
                 });
             };
             read(point, newest_of_update, newest(), AsNumbers{});
             read(weights, weight_of_update, weight(), AsNumbers{});
-            if (moves_ahead()) {
-                read(old, before_of_update, before(), AsNumbers{});
-                each([&](int, int i, int) { point[i] = point_of(point[i], old[i]); });
+            if (extrapolates()) {
+                read(earlier, before_of_update, before(), AsNumbers{});
+                for_each_sample(
+                    [&](int, int i, int) { point[i] = extrapolated_point(point[i], earlier[i]); });
             }
-            each([&](int, int i, int) { old[i] = {0, 0}; });
-            if (has_old()) read(old, change_of_update, change(), AsChanges{work.last_format});
+            for_each_sample([&](int, int i, int) { earlier[i] = {0, 0}; });
+            if (has_earlier_change())
+                read(earlier, change_of_update, change(), AsChanges{work.last_format});
 
-            work.elements.with_update([&](const auto& of) {
-                each([&](int sample, int i, int) {
-                    const Complex<float> back{scale * v[sample].re, -scale * v[sample].im};
-                    next[i] = {of(point[i].re, back.re, weights[i].re),
-                               of(point[i].im, back.im, weights[i].im)};
+            work.elements.with_update([&](const auto& update_sample) {
+                for_each_sample([&](int sample, int i, int) {
+                    const Complex<float> back_projected{scale * v[sample].re,
+                                                        -scale * v[sample].im};
+                    next[i] = {update_sample(point[i].re, back_projected.re, weights[i].re),
+                               update_sample(point[i].im, back_projected.im, weights[i].im)};
                 });
             });
 
-            float* const target = remembers && work.before != nullptr ? work.before : work.newest;
-            each([&](int, int i, int x) {
+            float* const target =
+                keeps_previous && work.before != nullptr ? work.before : work.newest;
+            for_each_sample([&](int, int i, int x) {
                 store_pair<InPairs>(target + row.offset, row, x, next[i]);
             });
             if constexpr (Kind == ElementKind::advance)
-                each([&](int sample, int i, int) { v[sample] = next[i]; });
-            if (!remembers || work.change == nullptr) continue;
-            each([&](int, int i, int x) {
+                for_each_sample([&](int sample, int i, int) { v[sample] = next[i]; });
+            if (!keeps_previous || work.change == nullptr) continue;
+            for_each_sample([&](int, int i, int x) {
                 // All values are 0 outside the row.
-                const Complex<float> made = next[i] - point[i];
-                store_pair<InPairs>(work.change + row.offset, row, x,
-                                    Complex<ShortFloat>{work.format.shortened(made.re),
-                                                        work.format.shortened(made.im)});
-                add_product(made.re, old[i].re);
-                add_product(made.im, old[i].im);
+                const Complex<float> change_of_sample = next[i] - point[i];
+                store_pair<InPairs>(
+                    work.change + row.offset, row, x,
+                    Complex<ShortFloat>{work.format.shortened(change_of_sample.re),
+                                        work.format.shortened(change_of_sample.im)});
+                add_change_products(change_of_sample.re, earlier[i].re);
+                add_change_products(change_of_sample.im, earlier[i].im);
             });
         }
     }
 
   private:
-    static constexpr bool remembers = Kind != ElementKind::advance;
-    CONVOLUME_DEVICE bool moves_ahead() const {
-        return remembers && work.before != nullptr && !work.restart;
+    static constexpr bool keeps_previous = Kind != ElementKind::advance;
+    CONVOLUME_DEVICE bool extrapolates() const {
+        return keeps_previous && work.before != nullptr && !work.restart;
     }
-    CONVOLUME_DEVICE bool has_old() const {
-        return remembers && work.change != nullptr && !work.restart;
+    CONVOLUME_DEVICE bool has_earlier_change() const {
+        return keeps_previous && work.change != nullptr && !work.restart;
     }
     CONVOLUME_DEVICE const float* newest() const { return work.newest + row.offset; }
     CONVOLUME_DEVICE const float* before() const { return work.before + row.offset; }
@@ -164,34 +172,36 @@ struct ElementSamples {
 
     /// Returns 1 for a sample that is compared, else 0.
     CONVOLUME_DEVICE float is_compared(int x) const {
-        if (!row.holds(x)) return 0;
+        if (!row.contains(x)) return 0;
         if (work.data == nullptr) return 1;
         const auto* const data = static_cast<const float*>(work.data) + row.offset;
         return work.elements.is_compared(data[x]) ? 1.0F : 0.0F;
     }
 
-    CONVOLUME_DEVICE Complex<float> point_of(Complex<float> newest, Complex<float> before) const {
+    CONVOLUME_DEVICE Complex<float> extrapolated_point(Complex<float> newest,
+                                                       Complex<float> before) const {
         return {work.elements.point(newest.re, before.re),
                 work.elements.point(newest.im, before.im)};
     }
 
     template <class Compare>
-    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale, const Compare& of) {
+    CONVOLUME_DEVICE void compare(ThreadSamples& v, float scale, const Compare& compare_sample) {
         with_data([&](const auto* data) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
                 const Complex<float> recorded =
-                    copies.template read<InPairs>(data_of_compare, data, row, sample, x);
-                v[sample] = {of(recorded.re, scale * v[sample].re, row.holds(x), sums.re),
-                             of(recorded.im, -scale * v[sample].im,
-                                row.template holds_second<InPairs>(x), sums.re)};
+                    copies.template read_pair<InPairs>(data_of_compare, data, row, sample, x);
+                v[sample] = {
+                    compare_sample(recorded.re, scale * v[sample].re, row.contains(x), sums.re),
+                    compare_sample(recorded.im, -scale * v[sample].im,
+                                   row.template contains_second<InPairs>(x), sums.re)};
             });
         });
     }
 
-    CONVOLUME_DEVICE void add_held_out(const ThreadSamples& v, float scale) {
-        const auto add = [&](float recorded, float value, bool inside) {
-            const float error = inside && work.elements.is_compared(recorded)
+    CONVOLUME_DEVICE void add_held_out_errors(const ThreadSamples& v, float scale) {
+        const auto add_error = [&](float recorded, float value, bool is_inside) {
+            const float error = is_inside && work.elements.is_compared(recorded)
                                     ? work.elements.held_out_error(recorded, value)
                                     : 0.0F;
             sums.im += error * error;
@@ -199,15 +209,15 @@ struct ElementSamples {
         Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
             const int x = row.distance(position);
             const Complex<float> recorded =
-                copies.template read<InPairs>(held_out_of_compare, held_out(), row, sample, x);
-            add(recorded.re, scale * v[sample].re, row.holds(x));
-            add(recorded.im, -scale * v[sample].im, row.template holds_second<InPairs>(x));
+                copies.template read_pair<InPairs>(held_out_of_compare, held_out(), row, sample, x);
+            add_error(recorded.re, scale * v[sample].re, row.contains(x));
+            add_error(recorded.im, -scale * v[sample].im, row.template contains_second<InPairs>(x));
         });
     }
 
-    CONVOLUME_DEVICE void add_product(float made, float old) {
-        sums.re += made * old;
-        sums.im += old * old;
+    CONVOLUME_DEVICE void add_change_products(float change_of_sample, float earlier) {
+        sums.re += change_of_sample * earlier;
+        sums.im += earlier * earlier;
     }
 };
 
@@ -217,11 +227,11 @@ CONVOLUME_DEVICE void store_sums(const Context& context, double* target) {
     if (target == nullptr) return;
     context.sync();
     if (context.thread() >= 2) return;
-    const auto* const of_threads =
-        reinterpret_cast<const double*>(context.shared() + Shape::sums_at) + context.thread();
+    const auto* const thread_sums =
+        reinterpret_cast<const double*>(context.shared() + Shape::sums_offset) + context.thread();
     double sum = 0;
     CONVOLUME_NO_UNROLL
-    for (int i = 0; i < Shape::threads; ++i) sum += of_threads[2 * i];
+    for (int i = 0; i < Shape::threads; ++i) sum += thread_sums[2 * i];
     target[2 * context.block() + context.thread()] = sum;
 }
 
@@ -259,11 +269,11 @@ CONVOLUME_DEVICE void with_samples(ElementCopies<N, Kind, Context>& copies,
 
 /// Copies the first data of a row that a pass needs: the samples to load, or the spectrum.
 template <int N, ElementKind Kind, class Elements, class Context>
-CONVOLUME_DEVICE void copy_first(ElementCopies<N, Kind, Context>& copies,
-                                 const ElementJob<Elements>& job, const RowIndex& at) {
+CONVOLUME_DEVICE void copy_row_start(ElementCopies<N, Kind, Context>& copies,
+                                     const ElementJob<Elements>& job, const RowIndex& at) {
     if constexpr (Kind == ElementKind::load)
         with_samples(copies, job.work, at.row(job.work, copies.thread),
-                     [](const auto& samples) { samples.copy(); });
+                     [](const auto& samples) { samples.copy_arrays(); });
     else
         copies.copy_spectrum(at.spectrum(job.rows));
 }
@@ -281,13 +291,13 @@ CONVOLUME_DEVICE auto transform_twiddles(int thread, const Complex<float>* table
 template <class Rows, class ThreadSamples>
 CONVOLUME_DEVICE void store_spectrum(Complex<float>* row, const RowPairs<Rows>& pairs,
                                      const Complex<float>* pair_twiddles, ThreadSamples& v) {
-    if (!pairs.has_any()) return;
-    const auto targets = pairs.of_row(row);
+    if (!pairs.has_pairs()) return;
+    const auto targets = pairs.pointers_in_row(row);
     pairs.split(
         v, pair_twiddles,
         [&](int j, Complex<float> a, Complex<float> b) {
-            *targets.of(j) = a;
-            *targets.opposite_of(j) = b;
+            *targets.sample_of(j) = a;
+            *targets.opposite_sample_of(j) = b;
         },
         [&](Complex<float> center) { row[RowPairs<Rows>::n / 2] = center; });
 }
@@ -297,20 +307,20 @@ template <int N, ElementKind Kind, class Elements, class Context>
 CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elements>& job) {
     using Shape = ElementShape<N, Kind>;
     using Fft = RadixStages<float, typename Shape::Rows>;
-    constexpr int last = Shape::value.last(), threads = Shape::value.threads;
+    constexpr int last = Shape::plan.last(), threads = Shape::plan.threads;
 
     const int row_in_group = context.thread() / threads;
     const int thread = context.thread() % threads;
     auto* const memory = reinterpret_cast<Complex<float>*>(context.shared());
     Complex<float>* const twiddles = memory + Shape::exchange_size;
-    const Complex<float>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
-    copy_table(context, twiddles, job.rows.twiddles, Shape::tables, Shape::threads);
+    const Complex<float>* const pair_twiddles = twiddles + Shape::plan.twiddle_count();
+    copy_table(context, twiddles, job.rows.twiddles, Shape::table_samples, Shape::threads);
     auto* const sums =
-        reinterpret_cast<double*>(context.shared() + Shape::sums_at) + 2 * context.thread();
+        reinterpret_cast<double*>(context.shared() + Shape::sums_offset) + 2 * context.thread();
     sums[0] = sums[1] = 0;
     ElementCopies<N, Kind, Context> copies{
         context,
-        reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_at),
+        reinterpret_cast<Complex<float>*>(context.shared() + Shape::copies_offset),
         thread,
         {}};
     const WholeExchange<float, Context> exchanger{context, memory + row_in_group * Shape::row_size};
@@ -322,7 +332,7 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
 
     RowIndex next(static_cast<int>(context.block()) * Shape::rows + row_in_group, rows);
     const auto copy_next = [&] {
-        if (next.index < count) copy_first(copies, job, next);
+        if (next.index < count) copy_row_start(copies, job, next);
         context.end_copy_group();
     };
     copy_next();
@@ -330,11 +340,11 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
     const auto factors = transform_twiddles<Shape>(thread, twiddles);
     for (int first = next.index - row_in_group; first < count; first += stride) {
         const RowIndex at = next;
-        const bool inside = at.index < count;
+        const bool is_inside = at.index < count;
         const ElementRow row = at.row(job.work, thread);
         next.advance(at_stride, rows);
-        const auto on_samples = [&](const auto& work) {
-            if (!inside) return;
+        const auto with_row_samples = [&](const auto& work) {
+            if (!is_inside) return;
             with_samples(copies, job.work, row, [&](auto samples) {
                 work(samples);
                 sums[0] += static_cast<double>(samples.sums.re);
@@ -345,12 +355,13 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
         context.wait_copies();
         if constexpr (Kind == ElementKind::load) {
             Fft::template for_each<last>(thread, [&](int sample, int) { v[sample] = {0, 0}; });
-            on_samples([&](auto& samples) { samples.load(v); });
+            with_row_samples([&](auto& samples) { samples.load(v); });
             copy_next();
         } else {
-            if (inside) {
+            if (is_inside) {
                 copies.merge_spectrum(pairs, pair_twiddles, v);
-                with_samples(copies, job.work, row, [](const auto& samples) { samples.copy(); });
+                with_samples(copies, job.work, row,
+                             [](const auto& samples) { samples.copy_arrays(); });
             }
             context.end_copy_group();
             copy_next();
@@ -358,12 +369,12 @@ CONVOLUME_DEVICE void element_pass(const Context& context, const ElementJob<Elem
             context.wait_copies_but_last_group();
         }
         if constexpr (Kind == ElementKind::compare)
-            on_samples([&](auto& samples) { samples.compare(v, job.rows.scale); });
+            with_row_samples([&](auto& samples) { samples.compare(v, job.rows.scale); });
         else if constexpr (Kind != ElementKind::load)
-            on_samples([&](auto& samples) { samples.update(v, job.rows.scale); });
+            with_row_samples([&](auto& samples) { samples.update(v, job.rows.scale); });
         if constexpr (Kind != ElementKind::update) {
             Fft::back(exchanger, thread, v, factors);
-            if (inside) store_spectrum(at.spectrum(job.rows), pairs, pair_twiddles, v);
+            if (is_inside) store_spectrum(at.spectrum(job.rows), pairs, pair_twiddles, v);
         }
     }
     store_sums<Shape>(context, job.sums);

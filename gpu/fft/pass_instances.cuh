@@ -31,9 +31,9 @@ Passes<Real> passes_of() {
     void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
     if constexpr (transforms_kernels<Real>) taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
     return {N,
-            {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, Column::value, Column::threads,
+            {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, Column::plan, Column::threads,
              Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
-            {row_cuda_kernel<Real, N>, Row::value, Row::threads, Row::rows, Row::shared_bytes}};
+            {row_cuda_kernel<Real, N>, Row::plan, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
 template <class Real, int Group, int Groups, std::size_t... I>

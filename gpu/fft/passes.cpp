@@ -46,7 +46,7 @@ const ColumnPass<Real>& column_pass_of(index_t length) {
 }
 
 template <class Real>
-void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream) {
+void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stream) {
     const index_t tiles = ceil_div(job.columns, pass.columns) * job.batches;
     if (tiles == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
@@ -67,7 +67,7 @@ void launch(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t stre
         if (job.prefetches_taps) bytes = with_taps;
     }
     if (resident == 0) {
-        throw GpuUnavailable(message("columns of ", job.load.length,
+        throw GpuUnavailable(message("columns of ", job.load_slots.length,
                                      " samples do not fit this device's shared memory"));
     }
     void* arguments[] = {&job};
@@ -91,7 +91,7 @@ const RowPass<Real>& row_pass_of(index_t length, bool complex_rows) {
 }
 
 template <class Real>
-void launch(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
+void launch_pass(const RowPass<Real>& pass, RowJob<Real> job, cudaStream_t stream) {
     const index_t groups = ceil_div(job.planes * job.rows, pass.rows);
     if (groups == 0) return;
     job.twiddles = device_twiddles<Real>(pass.plan, stream);
@@ -144,18 +144,19 @@ constexpr LengthRates rates[] = {
 constexpr double usual_rate = 330;
 
 /// Returns the cost of a length, which also makes more work for the passes along the other axes.
-double cost(int n, int rate) {
+double transform_cost(int n, int rate) {
     return n * (0.5 / rate + 0.5 / usual_rate);
 }
 
-index_t cheapest(index_t least, index_t step, index_t samples_each, short LengthRates::*rate,
-                 bool double_precision) {
+index_t cheapest_length(index_t least, index_t step, index_t samples_each, short LengthRates::*rate,
+                        bool double_precision) {
     const LengthRates* best = nullptr;
     for (const LengthRates& candidate : rates) {
         const index_t length = candidate.n * samples_each;
         if (length < least || length % step != 0) continue;
         if (!is_pass_length(candidate.n, double_precision)) continue;
-        if (best == nullptr || cost(candidate.n, candidate.*rate) < cost(best->n, best->*rate)) {
+        if (best == nullptr ||
+            transform_cost(candidate.n, candidate.*rate) < transform_cost(best->n, best->*rate)) {
             best = &candidate;
         }
     }
@@ -175,15 +176,16 @@ template <class Real>
 void transform_columns(index_t length, PassDirection direction, const Columns<Real>& source,
                        const PositionMap& load, const Columns<Real>& target,
                        const PositionMap& store, cudaStream_t stream) {
-    launch(column_pass_of<Real>(length),
-           column_transform_job(length, direction, source, load, target, store), stream);
+    launch_pass(column_pass_of<Real>(length),
+                column_transform_job(length, direction, source, load, target, store), stream);
 }
 
 template <class Real>
 void convolve_columns(index_t length, const Columns<Real>& data, const PositionMap& load,
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
                       cudaStream_t stream) {
-    launch(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel), stream);
+    launch_pass(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel),
+                stream);
 }
 
 template <class Real>
@@ -196,15 +198,15 @@ bool has_row_pass(index_t length, bool complex_rows, int device) {
 template <class Real>
 void forward_rows(index_t length, bool complex_rows, const RowSource& source,
                   const SpectrumPlanes<Real>& target, cudaStream_t stream) {
-    launch(row_pass_of<Real>(length, complex_rows),
-           forward_job(length, complex_rows, source, target), stream);
+    launch_pass(row_pass_of<Real>(length, complex_rows),
+                forward_job(length, complex_rows, source, target), stream);
 }
 
 template <class Real>
 void inverse_rows(index_t length, bool complex_rows, const SpectrumPlanes<Real>& source,
                   const RowTarget& target, double scale, cudaStream_t stream) {
-    launch(row_pass_of<Real>(length, complex_rows),
-           inverse_job(length, complex_rows, source, target, scale), stream);
+    launch_pass(row_pass_of<Real>(length, complex_rows),
+                inverse_job(length, complex_rows, source, target, scale), stream);
 }
 
 #define CONVOLUME_INSTANTIATE(Real)                                                               \
@@ -231,11 +233,11 @@ bool is_pass_length(index_t length, bool double_precision) {
 }
 
 index_t good_column_length(index_t least, index_t step, bool double_precision) {
-    return cheapest(least, step, 1, &LengthRates::columns, double_precision);
+    return cheapest_length(least, step, 1, &LengthRates::columns, double_precision);
 }
 
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision) {
-    return cheapest(least, 1, complex_rows ? 1 : 2, &LengthRates::rows, double_precision);
+    return cheapest_length(least, 1, complex_rows ? 1 : 2, &LengthRates::rows, double_precision);
 }
 
 }  // namespace convolume::gpu

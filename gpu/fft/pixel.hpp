@@ -109,9 +109,9 @@ inline constexpr S highest_value = std::numeric_limits<S>::max();
 /// The largest Real that an integer S can hold: float does not have 2^31 - 1 and 2^32 - 1.
 template <class S, class Real>
 inline constexpr Real largest_value = [] {
-    const int spare_bits = std::numeric_limits<S>::digits - std::numeric_limits<Real>::digits;
-    const int dropped = spare_bits > 0 ? spare_bits : 0;
-    return static_cast<Real>((highest_value<S> >> dropped) << dropped);
+    const int excess_bits = std::numeric_limits<S>::digits - std::numeric_limits<Real>::digits;
+    const int dropped_bits = excess_bits > 0 ? excess_bits : 0;
+    return static_cast<Real>((highest_value<S> >> dropped_bits) << dropped_bits);
 }();
 
 /// Returns `value` rounded half to even and clamped to S.
@@ -133,8 +133,8 @@ CONVOLUME_DEVICE S to_integer(Real value, ClampTally& tally) {
 template <class S, class Real>
 CONVOLUME_DEVICE S store_sample(Complex<Real> value, ClampTally& tally) {
     if constexpr (is_complex_pixel<S>) {
-        using Part = decltype(S::re);
-        return {static_cast<Part>(value.re), static_cast<Part>(value.im)};
+        using RealPart = decltype(S::re);
+        return {static_cast<RealPart>(value.re), static_cast<RealPart>(value.im)};
     } else if constexpr (std::is_integral_v<S>) {
         return to_integer<S>(value.re, tally);
     } else {

@@ -11,9 +11,9 @@ namespace convolume::gpu {
 
 /// Limits of the plan of a transform.
 struct PlanLimits {
-    int single = 16;          ///< the longest transform of one radix stage
-    int two_elements = 16;    ///< samples that a thread may hold, in two radix stages
-    int three_elements = 16;  ///< samples that a thread may hold, in three radix stages
+    int single = 16;                ///< the longest transform of one radix stage
+    int two_stage_elements = 16;    ///< samples that a thread may hold, in two radix stages
+    int three_stage_elements = 16;  ///< samples that a thread may hold, in three radix stages
     int min_threads = 1;
     int max_threads = 1024;
     int ideal_elements = 1;
@@ -30,18 +30,18 @@ CONVOLUME_CONSTEXPR bool is_smooth(int n) {
 
 /// Returns the cheapest plan for n, or one with stages = 0 if there is none.
 CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
-    TransformPlan best;
+    TransformPlan best_plan;
     if (n <= limits.single) {
-        best = {n, 1, {n, 1, 1}, 1, n, limits.lanes};
-        return best;
+        best_plan = {n, 1, {n, 1, 1}, 1, n, limits.lanes};
+        return best_plan;
     }
-    if (!is_smooth(n)) return best;
-    double best_cost = 1e30;
-    const auto consider = [&](int stages, int a, int b, int c, int most) {
-        for (int held = most; held >= 2; --held) {
+    if (!is_smooth(n)) return best_plan;
+    double least_cost = 1e30;
+    const auto consider_plan = [&](int stages, int a, int b, int c, int most) {
+        for (int elements_per_thread = most; elements_per_thread >= 2; --elements_per_thread) {
             // Least number of threads that hold at most `held` samples each, if butterflies are
             // spread evenly.
-            const int threads = (n + held - 1) / held;
+            const int threads = (n + elements_per_thread - 1) / elements_per_thread;
             if (threads < limits.min_threads || threads > limits.max_threads) continue;
             TransformPlan plan{n, stages, {a, b, c}, threads, 0, limits.lanes};
             for (int s = 0; s < stages; ++s) {
@@ -49,29 +49,31 @@ CONVOLUME_CONSTEXPR TransformPlan make_plan(int n, const PlanLimits& limits) {
                 if (elements > plan.elements) plan.elements = elements;
             }
             if (plan.elements > most) continue;
-            const double waste = static_cast<double>(plan.threads) * plan.elements / n;
-            const int off = plan.elements - limits.ideal_elements;
+            const double work_per_sample = static_cast<double>(plan.threads) * plan.elements / n;
+            const int excess_elements = plan.elements - limits.ideal_elements;
             const double cost =
-                waste + limits.element_cost * (off < 0 ? -off : off) + (stages == 3 ? 0.8 : 0);
-            if (cost < best_cost) {
-                best_cost = cost;
-                best = plan;
+                work_per_sample +
+                limits.element_cost * (excess_elements < 0 ? -excess_elements : excess_elements) +
+                (stages == 3 ? 0.8 : 0);
+            if (cost < least_cost) {
+                least_cost = cost;
+                best_plan = plan;
             }
         }
     };
-    for (int a = 2; a <= limits.two_elements; ++a) {
-        if (n % a == 0 && n / a >= 2 && n / a <= limits.two_elements)
-            consider(2, a, n / a, 1, limits.two_elements);
+    for (int a = 2; a <= limits.two_stage_elements; ++a) {
+        if (n % a == 0 && n / a >= 2 && n / a <= limits.two_stage_elements)
+            consider_plan(2, a, n / a, 1, limits.two_stage_elements);
     }
     for (int a = 2; a <= 20; ++a) {
         for (int b = 2; b <= 20; ++b) {
             if (n % (a * b) != 0) continue;
             const int c = n / (a * b);
             if (c < 2 || c > 20) continue;
-            consider(3, a, b, c, limits.three_elements);
+            consider_plan(3, a, b, c, limits.three_stage_elements);
         }
     }
-    return best;
+    return best_plan;
 }
 
 /// Returns e^{-2πi k/n}, correctly rounded with few exceptions.

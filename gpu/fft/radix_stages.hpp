@@ -13,12 +13,12 @@
 
 namespace convolume::gpu {
 
-/// The radix stages of the plan P::value. An `Exchanger` moves samples between threads: its
+/// The radix stages of the plan P::plan. An `Exchanger` moves samples between threads: its
 /// exchange(write, read) calls write(put), then read(get), for samples at places. Twiddle factors
 /// (device_table.hpp) are best in shared memory.
 template <class Real, class P>
 struct RadixStages {
-    static constexpr TransformPlan plan = P::value;
+    static constexpr TransformPlan plan = P::plan;
     using ThreadSamples = Samples<Real, plan.elements>;
 
     /// Calls f(sample, position) for the samples of `thread` before (radix stage 0) or after
@@ -26,24 +26,25 @@ struct RadixStages {
     template <int Stage, class F>
     CONVOLUME_DEVICE static void for_each(int thread, const F& f) {
         constexpr int radix = plan.radix[Stage], stride = plan.n / radix;
-        each_butterfly<Stage>(thread, [&](int first, int u) {
+        for_each_butterfly<Stage>(thread, [&](int first, int u) {
             CONVOLUME_UNROLL
             for (int i = 0; i < radix; ++i) f(first + i, u + stride * i);
         });
     }
 
     /// Whether a thread needs the same twiddle factors in radix stage 1 for every transform.
-    static constexpr bool has_second = plan.stages > 2 && plan.butterflies_per_thread(1) == 1;
+    static constexpr bool keeps_second_factors = plan.stages > 2 &&
+                                                 plan.butterflies_per_thread(1) == 1;
     /// Twiddle factors in memory, of which a thread keeps those of radix stage 1 in registers.
     struct KeptTwiddles {
         const Complex<Real>* table;
-        Samples<Real, has_second ? plan.radix[1] : 1> second;
+        Samples<Real, keeps_second_factors ? plan.radix[1] : 1> second_factors;
 
         CONVOLUME_DEVICE KeptTwiddles(int thread, const Complex<Real>* twiddles) : table(twiddles) {
-            static_assert(has_second);
+            static_assert(keeps_second_factors);
             constexpr int radix = plan.radix[1];
             CONVOLUME_UNROLL
-            for (int i = 1; i < radix; ++i) second[i] = factor<1>(table, thread, i);
+            for (int i = 1; i < radix; ++i) second_factors[i] = twiddle_factor<1>(table, thread, i);
         }
     };
 
@@ -51,16 +52,16 @@ struct RadixStages {
     template <class Exchanger, class Twiddles>
     CONVOLUME_DEVICE static void forward(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                          const Twiddles& twiddles) {
-        transform<0>(thread, v);
+        transform_stage<0>(thread, v);
         if constexpr (plan.stages > 1) {
-            twiddle<0>(thread, v, twiddles);
+            multiply_twiddles<0>(thread, v, twiddles);
             exchange<0, true>(exchanger, thread, v);
-            transform<1>(thread, v);
+            transform_stage<1>(thread, v);
         }
         if constexpr (plan.stages > 2) {
-            twiddle<1>(thread, v, twiddles);
+            multiply_twiddles<1>(thread, v, twiddles);
             exchange<1, true>(exchanger, thread, v);
-            transform<2>(thread, v);
+            transform_stage<2>(thread, v);
         }
     }
 
@@ -68,72 +69,74 @@ struct RadixStages {
     CONVOLUME_DEVICE static void back(const Exchanger& exchanger, int thread, ThreadSamples& v,
                                       const Twiddles& twiddles) {
         if constexpr (plan.stages > 2) {
-            transform<2>(thread, v);
+            transform_stage<2>(thread, v);
             exchange<1, false>(exchanger, thread, v);
-            twiddle<1>(thread, v, twiddles);
+            multiply_twiddles<1>(thread, v, twiddles);
         }
         if constexpr (plan.stages > 1) {
-            transform<1>(thread, v);
+            transform_stage<1>(thread, v);
             exchange<0, false>(exchanger, thread, v);
-            twiddle<0>(thread, v, twiddles);
+            multiply_twiddles<0>(thread, v, twiddles);
         }
-        transform<0>(thread, v);
+        transform_stage<0>(thread, v);
     }
 
   private:
     /// For each butterfly u of `thread` in a radix stage, calls f(i, u), where the thread's sample
     /// i is the first one of the butterfly.
     template <int Stage, class F>
-    CONVOLUME_DEVICE static void each_butterfly(int thread, const F& f) {
-        constexpr int count = plan.butterflies(Stage), threads = plan.threads;
-        constexpr int each = plan.butterflies_per_thread(Stage), radix = plan.radix[Stage];
+    CONVOLUME_DEVICE static void for_each_butterfly(int thread, const F& f) {
+        constexpr int butterflies = plan.butterflies(Stage), threads = plan.threads;
+        constexpr int butterflies_each = plan.butterflies_per_thread(Stage),
+                      radix = plan.radix[Stage];
         if constexpr (plan.paired && Stage == 0) {
-            if (count / 2 < threads && thread >= count / 2) return;
+            if (butterflies / 2 < threads && thread >= butterflies / 2) return;
             f(0, thread);
-            f(radix, thread == 0 ? count / 2 : count - thread);
+            f(radix, thread == 0 ? butterflies / 2 : butterflies - thread);
         } else {
             CONVOLUME_UNROLL
-            for (int j = 0; j < each; ++j) {
+            for (int j = 0; j < butterflies_each; ++j) {
                 const int u = thread + j * threads;
-                if ((j + 1) * threads <= count || u < count) f(j * radix, u);
+                if ((j + 1) * threads <= butterflies || u < butterflies) f(j * radix, u);
             }
         }
     }
 
     template <int Stage>
-    CONVOLUME_DEVICE static void transform(int thread, ThreadSamples& v) {
+    CONVOLUME_DEVICE static void transform_stage(int thread, ThreadSamples& v) {
         constexpr int radix = plan.radix[Stage];
-        each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
+        for_each_butterfly<Stage>(thread, [&](int first, int) { dft<radix>(&v[first]); });
     }
 
     /// Multiplies sample i of butterfly u of radix stage 0, which is frequency i at position u, by
     /// e^{-2πi u i/n}. In radix stage 1, of transforms of n/radix[0], u is the position within such
     /// a transform.
     template <int Stage, class Twiddles>
-    CONVOLUME_DEVICE static void twiddle(int thread, ThreadSamples& v, const Twiddles& twiddles) {
+    CONVOLUME_DEVICE static void multiply_twiddles(int thread, ThreadSamples& v,
+                                                   const Twiddles& twiddles) {
         constexpr int radix = plan.radix[Stage];
-        each_butterfly<Stage>(thread, [&](int first, int u) {
+        for_each_butterfly<Stage>(thread, [&](int first, int u) {
             CONVOLUME_UNROLL
             for (int i = 1; i < radix; ++i)
-                v[first + i] = v[first + i] * factor<Stage>(twiddles, u, i);
+                v[first + i] = v[first + i] * twiddle_factor<Stage>(twiddles, u, i);
         });
     }
     template <int Stage>
-    CONVOLUME_DEVICE static Complex<Real> factor(const Complex<Real>* table, int u, int i) {
+    CONVOLUME_DEVICE static Complex<Real> twiddle_factor(const Complex<Real>* table, int u, int i) {
         constexpr int width = Stage == 0 ? plan.n / plan.radix[0] : plan.radix[2];
         if constexpr (Stage == 0) return table[u + (i - 1) * width];
         return table[plan.second_twiddles() + u % width + (i - 1) * width];
     }
     template <int Stage>
-    CONVOLUME_DEVICE static Complex<Real> factor(const KeptTwiddles& kept, int u, int i) {
-        if constexpr (Stage == 0) return factor<0>(kept.table, u, i);
-        return kept.second[i];
+    CONVOLUME_DEVICE static Complex<Real> twiddle_factor(const KeptTwiddles& kept, int u, int i) {
+        if constexpr (Stage == 0) return twiddle_factor<0>(kept.table, u, i);
+        return kept.second_factors[i];
     }
 
     /// Returns the place of sample i of butterfly u of `Stage` in the exchange before or after that
     /// radix stage.
     template <int Exchange, int Stage>
-    CONVOLUME_DEVICE static constexpr int place(int u, int i) {
+    CONVOLUME_DEVICE static constexpr int exchange_place(int u, int i) {
         constexpr int pitch = plan.pitch(Exchange), width = plan.radix[2], first = plan.radix[0];
         if constexpr (Exchange == 0 && Stage == 0) {
             return i * pitch + u;
@@ -160,18 +163,18 @@ struct RadixStages {
         constexpr int radix_from = plan.radix[from], radix_to = plan.radix[to];
         exchanger.exchange(
             [&](const auto& put) {
-                each_butterfly<from>(thread, [&](int first, int u) {
+                for_each_butterfly<from>(thread, [&](int first, int u) {
                     CONVOLUME_UNROLL
                     for (int i = 0; i < radix_from; ++i) {
-                        put(place<Exchange, from>(u, i), v[first + i]);
+                        put(exchange_place<Exchange, from>(u, i), v[first + i]);
                     }
                 });
             },
             [&](const auto& get) {
-                each_butterfly<to>(thread, [&](int first, int u) {
+                for_each_butterfly<to>(thread, [&](int first, int u) {
                     CONVOLUME_UNROLL
                     for (int i = 0; i < radix_to; ++i) {
-                        get(place<Exchange, to>(u, i), v[first + i]);
+                        get(exchange_place<Exchange, to>(u, i), v[first + i]);
                     }
                 });
             });

@@ -21,7 +21,7 @@ struct RowJob {
     bool inverse = false;
     bool complex_rows = false;
     /// Whether samples move between memory and registers, without shared memory.
-    bool direct_load = false, direct_store = false;
+    bool loads_directly = false, stores_directly = false;
     index_t planes = 1, rows = 1;  ///< numbers of planes, and of rows of a plane
     PixelRows pixels;
     // Members of forward transforms.
@@ -84,10 +84,10 @@ RowJob<Real> forward_job(index_t length, bool complex_rows, const RowSource& sou
     job.gather_y = source.gather_y;
     job.gather_x = source.gather_x;
     job.rule = {static_cast<Real>(source.subtract), source.nonfinite_to_zero};
-    job.direct_load = has_sample_layout<Real>(source.pixels, complex_rows) &&
-                      source.gather_x == nullptr && source.subtract == 0 &&
-                      !source.nonfinite_to_zero && (complex_rows || job.loaded_x % 2 == 0);
-    job.direct_store = complex_rows;
+    job.loads_directly = has_sample_layout<Real>(source.pixels, complex_rows) &&
+                         source.gather_x == nullptr && source.subtract == 0 &&
+                         !source.nonfinite_to_zero && (complex_rows || job.loaded_x % 2 == 0);
+    job.stores_directly = complex_rows;
     return job;
 }
 
@@ -112,9 +112,10 @@ RowJob<Real> inverse_job(index_t length, bool complex_rows, const SpectrumPlanes
                static_cast<Real>(complex_rows ? target.add_imaginary : target.add_real)};
     job.scale = static_cast<Real>(scale);
     job.clamped = target.clamped;
-    job.direct_load = complex_rows;
-    job.direct_store = has_sample_layout<Real>(target.pixels, complex_rows) &&
-                       (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
+    job.loads_directly = complex_rows;
+    job.stores_directly =
+        has_sample_layout<Real>(target.pixels, complex_rows) &&
+        (complex_rows || (target.kept_begin_x % 2 == 0 && target.kept_x % 2 == 0));
     return job;
 }
 
@@ -128,7 +129,7 @@ struct ThreadRow {
 
 /// Returns the row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
 template <class Real>
-CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const ThreadRow<Real>& row) {
+CONVOLUME_DEVICE index_t pixel_row_offset(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
     return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
 }
@@ -136,7 +137,8 @@ CONVOLUME_DEVICE index_t pixel_row(const RowJob<Real>& job, const ThreadRow<Real
 /// Calls put(i, load(i)) for i = begin, begin + step, … < end, with `Batch` loads in flight at a
 /// time.
 template <int Batch, class Load, class Put>
-CONVOLUME_DEVICE void in_batches(int begin, int end, int step, const Load& load, const Put& put) {
+CONVOLUME_DEVICE void load_in_batches(int begin, int end, int step, const Load& load,
+                                      const Put& put) {
     CONVOLUME_NO_UNROLL
     for (; begin + (Batch - 1) * step < end; begin += Batch * step) {
         decltype(load(0)) values[static_cast<unsigned>(Batch)];
@@ -168,19 +170,20 @@ inline constexpr int pairs_at_a_time = sizeof(S) <= 2   ? 8
 /// Loads real pixels, two to a complex sample, as far as they fill whole batches of all threads.
 /// Returns the number of pixels loaded.
 template <class Real, class Context>
-CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
-                                const ThreadRow<Real>& row, const void* pixels, int loaded) {
+CONVOLUME_DEVICE int load_pixel_pairs(const Context& context, const RowJob<Real>& job,
+                                      const ThreadRow<Real>& row, const void* pixels, int loaded) {
     const LoadRule<Real> rule = job.rule;
-    int done = 0;
+    int loaded_so_far = 0;
     with_real_pixel(job.pixels.type, [&](auto tag) {
         using S = decltype(tag);
         constexpr int count = pairs_at_a_time<S>;
         const int batch = count * row.threads;
         CONVOLUME_NO_UNROLL
-        for (; done + batch <= loaded / 2; done += batch) {
+        for (; loaded_so_far + batch <= loaded / 2; loaded_so_far += batch) {
             // The compiler forgets the values, so that it does not keep the addresses of a batch in
             // registers.
-            const int first = context.forget(done + row.thread), step = context.forget(row.threads);
+            const int first = context.forget(loaded_so_far + row.thread),
+                      step = context.forget(row.threads);
             const auto* from = static_cast<const PixelPair<S>*>(pixels) + first;
             PixelPair<S> pairs[static_cast<unsigned>(count)];
             CONVOLUME_UNROLL
@@ -192,25 +195,27 @@ CONVOLUME_DEVICE int load_pairs(const Context& context, const RowJob<Real>& job,
             }
         }
     });
-    return 2 * done;
+    return 2 * loaded_so_far;
 }
 
 /// Loads real pixels from sample `done` of the row on, and zeros up to its end.
 template <class Real, class Context>
 CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job,
                                  const ThreadRow<Real>& row, const void* pixels, int loaded,
-                                 int done) {
+                                 int loaded_so_far) {
     // Less than pixel_batch, since indices of gathers are in flight, too.
     constexpr int batch = pixel_batch / 2;
     const LoadRule<Real> rule = job.rule;
     const PixelType type = job.pixels.type;
     const std::int32_t* const gather = job.gather_x;
-    const int parts = job.complex_rows ? 2 : 1;  // number of reals in a sample in shared memory
-    const int samples = 2 / parts * row.n;
+    const int reals_per_sample =
+        job.complex_rows ? 2 : 1;  // number of reals in a sample in shared memory
+    const int samples = 2 / reals_per_sample * row.n;
     Real* const reals = reinterpret_cast<Real*>(row.shared);
     CONVOLUME_NO_UNROLL
-    for (done += row.thread; done < samples; done += batch * row.threads) {
-        const int first = context.forget(done), step = context.forget(row.threads);
+    for (loaded_so_far += row.thread; loaded_so_far < samples;
+         loaded_so_far += batch * row.threads) {
+        const int first = context.forget(loaded_so_far), step = context.forget(row.threads);
         int elements[batch];  // indices of elements; -1: zero
         CONVOLUME_UNROLL
         for (int i = 0; i < batch; ++i) {
@@ -235,7 +240,7 @@ CONVOLUME_DEVICE void load_reals(const Context& context, const RowJob<Real>& job
             for (int i = 0; i < batch; ++i) {
                 const int x = first + i * step;
                 if (x >= samples) continue;
-                reals[x * parts] =
+                reals[x * reals_per_sample] =
                     elements[i] < 0 ? Real(0) : load_sample<Real>(values[i], rule).re;
             }
         });
@@ -253,7 +258,7 @@ CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& j
     const std::int32_t* const gather = job.gather_x;
     with_complex_pixel(job.pixels.type, [&](auto tag) {
         using S = decltype(tag);
-        in_batches<4>(
+        load_in_batches<4>(
             row.thread, row.n, row.threads,
             [&](int x) -> Complex<Real> {
                 if (x >= loaded) return {0, 0};
@@ -270,7 +275,7 @@ CONVOLUME_DEVICE void load_complex(const Context& context, const RowJob<Real>& j
 template <class Real, class Context>
 CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
                                     const ThreadRow<Real> row) {
-    const index_t offset = pixel_row(job, row);
+    const index_t offset = pixel_row_offset(job, row);
     const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
     const auto bytes = static_cast<unsigned>(pixel_bytes(job.pixels.type));
     const char* const pixels =
@@ -280,10 +285,10 @@ CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& j
         return;
     }
     // The bytes of a pair are a power of two.
-    const bool aligned = (reinterpret_cast<std::uintptr_t>(pixels) & (2 * bytes - 1)) == 0;
-    const bool pairs = aligned && job.gather_x == nullptr && !job.complex_rows;
-    const int done = pairs ? load_pairs(context, job, row, pixels, loaded) : 0;
-    load_reals(context, job, row, pixels, loaded, done);
+    const bool is_aligned = (reinterpret_cast<std::uintptr_t>(pixels) & (2 * bytes - 1)) == 0;
+    const bool pairs = is_aligned && job.gather_x == nullptr && !job.complex_rows;
+    const int loaded_so_far = pairs ? load_pixel_pairs(context, job, row, pixels, loaded) : 0;
+    load_reals(context, job, row, pixels, loaded, loaded_so_far);
 }
 
 /// Stores the row in shared memory, whose imaginary parts have the wrong sign, as real pixels from
@@ -329,7 +334,7 @@ CONVOLUME_DEVICE void store_complex(const RowJob<Real>& job, const ThreadRow<Rea
     with_complex_pixel(job.pixels.type, [&](auto tag) {
         using S = decltype(tag);
         S* const pixels = static_cast<S*>(data) + offset;
-        in_batches<4>(
+        load_in_batches<4>(
             row.thread, kept, row.threads, [&](int x) { return row.shared[begin + x]; },
             [&](int x, Complex<Real> v) {
                 pixels[x] = store_sample<S>(scale * conjugate(v) + add, tally);

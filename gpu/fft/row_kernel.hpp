@@ -15,46 +15,48 @@ namespace convolume::gpu {
 
 template <class Real, int N>
 struct RowPlan {
-    static constexpr TransformPlan value =
+    static constexpr TransformPlan plan =
         make_plan(N, {.single = 16,
-                      .two_elements = 16,
-                      .three_elements = N <= 2048 ? 16 : 20,
+                      .two_stage_elements = 16,
+                      .three_stage_elements = N <= 2048 ? 16 : 20,
                       .max_threads = 512,
                       .ideal_elements = 16,
                       .lanes = 16 / static_cast<int>(sizeof(Real) / sizeof(float))});
 };
 
 /// Returns the share of a thread block's warps that its threads fill.
-CONVOLUME_CONSTEXPR double filled(int threads) {
+CONVOLUME_CONSTEXPR double share_of_warps_filled(int threads) {
     return threads / ((threads + 31) / 32 * 32.0);
 }
 
 /// The shape of a thread block of `Rows` rows.
 template <class Real, int N, int Rows, class P = RowPlan<Real, N>>
 struct RowBlock {
-    static constexpr int words = sizeof(Real) / sizeof(float);
-    static constexpr TransformPlan value = P::value;
+    static constexpr int floats_per_real = sizeof(Real) / sizeof(float);
+    static constexpr TransformPlan plan = P::plan;
     static constexpr int rows = Rows;
-    static constexpr int threads = value.threads * rows;
+    static constexpr int threads = plan.threads * rows;
     /// Shared samples of a row: neighboring rows of a warp start in different banks.
     static constexpr int row_size = [] {
-        int size = value.exchange_size() > N ? value.exchange_size() : N;
-        const int banks = 16 / words;
-        while (size % banks != value.threads % banks) ++size;
+        int size = plan.exchange_size() > N ? plan.exchange_size() : N;
+        const int banks = 16 / floats_per_real;
+        while (size % banks != plan.threads % banks) ++size;
         return size;
     }();
     /// Number of samples of the tables in shared memory: the twiddle factors and the twiddle
     /// factors of pairs.
-    static constexpr int tables = value.twiddle_count() + N / 2 + 1;
+    static constexpr int table_samples = plan.twiddle_count() + N / 2 + 1;
     static constexpr index_t shared_bytes =
-        static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + tables);
+        static_cast<index_t>(2 * sizeof(Real)) * (row_size * rows + table_samples);
     /// Thread blocks that the registers and the shared memory of a multiprocessor (of compute
     /// capability 9) hold.
     static constexpr int blocks_per_unit = [] {
-        const int registers = 2 * words * value.elements + (words == 1 ? 44 : 72);
-        const auto by_memory = static_cast<int>(232448 / shared_bytes);
-        const int by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
-        const int blocks = by_memory < by_registers ? by_memory : by_registers;
+        const int registers =
+            2 * floats_per_real * plan.elements + (floats_per_real == 1 ? 44 : 72);
+        const auto blocks_by_memory = static_cast<int>(232448 / shared_bytes);
+        const int blocks_by_registers = 65536 / ((threads + 31) / 32 * 32 * registers);
+        const int blocks =
+            blocks_by_memory < blocks_by_registers ? blocks_by_memory : blocks_by_registers;
         return blocks < 1 ? 1 : blocks > 2048 / threads ? 2048 / threads : blocks;
     }();
 };
@@ -66,16 +68,16 @@ CONVOLUME_CONSTEXPR int rows_of_block(int threads_of_row) {
     double best_fill = 0;
     for (int count = 1; count * threads_of_row <= 224; ++count) {
         const int block = count * threads_of_row;
-        if (block >= 96 && filled(block) > best_fill + 0.01) {
+        if (block >= 96 && share_of_warps_filled(block) > best_fill + 0.01) {
             best = count;
-            best_fill = filled(block);
+            best_fill = share_of_warps_filled(block);
         }
     }
     return best;
 }
 
 template <class Real, int N>
-struct RowShape : RowBlock<Real, N, rows_of_block(RowPlan<Real, N>::value.threads)> {};
+struct RowShape : RowBlock<Real, N, rows_of_block(RowPlan<Real, N>::plan.threads)> {};
 
 template <class Real>
 CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, index_t plane, index_t y) {
@@ -90,7 +92,7 @@ CONVOLUME_DEVICE Complex<Real>* spectrum_row(const RowJob<Real>& job, const Thre
 
 /// Calls f(j, k) for the pairs (k, n-k), 0 <= k <= n/2, of a thread.
 template <int N, int Threads, class F>
-CONVOLUME_DEVICE void each_pair(int thread, const F& f) {
+CONVOLUME_DEVICE void for_each_pair(int thread, const F& f) {
     CONVOLUME_UNROLL
     for (int j = 0; j <= (N / 2) / Threads; ++j) {
         const int k = thread + j * Threads;
@@ -110,14 +112,14 @@ CONVOLUME_DEVICE void split_row(const RowJob<Real>& job, const ThreadRow<Real>& 
     Complex<Real>* const out = spectrum_row(job, row) + row.thread;
     Complex<Real>* const out_back = out + (N - 2 * row.thread);
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
-    each_pair<N, Threads>(row.thread, [&](int j, int k) {
+    for_each_pair<N, Threads>(row.thread, [&](int j, int k) {
         a[j] = row.shared[k];
         b[j] = row.shared[j == 0 && k == 0 ? 0 : N - k];
     });
-    each_pair<N, Threads>(row.thread, [&](int j, int k) {
-        const Complex<Real> other = conjugate(b[j]);
-        const Complex<Real> even = Real(0.5) * (a[j] + other);
-        const Complex<Real> odd = times_i(Real(-0.5) * (pair_twiddles[k] * (a[j] - other)));
+    for_each_pair<N, Threads>(row.thread, [&](int j, int k) {
+        const Complex<Real> conjugate_b = conjugate(b[j]);
+        const Complex<Real> even = Real(0.5) * (a[j] + conjugate_b);
+        const Complex<Real> odd = times_i(Real(-0.5) * (pair_twiddles[k] * (a[j] - conjugate_b)));
         out[j * Threads] = even + odd;
         out_back[-j * Threads] = conjugate(even - odd);
     });
@@ -131,15 +133,15 @@ template <int N, int Threads, class Real, class Load>
 CONVOLUME_DEVICE void merge_pairs(const ThreadRow<Real>& row, const Complex<Real>* pair_twiddles,
                                   const Load& load) {
     Samples<Real, pairs_of_thread<N, Threads>> a, b;
-    each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
-    each_pair<N, Threads>(row.thread, [&](int j, int k) {
-        const bool zero = j == 0 && k == 0;
-        if (zero) a[j].im = b[j].im = 0;
-        const Complex<Real> other = conjugate(b[j]);
-        const Complex<Real> sum = a[j] + other;
-        const Complex<Real> rotated = times_i(conjugate(pair_twiddles[k]) * (a[j] - other));
+    for_each_pair<N, Threads>(row.thread, [&](int j, int k) { load(j, k, a[j], b[j]); });
+    for_each_pair<N, Threads>(row.thread, [&](int j, int k) {
+        const bool is_first_pair = j == 0 && k == 0;
+        if (is_first_pair) a[j].im = b[j].im = 0;
+        const Complex<Real> conjugate_b = conjugate(b[j]);
+        const Complex<Real> sum = a[j] + conjugate_b;
+        const Complex<Real> rotated = times_i(conjugate(pair_twiddles[k]) * (a[j] - conjugate_b));
         row.shared[k] = conjugate(sum + rotated);
-        if (!zero) row.shared[N - k] = sum - rotated;
+        if (!is_first_pair) row.shared[N - k] = sum - rotated;
     });
 }
 
@@ -160,16 +162,16 @@ CONVOLUME_DEVICE void merge_row(const Context& context, const RowJob<Real>& job,
 /// row for them (`inside`) or not.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
-                               const ThreadRow<Real>& row, bool inside,
+                               const ThreadRow<Real>& row, bool is_inside,
                                const Complex<Real>* pair_twiddles, typename Fft::ThreadSamples& v) {
-    if (job.direct_load) {
+    if (job.loads_directly) {
         const Complex<Real>* source = nullptr;
         int loaded = 0;
-        if (inside && job.inverse) {
+        if (is_inside && job.inverse) {
             source = spectrum_row(job, row);
             loaded = N;
-        } else if (inside) {
-            const index_t offset = pixel_row(job, row);
+        } else if (is_inside) {
+            const index_t offset = pixel_row_offset(job, row);
             source = static_cast<const Complex<Real>*>(job.pixels.data) +
                      (job.complex_rows ? offset : offset / 2);
             loaded = static_cast<int>(offset < 0         ? 0
@@ -186,7 +188,7 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
         }
     } else {
         context.sync();
-        if (inside) {
+        if (is_inside) {
             if (job.inverse) {
                 merge_row<N, Fft::plan.threads>(context, job, row, pair_twiddles);
             } else {
@@ -202,19 +204,20 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
 /// Stores a row's samples, directly or through shared memory as load_row() does.
 template <class Fft, int N, class Real, class Context>
 CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
-                                const ThreadRow<Real>& row, bool inside,
+                                const ThreadRow<Real>& row, bool is_inside,
                                 const Complex<Real>* pair_twiddles,
                                 const typename Fft::ThreadSamples& v) {
     constexpr int last = Fft::plan.last();
-    if (job.direct_store) {
-        if (!inside) return;
+    if (job.stores_directly) {
+        if (!is_inside) return;
         if (job.inverse) {
-            const int each = job.complex_rows ? 1 : 2;  // pixels of a sample
+            const int pixels_per_sample = job.complex_rows ? 1 : 2;  // pixels of a sample
             const index_t offset =
                 row.plane * job.pixels.plane_stride + row.y * job.pixels.row_stride;
-            auto* target = static_cast<Complex<Real>*>(job.pixels.data) + offset / each;
-            const int begin = static_cast<int>(job.kept_begin_x / each);
-            const int kept = static_cast<int>(job.kept_x / each);
+            auto* target =
+                static_cast<Complex<Real>*>(job.pixels.data) + offset / pixels_per_sample;
+            const int begin = static_cast<int>(job.kept_begin_x / pixels_per_sample);
+            const int kept = static_cast<int>(job.kept_x / pixels_per_sample);
             Fft::template for_each<last>(row.thread, [&](int sample, int position) {
                 const int at = position - begin;
                 const Complex<Real> value{job.scale * v[sample].re + job.add.re,
@@ -231,7 +234,7 @@ CONVOLUME_DEVICE void store_row(const Context& context, const RowJob<Real>& job,
         Fft::template for_each<last>(
             row.thread, [&](int sample, int position) { row.shared[position] = v[sample]; });
         context.sync();
-        if (inside) {
+        if (is_inside) {
             if (job.inverse) {
                 store_pixels(context, job, row);
             } else {
@@ -248,13 +251,13 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
     using Shape = RowShape<Real, N>;
     using Fft = RadixStages<Real, Shape>;
 
-    const int row_in_group = context.thread() / Shape::value.threads;
-    const int thread = context.thread() % Shape::value.threads;
+    const int row_in_group = context.thread() / Shape::plan.threads;
+    const int thread = context.thread() % Shape::plan.threads;
     auto* const memory = reinterpret_cast<Complex<Real>*>(context.shared());
     Complex<Real>* const shared = memory + row_in_group * Shape::row_size;
     Complex<Real>* const twiddles = memory + Shape::rows * Shape::row_size;
-    const Complex<Real>* const pair_twiddles = twiddles + Shape::value.twiddle_count();
-    copy_table(context, twiddles, job.twiddles, Shape::tables, Shape::threads);
+    const Complex<Real>* const pair_twiddles = twiddles + Shape::plan.twiddle_count();
+    copy_table(context, twiddles, job.twiddles, Shape::table_samples, Shape::threads);
     context.sync();
     const WholeExchange<Real, Context> exchanger{context, shared};
     const index_t count = job.planes * job.rows;
@@ -262,14 +265,14 @@ CONVOLUME_DEVICE void row_pass(const Context& context, const RowJob<Real>& job) 
     for (index_t first = context.block() * Shape::rows; first < count;
          first += context.blocks() * Shape::rows) {
         const index_t index = first + row_in_group;
-        const bool inside = index < count;
+        const bool is_inside = index < count;
         const index_t plane = job.planes == 1 ? 0 : index / job.rows;
         const ThreadRow<Real> row{plane,  index - plane * job.rows, shared, N,
-                                  thread, Shape::value.threads};
+                                  thread, Shape::plan.threads};
         typename Fft::ThreadSamples v;
-        load_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
+        load_row<Fft, N>(context, job, row, is_inside, pair_twiddles, v);
         Fft::forward(exchanger, thread, v, twiddles);
-        store_row<Fft, N>(context, job, row, inside, pair_twiddles, v);
+        store_row<Fft, N>(context, job, row, is_inside, pair_twiddles, v);
     }
 }
 

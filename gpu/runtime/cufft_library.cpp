@@ -17,21 +17,21 @@ namespace {
 
 // Returns the name of cuFFT's file, with the version that this was compiled for: other versions
 // have other interfaces.
-std::string file_name() {
+std::string cufft_file_name() {
     return message("libcufft.so.", CUFFT_VER_MAJOR);
 }
 
 // Returns the file that contains this code; empty if the system does not know.
-std::filesystem::path own_file() {
+std::filesystem::path file_of_this_library() {
     Dl_info info{};
     if (dladdr(reinterpret_cast<const void*>(&cufft_library), &info) == 0) return {};
     return info.dli_fname;
 }
 
 void* open_library() {
-    for (const std::string& path : cufft_files(own_file()))
+    for (const std::string& path : cufft_files(file_of_this_library()))
         if (void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return library;
-    throw GpuUnavailable(message("grids of these lengths take cuFFT, and ", file_name(),
+    throw GpuUnavailable(message("grids of these lengths take cuFFT, and ", cufft_file_name(),
                                  " was not found: install it with the CUDA toolkit, or beside the "
                                  "Python package by pip install \"convolume[cuda",
                                  CUDART_VERSION / 1000,
@@ -39,41 +39,41 @@ void* open_library() {
 }
 
 template <class Function>
-void find(void* library, const char* name, Function& function) {
+void find_function(void* library, const char* name, Function& function) {
     function = reinterpret_cast<Function>(dlsym(library, name));
     if (!function)
-        throw GpuUnavailable(message(file_name(), " has no function ", name,
+        throw GpuUnavailable(message(cufft_file_name(), " has no function ", name,
                                      ": install the cuFFT of the CUDA toolkit, or use the CPU"));
 }
 
-CufftLibrary load() {
+CufftLibrary load_functions() {
     void* const library = open_library();
     CufftLibrary functions{};
-    find(library, "cufftCreate", functions.create);
-    find(library, "cufftDestroy", functions.destroy);
-    find(library, "cufftSetAutoAllocation", functions.set_auto_allocation);
-    find(library, "cufftMakePlanMany64", functions.make_plan_many);
-    find(library, "cufftSetStream", functions.set_stream);
-    find(library, "cufftSetWorkArea", functions.set_work_area);
-    find(library, "cufftXtExec", functions.execute);
+    find_function(library, "cufftCreate", functions.create);
+    find_function(library, "cufftDestroy", functions.destroy);
+    find_function(library, "cufftSetAutoAllocation", functions.set_auto_allocation);
+    find_function(library, "cufftMakePlanMany64", functions.make_plan_many);
+    find_function(library, "cufftSetStream", functions.set_stream);
+    find_function(library, "cufftSetWorkArea", functions.set_work_area);
+    find_function(library, "cufftXtExec", functions.execute);
     return functions;
 }
 
 }  // namespace
 
 std::vector<std::string> cufft_files(const std::filesystem::path& library) {
-    std::vector<std::string> files{file_name()};
+    std::vector<std::string> files{cufft_file_name()};
     // In a Python environment, the packages of convolume and NVIDIA are in one folder.
     const std::filesystem::path packages = library.parent_path().parent_path();
     if (!packages.empty())
         for (const std::string& folder : {message("cu", CUDART_VERSION / 1000), "cufft"s})
-            files.push_back(packages / "nvidia" / folder / "lib" / file_name());
-    files.push_back(message(CONVOLUME_CUDA_LIBRARY_FOLDER, "/", file_name()));
+            files.push_back(packages / "nvidia" / folder / "lib" / cufft_file_name());
+    files.push_back(message(CONVOLUME_CUDA_LIBRARY_FOLDER, "/", cufft_file_name()));
     return files;
 }
 
 const CufftLibrary& cufft_library() {
-    static const CufftLibrary functions = load();
+    static const CufftLibrary functions = load_functions();
     return functions;
 }
 

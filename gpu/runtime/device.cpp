@@ -19,7 +19,7 @@ constexpr const char* requirement =
 
 std::atomic<bool> has_started{false};
 
-int attribute(cudaDeviceAttr which, int device) {
+int device_attribute(cudaDeviceAttr which, int device) {
     int value = 0;
     check(cudaDeviceGetAttribute(&value, which, device), "asking the device for its properties");
     return value;
@@ -52,8 +52,8 @@ DeviceProperties device_properties(int device) {
     properties.processors = cuda_properties.multiProcessorCount;
     properties.memory_bytes = static_cast<index_t>(cuda_properties.totalGlobalMem);
     // Memory transfers twice per clock; the clock is in kHz, the width in bits.
-    properties.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
-                                    attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
+    properties.memory_bytes_per_s = 2e3 * device_attribute(cudaDevAttrMemoryClockRate, device) *
+                                    device_attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
     return properties;
 }
 

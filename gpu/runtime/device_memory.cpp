@@ -20,7 +20,7 @@ namespace {
 std::atomic<index_t> current_bytes{0};
 std::atomic<index_t> peak_bytes{0};
 
-void count(index_t bytes) {
+void count_bytes(index_t bytes) {
     const index_t now = current_bytes.fetch_add(bytes) + bytes;
     index_t peak = peak_bytes.load();
     while (now > peak && !peak_bytes.compare_exchange_weak(peak, now)) {
@@ -44,12 +44,12 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
                                                : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
           purpose);
     data_ = std::unique_ptr<void, CountingDeleter>(data, CountingDeleter{bytes});
-    count(bytes);
+    count_bytes(bytes);
 }
 
 void DeviceMemory::CountingDeleter::operator()(void* data) const {
     static_cast<void>(cudaFree(data));  // fails on a lost device, where nothing needs to be freed
-    count(-bytes);
+    count_bytes(-bytes);
 }
 
 void DeviceMemory::clear() const {
@@ -161,7 +161,7 @@ void advise(char* data, index_t bytes, cudaMemoryAdvise advice, int device) {
           "placing memory on several GPUs");
 }
 
-void move_to(int device, char* data, index_t bytes, cudaStream_t stream) {
+void prefetch_to_device(int device, char* data, index_t bytes, cudaStream_t stream) {
 #if CUDART_VERSION >= 13000
     const cudaMemLocation place{cudaMemLocationTypeDevice, device};
     check(cudaMemPrefetchAsync(data, static_cast<std::size_t>(bytes), place, 0, stream),
@@ -201,7 +201,7 @@ SpreadMemory::SpreadMemory(const std::vector<DeviceShare>& shares, const char* p
             advise(at, share.bytes, cudaMemAdviseSetAccessedBy, other.device);
         const DeviceScope scope(share.device);
         const CudaStream stream;
-        move_to(share.device, at, share.bytes, stream);
+        prefetch_to_device(share.device, at, share.bytes, stream);
         stream.wait();
         at += share.bytes;
     }

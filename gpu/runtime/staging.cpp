@@ -51,18 +51,18 @@ bool is_page_locked(const void* data, index_t bytes) {
 }
 
 StagingPool::~StagingPool() {
-    for (const IdleBuffer& buffer : idle_) static_cast<void>(cudaFreeHost(buffer.data));
+    for (const IdleBuffer& buffer : idle_buffers_) static_cast<void>(cudaFreeHost(buffer.data));
 }
 
 StagingPool::StagingBuffer StagingPool::take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    freed_.wait(lock, [&] { return !idle_.empty() || places_left_ > 0; });
+    buffer_freed_.wait(lock, [&] { return !idle_buffers_.empty() || buffers_left_ > 0; });
     return take_or_make(bytes, std::move(lock));
 }
 
 StagingPool::StagingBuffer StagingPool::try_take(index_t bytes) {
     std::unique_lock lock(mutex_);
-    if (idle_.empty() && places_left_ == 0) return {};
+    if (idle_buffers_.empty() && buffers_left_ == 0) return {};
     return take_or_make(bytes, std::move(lock));
 }
 
@@ -70,19 +70,19 @@ StagingPool::StagingBuffer StagingPool::try_take(index_t bytes) {
 // the new one replaces a smaller one.
 StagingPool::StagingBuffer StagingPool::take_or_make(index_t bytes,
                                                      std::unique_lock<std::mutex> lock) {
-    const auto fits = std::find_if(idle_.begin(), idle_.end(),
+    const auto fits = std::find_if(idle_buffers_.begin(), idle_buffers_.end(),
                                    [&](const IdleBuffer& buffer) { return buffer.bytes >= bytes; });
-    if (fits != idle_.end()) {
+    if (fits != idle_buffers_.end()) {
         const IdleBuffer buffer = *fits;
-        idle_.erase(fits);
+        idle_buffers_.erase(fits);
         return StagingBuffer(buffer.data, {this, buffer.bytes});
     }
     char* smaller = nullptr;
-    if (places_left_ > 0) {
-        --places_left_;
+    if (buffers_left_ > 0) {
+        --buffers_left_;
     } else {
-        smaller = idle_.back().data;
-        idle_.pop_back();
+        smaller = idle_buffers_.back().data;
+        idle_buffers_.pop_back();
     }
     lock.unlock();
     // Sizes are powers of two, because later requests are often a little larger.
@@ -103,7 +103,7 @@ StagingPool::StagingBuffer StagingPool::take_or_make(index_t bytes,
         check(status, "taking memory for transfers");
     } catch (...) {
         lock.lock();
-        ++places_left_;
+        ++buffers_left_;
         throw;
     }
     return StagingBuffer(static_cast<char*>(data), {this, rounded});
@@ -112,9 +112,9 @@ StagingPool::StagingBuffer StagingPool::take_or_make(index_t bytes,
 void StagingPool::put_back(const IdleBuffer& buffer) {
     {
         const std::lock_guard lock(mutex_);
-        idle_.push_back(buffer);
+        idle_buffers_.push_back(buffer);
     }
-    freed_.notify_one();
+    buffer_freed_.notify_one();
 }
 
 }  // namespace convolume::gpu

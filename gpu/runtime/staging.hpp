@@ -30,7 +30,7 @@ class StagingPool {
     /// Largest size of a staging buffer.
     static constexpr index_t buffer_bytes = index_t{16} << 20;
 
-    explicit StagingPool(int count) : places_left_(count) {}
+    explicit StagingPool(int count) : buffers_left_(count) {}
     ~StagingPool();
     StagingPool(const StagingPool&) = delete;
     StagingPool& operator=(const StagingPool&) = delete;
@@ -54,9 +54,9 @@ class StagingPool {
     StagingBuffer take_or_make(index_t bytes, std::unique_lock<std::mutex> lock);
 
     std::mutex mutex_;
-    std::condition_variable freed_;
-    int places_left_;
-    std::vector<IdleBuffer> idle_;
+    std::condition_variable buffer_freed_;
+    int buffers_left_;
+    std::vector<IdleBuffer> idle_buffers_;
 };
 
 }  // namespace convolume::gpu

@@ -48,7 +48,7 @@ class CudaEvent {
         check(cudaEventRecord(*this, stream), "recording an event");
     }
     /// Makes later work of `stream` wait for the recorded point (no wait if nothing is recorded).
-    void hold_back(cudaStream_t stream) const {
+    void make_wait(cudaStream_t stream) const {
         check(cudaStreamWaitEvent(stream, *this, 0), "waiting for an event");
     }
     void wait() const { check(cudaEventSynchronize(*this), "working on the GPU"); }
@@ -71,7 +71,7 @@ class StreamOrder {
         // in each thread, and a new one may have the handle of a destroyed one.
         unsigned long long id = 0;
         check(cudaStreamGetId(stream, &id), "asking for a stream's number");
-        if (last_use_ && id != last_stream_id_) last_use_->hold_back(stream);
+        if (last_use_ && id != last_stream_id_) last_use_->make_wait(stream);
         if (!last_use_) last_use_.emplace();
         last_stream_id_ = id;
         try {
@@ -85,7 +85,7 @@ class StreamOrder {
 
     /// Calls `work` while no work is being enqueued. Earlier work may still be running.
     template <class Work>
-    void between_uses(const Work& work) {
+    void after_last_use(const Work& work) {
         const std::lock_guard lock(mutex_);
         work();
     }
@@ -122,20 +122,20 @@ class TaskStreamsPool {
     /// Returns task streams of the current device, which must always be the same.
     BorrowedStreams take() {
         const std::lock_guard lock(mutex_);
-        if (idle_.empty()) return BorrowedStreams(new TaskStreams, {this});
-        TaskStreams* const streams = idle_.back().release();
-        idle_.pop_back();
+        if (idle_streams_.empty()) return BorrowedStreams(new TaskStreams, {this});
+        TaskStreams* const streams = idle_streams_.back().release();
+        idle_streams_.pop_back();
         return BorrowedStreams(streams, {this});
     }
 
   private:
     void put_back(TaskStreams* streams) {
         const std::lock_guard lock(mutex_);
-        idle_.emplace_back(streams);
+        idle_streams_.emplace_back(streams);
     }
 
     std::mutex mutex_;
-    std::vector<std::unique_ptr<TaskStreams>> idle_;
+    std::vector<std::unique_ptr<TaskStreams>> idle_streams_;
 };
 
 /// Waits for CUDA streams at the end of its scope, even after an exception. Then the memory that

@@ -35,7 +35,7 @@ void for_each_row(const Shape3& shape, index_t first, index_t count, const Run& 
 
 // Divides `count` samples into equal shares, one for each thread.
 template <class Work>
-void in_shares(index_t count, int threads, const Work& work) {
+void for_each_share(index_t count, int threads, const Work& work) {
     constexpr index_t least = 1 << 16;  // fewer samples are not worth a thread
     const index_t shares = std::clamp<index_t>(count / least, 1, threads);
     parallel_for(shares, static_cast<int>(shares), [&](index_t share, int) {
@@ -52,7 +52,7 @@ struct OpaqueSample {
 
 // Calls `f` with a type as large as a sample of `type`, which is enough for moving samples.
 template <class F>
-void visit_size(PixelType type, const F& f) {
+void visit_pixel_size(PixelType type, const F& f) {
     switch (size_of(type)) {
         case 1:
             return f(OpaqueSample<1>{});
@@ -72,9 +72,9 @@ void visit_size(PixelType type, const F& f) {
 template <class Use>
 void for_each_run(const ConstImageView& view, index_t first, index_t count, int threads,
                   const Use& use) {
-    visit_size(view.type, [&](auto sample) {
+    visit_pixel_size(view.type, [&](auto sample) {
         using T = decltype(sample);
-        in_shares(count, threads, [&](index_t begin, index_t share) {
+        for_each_share(count, threads, [&](index_t begin, index_t share) {
             for_each_row(view.shape, first + begin, share,
                          [&](index_t z, index_t y, index_t x, index_t samples, index_t at) {
                              auto* const row = const_cast<void*>(view.at(z, y, x));
@@ -85,7 +85,7 @@ void for_each_run(const ConstImageView& view, index_t first, index_t count, int 
 }
 
 // Whether a device can copy the view's rows without staging buffers.
-bool is_reachable(const ConstImageView& view) {
+bool is_device_accessible(const ConstImageView& view) {
     const bool rows_in_order = view.strides.x == 1 && view.strides.y >= view.shape.x &&
                                view.strides.z >= view.strides.y * view.shape.y;
     const index_t last =
@@ -197,7 +197,7 @@ Uploader::~Uploader() {
 
 void Uploader::upload(const ConstImageView& source, char* target) {
     inject_transfer_fault();
-    if (!is_reachable(source)) return upload_staged(source, target);
+    if (!is_device_accessible(source)) return upload_staged(source, target);
     const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(Phase::host_to_device, stream_, bytes_of(source.shape, source.type),
                              [&] { copy_rows(source, target, cudaMemcpyHostToDevice, stream_); });
@@ -266,7 +266,7 @@ Downloader::~Downloader() {
 
 void Downloader::download(const char* source, const ImageView& target) {
     inject_transfer_fault();
-    if (!is_reachable(target)) return download_staged(source, target);
+    if (!is_device_accessible(target)) return download_staged(source, target);
     const BusGate::Lock bus_lock = context_.gate->lock_bus();
     context_.timeline->phase(
         Phase::device_to_host, stream_, bytes_of(target.shape, target.type),

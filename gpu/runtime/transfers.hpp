@@ -54,8 +54,8 @@ class DeviceTimeline {
     void finish() {
         if (!timeline_) return;
         for (const PhaseEvents& span : spans_) {
-            timeline_->record({span.phase, engine_, task_, start_s_ + seconds_to(span.begin),
-                               start_s_ + seconds_to(span.end), span.bytes});
+            timeline_->record({span.phase, engine_, task_, start_s_ + seconds_until(span.begin),
+                               start_s_ + seconds_until(span.end), span.bytes});
         }
         spans_.clear();
     }
@@ -67,7 +67,7 @@ class DeviceTimeline {
         CudaEvent begin, end;
     };
 
-    double seconds_to(const CudaEvent& event) const {
+    double seconds_until(const CudaEvent& event) const {
         float milliseconds = 0;
         check(cudaEventElapsedTime(&milliseconds, start_, event), "reading an event's time");
         return milliseconds / 1e3;

@@ -50,7 +50,7 @@ struct SumsShape {
 /// The results of a thread block: `count` results of signal number `signal`, after `before` earlier
 /// results.
 struct BlockResults {
-    index_t signal, before;
+    index_t signal, earlier_results;
     int count;
 };
 
@@ -63,17 +63,19 @@ CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<
     using Shape = SumsShape<Sample>;
     constexpr int threads = Shape::threads;
     const int thread = context.thread();
-    const index_t start = block.signal * job.signal_stride + filter * job.filter_stride;
+    const index_t result_offset = block.signal * job.signal_stride + filter * job.filter_stride;
     const auto store = [&](auto* target, const auto& value) {
         if (job.window_length == 1) {
             for (int i = thread; i < block.count; i += threads)
-                context.store(target + start + block.before + i, value(summed[Shape::padded(i)]));
+                context.store(target + result_offset + block.earlier_results + i,
+                              value(summed[Shape::padded(i)]));
             return;
         }
         for (int i = thread; i < block.count; i += threads)
-            if ((block.before + i) % job.window_length == 0)
-                context.store(target + start + (block.before + i) / job.window_length,
-                              value(summed[Shape::padded(i)]));
+            if ((block.earlier_results + i) % job.window_length == 0)
+                context.store(
+                    target + result_offset + (block.earlier_results + i) / job.window_length,
+                    value(summed[Shape::padded(i)]));
     };
     if (!job.power) {
         store(static_cast<Sample*>(job.target), [](Sample y) { return y; });
@@ -85,7 +87,7 @@ CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<
 }
 
 template <class Real, class Sample, class Context>
-CONVOLUME_DEVICE void sum_in_time(const Context& context, const SumsJob<Real>& job) {
+CONVOLUME_DEVICE void sum_products(const Context& context, const SumsJob<Real>& job) {
     using Shape = SumsShape<Sample>;
     constexpr int results = Shape::results, filters = Shape::filters, threads = Shape::threads;
     const int thread = context.thread();

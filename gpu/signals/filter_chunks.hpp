@@ -8,12 +8,12 @@
 
 namespace convolume::gpu {
 
-/// Results `range` of `signals` signals, from number `signal` on. They leave `stored` stored
-/// samples, from number `stored_begin` on.
+/// The results `range` of `signal_count` signals, from signal number `first_signal` on. They leave
+/// `stored_count` stored samples, from number `stored_begin` on.
 struct FilterChunk {
-    index_t signal = 0, signals = 1;
+    index_t first_signal = 0, signal_count = 1;
     SampleRange range;
-    index_t stored_begin = 0, stored = 0;
+    index_t stored_begin = 0, stored_count = 0;
 };
 
 /// The chunks of a call, for each filter and signal. A chunk has about `outputs` results at most, a
@@ -24,10 +24,10 @@ struct FilterChunks {
     std::vector<FilterChunk> list;
     /// Stored samples of each filter and signal; partial peaks if `peak_window` is shorter than a
     /// window.
-    index_t stored = 0;
+    index_t stored_per_signal = 0;
     index_t peaks_per_window = 1;  ///< partial peaks of each window
 };
-FilterChunks cut_into_chunks(WindowPost window, index_t peak_window, index_t signals,
+FilterChunks cut_into_chunks(WindowPost window, index_t peak_window, index_t signal_count,
                              const SampleRange& range, index_t outputs, index_t step);
 
 }  // namespace convolume::gpu

@@ -68,7 +68,7 @@ void compare_peaks(const FilterResult& partial, const FilterChunks& chunks, cons
             row / spec.filters * result.signal_stride + row % spec.filters * result.filter_stride;
         for (index_t w = 0; w < windows; ++w) {
             const index_t length = std::min(spec.window.length, count - w * spec.window.length);
-            const index_t first = row * chunks.stored + w * chunks.peaks_per_window;
+            const index_t first = row * chunks.stored_per_signal + w * chunks.peaks_per_window;
             index_t best = first;
             for (index_t i = first + 1; i < first + ceil_div(length, peak_window); ++i)
                 if (is_higher(values[i], values[best])) best = i;
@@ -138,7 +138,7 @@ class FilterRun {
 
     // Uploads the samples that a chunk's results need.
     SignalView upload(const FilterChunk& chunk, const ChunkSlot& slot) {
-        slot.computed.hold_back(streams_.up);
+        slot.computed.make_wait(streams_.up);
         const index_t before = spec_.taps - 1 + halo_before(spec_);
         const index_t first = std::max(signal_.first, chunk.range.begin - before);
         const index_t end =
@@ -147,27 +147,27 @@ class FilterRun {
         if (samples > 0) {
             const auto* const from =
                 static_cast<const char*>(signal_.data) +
-                (chunk.signal * signal_.stride + first - signal_.first) * sample_bytes(spec_);
+                (chunk.first_signal * signal_.stride + first - signal_.first) * sample_bytes(spec_);
             uploader_.upload({from,
                               spec_.sample_type(),
-                              {1, chunk.signals, samples},
-                              {chunk.signals * signal_.stride, signal_.stride, 1}},
+                              {1, chunk.signal_count, samples},
+                              {chunk.signal_count * signal_.stride, signal_.stride, 1}},
                              slot.input);
         }
         slot.uploaded.record(streams_.up);
-        return {slot.input, chunk.signals, samples, first, samples};
+        return {slot.input, chunk.signal_count, samples, first, samples};
     }
 
     void filter(const FilterChunk& chunk, const SignalView& uploaded, const ChunkSlot& slot,
                 char* workspace) {
-        slot.downloaded.hold_back(streams_.compute);
-        slot.uploaded.hold_back(streams_.compute);
+        slot.downloaded.make_wait(streams_.compute);
+        slot.uploaded.make_wait(streams_.compute);
         FilterResult device_result;
         device_result.range = chunk.range;
         device_result.data = slot.output;
         device_result.peak_positions = slot.positions;
-        device_result.filter_stride = chunk.stored;
-        device_result.signal_stride = spec_.filters * chunk.stored;
+        device_result.filter_stride = chunk.stored_count;
+        device_result.signal_stride = spec_.filters * chunk.stored_count;
         timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
             prepared_.filters->run(uploaded, device_result, workspace, streams_.compute);
         });
@@ -175,10 +175,10 @@ class FilterRun {
     }
 
     void download(const FilterChunk& chunk, const ChunkSlot& slot) {
-        slot.computed.hold_back(streams_.down);
-        const Shape3 shape{chunk.signals, spec_.filters, chunk.stored};
+        slot.computed.make_wait(streams_.down);
+        const Shape3 shape{chunk.signal_count, spec_.filters, chunk.stored_count};
         const Index3 strides{result_.signal_stride, result_.filter_stride, 1};
-        const index_t to = chunk.signal * result_.signal_stride + chunk.stored_begin;
+        const index_t to = chunk.first_signal * result_.signal_stride + chunk.stored_begin;
         downloader_.download(slot.output,
                              {static_cast<char*>(result_.data) + to * result_bytes(spec_),
                               spec_.result_type(), shape, strides});
@@ -258,14 +258,14 @@ class GpuFilterEngine : public FilterEngine {
 
         // Partial peaks are compared on the host when all are downloaded.
         const index_t rows = checked_multiply(signal.signals, spec.filters);
-        const index_t count = checked_multiply(rows, layout.chunks.stored);
+        const index_t count = checked_multiply(rows, layout.chunks.stored_per_signal);
         const Buffer values(checked_multiply(count, result_bytes(spec)), "partial peaks");
         const Buffer positions(checked_multiply(count, index_t{sizeof(index_t)}), "partial peaks");
         FilterResult partial = result;
         partial.data = values.data();
         partial.peak_positions = positions.as<index_t>();
-        partial.filter_stride = layout.chunks.stored;
-        partial.signal_stride = checked_multiply(spec.filters, layout.chunks.stored);
+        partial.filter_stride = layout.chunks.stored_per_signal;
+        partial.signal_stride = checked_multiply(spec.filters, layout.chunks.stored_per_signal);
         run(*prepared, layout, signal, partial, context);
         const auto compare =
             spec.precision == Precision::float32 ? compare_peaks<float> : compare_peaks<double>;
@@ -292,11 +292,11 @@ class GpuFilterEngine : public FilterEngine {
                 if (i > 1 && i + 1 < list.size()) continue;  // no larger than the first two chunks
                 const FilterChunk& chunk = list[i];
                 const index_t samples = checked_add(chunk.range.count(), halo);
-                inputs = std::max(inputs, checked_multiply(chunk.signals, samples));
-                stored = std::max(stored, checked_multiply(chunk.signals, chunk.stored));
-                layout.workspace_bytes =
-                    std::max(layout.workspace_bytes,
-                             prepared.filters->workspace_bytes(chunk.signals, chunk.range.count()));
+                inputs = std::max(inputs, checked_multiply(chunk.signal_count, samples));
+                stored = std::max(stored, checked_multiply(chunk.signal_count, chunk.stored_count));
+                layout.workspace_bytes = std::max(
+                    layout.workspace_bytes,
+                    prepared.filters->workspace_bytes(chunk.signal_count, chunk.range.count()));
             }
             layout.input_bytes = aligned(checked_multiply(inputs, sample_bytes(spec)));
             stored = checked_multiply(stored, spec.filters);

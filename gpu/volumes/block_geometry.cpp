@@ -33,7 +33,7 @@ index_t aligned(index_t bytes) {
 }
 
 // Whether there are passes along `axis` (0 is z), for rows or columns of that length.
-bool has_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
+bool has_axis_pass(int device, int axis, index_t length, bool complex_data, Precision precision) {
     const bool is_double = precision == Precision::float64;
     if (device == any_device)
         return is_pass_length(axis == 2 && !complex_data ? length / 2 : length, is_double);
@@ -43,11 +43,11 @@ bool has_pass(int device, int axis, index_t length, bool complex_data, Precision
     return is_double ? has_column_pass<double>(length, device)
                      : has_column_pass<float>(length, device);
 }
-bool has_pass(const Block& block, int axis, index_t length, int device) {
-    return has_pass(device, axis, length, block.complex_data, block.precision);
+bool has_axis_pass(const Block& block, int axis, index_t length, int device) {
+    return has_axis_pass(device, axis, length, block.complex_data, block.precision);
 }
 
-index_t tile_of(const Block& block) {
+index_t column_tile_samples(const Block& block) {
     return block.precision == Precision::float32 ? tile_columns<float> : tile_columns<double>;
 }
 
@@ -63,17 +63,17 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
         describe_direct(block, g);
         return g;
     }
-    const index_t tile = tile_of(block);
+    const index_t tile = column_tile_samples(block);
     const BlockAxis& z = block.axes[0];
     g.sample_bytes = convolume::sample_bytes(block.precision, true);
-    g.half_x = block.complex_data ? block.axes[2].grid : block.axes[2].grid / 2 + 1;
+    g.spectrum_row_samples = block.complex_data ? block.axes[2].grid : block.axes[2].grid / 2 + 1;
     g.rows = block.axes[1].grid;
     g.kernel_planes = std::min(z.kernel, z.grid);
     g.z_length = z.grid;
-    g.on_cufft = !has_pass(block, 2, block.axes[2].grid, device) ||
-                 !has_pass(block, 1, g.rows, device) ||
-                 (!block.walks && !has_pass(block, 0, z.grid, device));
-    g.pitch = g.on_cufft ? g.half_x : round_up(g.half_x, tile);
+    g.uses_cufft = !has_axis_pass(block, 2, block.axes[2].grid, device) ||
+                   !has_axis_pass(block, 1, g.rows, device) ||
+                   (!block.walks && !has_axis_pass(block, 0, z.grid, device));
+    g.pitch = g.uses_cufft ? g.spectrum_row_samples : round_up(g.spectrum_row_samples, tile);
     g.plane = checked_multiply(g.rows, g.pitch);
     g.lists_bytes =
         aligned(4 * (block.axes[1].loaded + block.axes[2].loaded)) + DeviceMemory::alignment;
@@ -83,9 +83,9 @@ BlockGeometry base_geometry(const Block& block, const PlaneBytes& pixels, int de
 // Computes the sizes that follow from `z_length`, `slab` and the buffer sizes.
 void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     const BlockAxis& z = block.axes[0];
-    const index_t tile = tile_of(block);
+    const index_t tile = column_tile_samples(block);
     const index_t planes = std::max(z.loaded, z.kept);
-    g.ring = g.on_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
+    g.ring = g.uses_cufft ? z.grid : g.slab > 0 && g.slab < z.kept ? g.z_length : planes;
     if (is_direct(block)) g.ring = g.z_length;
     g.ring_bytes = aligned(checked_multiply(g.ring, g.plane_bytes()));
     g.transfer_buffers = sizes.transfer_buffers;
@@ -104,7 +104,7 @@ void set_sizes(const Block& block, const BufferSizes& sizes, BlockGeometry& g) {
     // Compact taps and the taps of the part, which are no larger, then the gathers of planes.
     g.prepare_bytes = checked_add(2 * aligned(taps), aligned(16 * z.kernel));
     g.taps_bytes = std::min(g.prepare_bytes, checked_add(aligned(taps), 16 * mebi));
-    if (g.on_cufft) {
+    if (g.uses_cufft) {
         g.batch_columns = g.plane;
         g.batch_bytes = g.ring_bytes;  // cuFFT's work area
         g.kernel_bytes = g.ring_bytes;
@@ -138,9 +138,9 @@ index_t length_with_passes(int device, int axis, index_t least, int parts, bool 
                          : good_column_length(length, 1, is_double);
     };
     for (index_t length = next(ceil_div(least, step)); length > 0; length = next(length + 1))
-        if (has_pass(device, axis, length, complex_data, precision) &&
+        if (has_axis_pass(device, axis, length, complex_data, precision) &&
             (!splits || complex_data ||
-             has_pass(device, axis, 2 * length, complex_data, precision)))
+             has_axis_pass(device, axis, 2 * length, complex_data, precision)))
             return length * step;
     return 0;
 }
@@ -187,7 +187,7 @@ PlaneBytes expected_plane_bytes(const Block& block) {
 BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index_t limit_bytes,
                              const DeviceRates& rates, bool keep_spectrum) {
     BlockGeometry base = base_geometry(block, pixels, rates.device);
-    base.keeps_spectrum = keep_spectrum && !base.on_cufft;
+    base.keeps_spectrum = keep_spectrum && !base.uses_cufft;
     BlockGeometry best;
     double best_s = -1;
     const auto fits = [&](const BlockGeometry& g) {
@@ -215,7 +215,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
             if (slab >= z.kept) return best;
         }
     }
-    if (!block.walks || base.on_cufft) {
+    if (!block.walks || base.uses_cufft) {
         consider(base);
         return best;
     }
@@ -224,7 +224,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
         return good_column_length(least, 1, block.precision == Precision::float64);
     };
     for (index_t length = next_length(z.kernel + 1); length > 0; length = next_length(length + 1)) {
-        if (!has_pass(block, 0, length, rates.device)) continue;
+        if (!has_axis_pass(block, 0, length, rates.device)) continue;
         BlockGeometry g = base;
         g.z_length = length;
         g.slab = std::min(length - z.kernel + 1, z.kept);
@@ -233,9 +233,9 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     }
     if (best_s < 0) {
         // A kernel is taller than every pass allows: the block is held whole.
-        base.on_cufft = true;
+        base.uses_cufft = true;
         base.keeps_spectrum = false;
-        base.pitch = base.half_x;
+        base.pitch = base.spectrum_row_samples;
         base.plane = checked_multiply(base.rows, base.pitch);
         consider(base);
     }
@@ -287,7 +287,7 @@ BlockTimes block_times(const Block& block, const BlockGeometry& g, const DeviceR
         z_pass = z_launches = 0;
         bytes = in * (source + plane) + out * (plane + target);
     }
-    if (g.on_cufft) bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
+    if (g.uses_cufft) bytes = static_cast<double>(g.ring) * plane * rates.machine.gpu_cufft_passes;
     const double launches =
         z_launches +
         2 * (in * source / static_cast<double>(std::max<index_t>(g.source_buffer_bytes, 1)) +

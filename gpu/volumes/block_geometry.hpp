@@ -38,7 +38,7 @@ PlaneBytes expected_plane_bytes(const Block& block);
 /// of samples.
 struct BlockGeometry {
     // Spectra, or samples of direct sums
-    index_t half_x = 1;  ///< complex samples of a row's spectrum, without padding
+    index_t spectrum_row_samples = 1;  ///< complex samples of a row's spectrum, without padding
     index_t pitch = 1;
     index_t rows = 1;
     index_t plane = 1;  ///< complex samples of a plane: rows * pitch
@@ -54,7 +54,7 @@ struct BlockGeometry {
     bool keeps_spectrum = false;
     index_t batch_columns = 1;
     /// A length lacks a pass of our own: cuFFT transforms the whole 3D block.
-    bool on_cufft = false;
+    bool uses_cufft = false;
     // Device memory, in bytes
     index_t ring_bytes = 0;
     index_t batch_bytes = 0;

@@ -143,7 +143,7 @@ void BlockRun::load(index_t begin, index_t end) {
         source_buffers_.data + static_cast<index_t>(number) * source_buffers_.bytes;
     if (resources_.gate->policy() == TransferGate::global)
         events.free.wait();  // wait without the bus lock
-    events.free.hold_back(streams_.up);
+    events.free.make_wait(streams_.up);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
         index_t count = 1;
@@ -165,7 +165,7 @@ void BlockRun::load(index_t begin, index_t end) {
         plane += count;
     }
     events.full.record(streams_.up);
-    events.full.hold_back(streams_.compute);
+    events.full.make_wait(streams_.compute);
     timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         for (index_t plane = begin; plane < end;) {
             const auto is_zero = [&](index_t at) {
@@ -236,7 +236,7 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     target.add_real = task_.output.add.real();
     target.add_imaginary = task_.output.add.imag();
     target.clamped = clamped_;
-    events.free.hold_back(streams_.compute);
+    events.free.make_wait(streams_.compute);
     timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         task_.transform.store((window.store.first + begin) % task_.geometry.ring, target, memory_,
                               streams_.compute);
@@ -244,7 +244,7 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     events.full.record(streams_.compute);
     if (resources_.gate->policy() == TransferGate::global)
         events.full.wait();  // wait without the bus lock
-    events.full.hold_back(streams_.down);
+    events.full.make_wait(streams_.down);
     const index_t first = window.kept_begin + begin;
     const ImageView& image = task_.output.target;
     const Box3 box{{first, 0, 0}, {window.kept_begin + end, image.shape.y, image.shape.x}};

@@ -151,7 +151,7 @@ RowSource RingTransform::source_of(const DeviceTaps& taps) const {
 std::unique_ptr<BlockTransform> make_block_transform(const Block& block,
                                                      const BlockGeometry& geometry, int device) {
     if (block.algorithm == Algorithm::direct) return make_direct_transform(block, geometry);
-    if (geometry.on_cufft) return make_cufft_transform(block, geometry, device);
+    if (geometry.uses_cufft) return make_cufft_transform(block, geometry, device);
     if (block.precision == Precision::float32)
         return std::make_unique<FftPassTransform<float>>(block, geometry);
     return std::make_unique<FftPassTransform<double>>(block, geometry);

@@ -43,8 +43,8 @@ class BlockProgram : public DeviceProgram {
     void run(const void* input, void* output, void* stream_handle) override {
         const DeviceScope scope(device_);
         const auto stream = static_cast<cudaStream_t>(stream_handle);
-        in_workspace(stream,
-                     [&](const BlockMemory& memory) { enqueue(input, output, memory, stream); });
+        with_workspace(stream,
+                       [&](const BlockMemory& memory) { enqueue(input, output, memory, stream); });
     }
 
     index_t bytes() const override {
@@ -60,7 +60,7 @@ class BlockProgram : public DeviceProgram {
     }
     // Calls work(memory), which enqueues work on `stream`, with the workspace.
     template <class Work>
-    void in_workspace(cudaStream_t stream, const Work& work) const {
+    void with_workspace(cudaStream_t stream, const Work& work) const {
         workspace_->use(this, workspace_bytes(geometry_), stream, [&](bool) {
             char* const ring = workspace_->data();
             work(BlockMemory{ring, ring + geometry_.ring_bytes, kernel_.data()});
@@ -128,7 +128,7 @@ class BlockProgram : public DeviceProgram {
         return memory;
     }
 
-    static const std::int32_t* list_of(const DeviceMemory& memory) {
+    static const std::int32_t* gather_pointer(const DeviceMemory& memory) {
         return reinterpret_cast<const std::int32_t*>(memory.data());
     }
 
@@ -156,12 +156,12 @@ class BlockProgram : public DeviceProgram {
         source.pixels = {taps.data(), spec.taps.type, spec.taps.shape.y * spec.taps.shape.x,
                          spec.taps.shape.x};
         source.shape = spec.taps.shape;
-        source.gather_y = list_of(list_y);
-        source.gather_x = list_of(list_x);
+        source.gather_y = gather_pointer(list_y);
+        source.gather_x = gather_pointer(list_x);
         const CudaStream stream;
         // Copies from ordinary memory may still be running when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
-        in_workspace(stream, [&](const BlockMemory& memory) {
+        with_workspace(stream, [&](const BlockMemory& memory) {
             transform_->prepare(source, memory, stream);
             // Runs the pass once on arbitrary data, so that all tables of the passes are made here
             // and none in run().
@@ -227,8 +227,8 @@ class BlockProgram : public DeviceProgram {
                 source.planes = run;
                 source.loaded_y = spec_.block.axes[1].loaded;
                 source.loaded_x = spec_.block.axes[2].loaded;
-                source.gather_y = list_of(gather_y_);
-                source.gather_x = list_of(gather_x_);
+                source.gather_y = gather_pointer(gather_y_);
+                source.gather_x = gather_pointer(gather_x_);
                 source.subtract = spec_.subtract;
                 source.nonfinite_to_zero = spec_.nonfinite_to_zero;
                 transform_->load(source, begin, memory, stream);

@@ -55,7 +55,7 @@ class GpuEngine : public Engine {
         }
     }
 
-    BlockGeometry layout(const Block& block, const PlaneBytes& pixels) const {
+    BlockGeometry geometry_of(const Block& block, const PlaneBytes& pixels) const {
         index_t limit = resources_.memory.limit_bytes();
         if (block.memory_bytes > 0)
             limit = limit > 0 ? std::min(limit, block.memory_bytes) : block.memory_bytes;
@@ -111,7 +111,7 @@ class GpuEngine : public Engine {
     }
 
     BlockCost estimate(const Block& block) const override {
-        const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
+        const BlockGeometry geometry = geometry_of(block, expected_plane_bytes(block));
         const BlockTimes times = block_times(block, geometry, rates_);
         BlockCost cost;
         cost.workspace_bytes = geometry.workspace_bytes() + geometry.taps_bytes;
@@ -155,7 +155,7 @@ class GpuEngine : public Engine {
   private:
     std::shared_ptr<const EngineKernel> prepare_fft(const Block& block, const PartId& part,
                                                     const ConstImageView& taps, bool once) {
-        const BlockGeometry geometry = layout(block, expected_plane_bytes(block));
+        const BlockGeometry geometry = geometry_of(block, expected_plane_bytes(block));
         const auto transform = make_block_transform(block, geometry, resources_.device);
 
         const bool undivided_complex =
@@ -239,7 +239,7 @@ class GpuEngine : public Engine {
                 std::max<index_t>(
                     1, gathers.y.extent() * gathers.x.extent() * sample_bytes(input.source.type)),
                 block.axes[1].kept * block.axes[2].kept * sample_bytes(output.target.type)};
-            const BlockGeometry geometry = layout(block, pixels);
+            const BlockGeometry geometry = geometry_of(block, pixels);
             const auto transform = make_block_transform(block, geometry, resources_.device);
             const DevicePool::BorrowedMemory workspace = [&] {
                 const PhaseTimer timer(context.timeline, Phase::allocate, info_.index, task,

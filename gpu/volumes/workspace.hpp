@@ -28,19 +28,19 @@ class Workspace : public DeviceWorkspace {
     int device() const override { return device_; }
     index_t bytes() const {
         index_t bytes = 0;
-        order_.between_uses([&] { bytes = memory_.bytes(); });
+        order_.after_last_use([&] { bytes = memory_.bytes(); });
         return bytes;
     }
     /// Enlarges the workspace to at least `bytes`. Returns the number of bytes added. Throws
     /// OutOfMemory.
     index_t grow(index_t bytes) {
-        index_t grown = 0;
-        order_.between_uses([&] {
-            grown = -memory_.bytes();
+        index_t added_bytes = 0;
+        order_.after_last_use([&] {
+            added_bytes = -memory_.bytes();
             allocate(bytes);
-            grown += memory_.bytes();
+            added_bytes += memory_.bytes();
         });
-        return grown;
+        return added_bytes;
     }
 
     /// Calls work(is_unchanged), which enqueues work on `stream` that uses `bytes` of the
@@ -61,16 +61,16 @@ class Workspace : public DeviceWorkspace {
     void allocate(index_t bytes) {
         if (bytes <= memory_.bytes()) return;
         user_ = nullptr;
-        DeviceMemory larger;
+        DeviceMemory larger_memory;
         try {
-            larger = DeviceMemory(device_, bytes);
+            larger_memory = DeviceMemory(device_, bytes);
             // there is no room for the old and the new memory together
         } catch (const OutOfMemory&) {
             memory_ = {};
-            larger = DeviceMemory(device_, bytes);
+            larger_memory = DeviceMemory(device_, bytes);
         }
-        larger.clear();
-        memory_ = std::move(larger);  // freeing waits for the work that uses the old memory
+        larger_memory.clear();
+        memory_ = std::move(larger_memory);  // freeing waits for the work that uses the old memory
     }
 
     int device_;

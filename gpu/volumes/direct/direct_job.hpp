@@ -22,7 +22,7 @@ struct alignas(pack_bytes) Pack {
     T v[static_cast<unsigned>(pack_size<T>)];
 };
 template <class T>
-CONVOLUME_CONSTEXPR index_t packs_of(index_t samples) {
+CONVOLUME_CONSTEXPR index_t pack_count(index_t samples) {
     return (samples + pack_size<T> - 1) / pack_size<T>;
 }
 
@@ -48,11 +48,11 @@ struct TapLayout {
     index_t reach_y() const { return height * groups_y - 1; }
     template <class T>
     index_t reach_packs() const {
-        return (groups_x - 1) * (width / pack_size<T>)+packs_of<T>(width + pack_size<T> - 1) - 1;
+        return (groups_x - 1) * (width / pack_size<T>)+pack_count<T>(width + pack_size<T> - 1) - 1;
     }
     template <class T>
     index_t packs() const {
-        return planes * groups_y * groups_x * height * packs_of<T>(width);
+        return planes * groups_y * groups_x * height * pack_count<T>(width);
     }
     /// Whether the taps are ConstantTaps; otherwise they are GlobalTaps.
     template <class T>
@@ -84,8 +84,8 @@ struct GlobalTaps {
 /// separate copies. A launch has room for 4 KiB of parameters.
 template <class T>
 struct ConstantTaps {
-    static constexpr index_t capacity = 232;
-    Pack<T> packs[static_cast<unsigned>(capacity)];
+    static constexpr index_t most_packs = 232;
+    Pack<T> packs[static_cast<unsigned>(most_packs)];
 
     template <class Context>
     CONVOLUME_DEVICE Pack<T> load(const Context&, index_t i) const {
@@ -95,7 +95,7 @@ struct ConstantTaps {
 
 template <class T>
 bool TapLayout::are_constant() const {
-    return packs<T>() <= ConstantTaps<T>::capacity;
+    return packs<T>() <= ConstantTaps<T>::most_packs;
 }
 
 /// Arguments for the sums of `planes` planes of outputs.
@@ -124,15 +124,15 @@ void set_outputs(const TapLayout& layout, index_t kept_y, index_t kept_x, Direct
     job.kernel_planes = static_cast<int>(layout.planes);
     job.groups_y = static_cast<int>(layout.groups_y);
     job.groups_x = static_cast<int>(layout.groups_x);
-    const index_t group = index_t{layout.width} * layout.height;
-    if (group * layout.groups_y * layout.groups_x * layout.planes > 2 * longest_sum)
-        job.groups_per_sum = static_cast<int>(ceil_div(longest_sum, group));
+    const index_t taps_per_group = index_t{layout.width} * layout.height;
+    if (taps_per_group * layout.groups_y * layout.groups_x * layout.planes > 2 * longest_sum)
+        job.groups_per_sum = static_cast<int>(ceil_div(longest_sum, taps_per_group));
     job.kept_y = kept_y;
     job.kept_x = kept_x;
     job.blocks_y = ceil_div(kept_y, index_t{DirectShape::rows});
-    job.blocks_x = ceil_div(packs_of<T>(kept_x), index_t{DirectShape::lanes});
+    job.blocks_x = ceil_div(pack_count<T>(kept_x), index_t{DirectShape::lanes});
     job.samples.last_row = (kept_y - 1) / DirectShape::thread_rows * DirectShape::thread_rows;
-    job.samples.last_pack = packs_of<T>(kept_x) - 1;
+    job.samples.last_pack = pack_count<T>(kept_x) - 1;
     job.samples.reach_rows = static_cast<int>(layout.reach_y());
     job.samples.reach_packs = static_cast<int>(layout.reach_packs<T>());
 }
@@ -157,7 +157,7 @@ using real_type_t = typename RealTypeOf<T>::type;
 
 /// Whether packs can be stored to the target without conversion.
 template <class T>
-bool takes_packs(const RowTarget& target) {
+bool can_store_packs(const RowTarget& target) {
     using Real = real_type_t<T>;
     using HostSample = std::conditional_t<std::is_same_v<T, Real>, Real, std::complex<Real>>;
     return target.pixels.type == pixel_type_of_v<HostSample> && target.kept_x % pack_size<T> == 0 &&

@@ -7,7 +7,7 @@
 
 namespace convolume::gpu {
 
-CONVOLUME_DEVICE index_t least(index_t a, index_t b) {
+CONVOLUME_DEVICE index_t smaller(index_t a, index_t b) {
     return a < b ? a : b;
 }
 
@@ -52,19 +52,21 @@ class CachedSamples {
                                    int /*planes*/)
         : context_(context), samples_(samples), plane_(position.plane) {
         // Threads beyond the last outputs repeat the last outputs.
-        own_ = least(position.row(), samples.last_row) * samples.row_packs +
-               least(position.pack(), samples.last_pack);
+        own_offset_ = smaller(position.row(), samples.last_row) * samples.row_packs +
+                      smaller(position.pack(), samples.last_pack);
     }
-    CONVOLUME_DEVICE void enter(int plane) { at_ = plane_of(samples_, plane_ + plane) + own_; }
+    CONVOLUME_DEVICE void enter_plane(int plane) {
+        first_sample_ = plane_of(samples_, plane_ + plane) + own_offset_;
+    }
     CONVOLUME_DEVICE Pack<T> load(int row, int pack) const {
-        return context_.load(at_ + row * samples_.row_packs + pack);
+        return context_.load(first_sample_ + row * samples_.row_packs + pack);
     }
 
   private:
     const Context& context_;
     const DirectSamples<T>& samples_;
-    index_t plane_, own_;
-    const Pack<T>* at_ = nullptr;
+    index_t plane_, own_offset_;
+    const Pack<T>* first_sample_ = nullptr;
 };
 
 /// A thread's sums. They stay in registers, because every index is known at compile time.
@@ -84,7 +86,7 @@ struct ThreadSums {
         }
     }
     /// Moves the sums to `total` (the first time), or adds them to it.
-    CONVOLUME_DEVICE void flush(Pack<T>* total, bool first) {
+    CONVOLUME_DEVICE void add_to_total(Pack<T>* total, bool first) {
         CONVOLUME_UNROLL
         for (int p = 0; p < planes; ++p) {
             CONVOLUME_UNROLL
@@ -104,9 +106,10 @@ struct ThreadSums {
 /// outputs, of the second, or of both. `tap(which, i)` returns pack i of the group for that plane
 /// of outputs.
 template <class T, int Width, int Height, bool first, bool second, class Source, class Tap>
-CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, const Tap& tap) {
-    constexpr int size = pack_size<T>, packs = static_cast<int>(packs_of<T>(Width + size - 1));
-    constexpr int tap_packs = static_cast<int>(packs_of<T>(Width));
+CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source,
+                                    const Tap& tap_pack) {
+    constexpr int size = pack_size<T>, packs = static_cast<int>(pack_count<T>(Width + size - 1));
+    constexpr int tap_packs = static_cast<int>(pack_count<T>(Width));
     constexpr int thread_rows = DirectShape::thread_rows;
     struct {
         Pack<T> packs[static_cast<unsigned>(tap_packs)];
@@ -116,8 +119,8 @@ CONVOLUME_DEVICE void add_tap_group(ThreadSums<T>& sums, const Source& source, c
         if (row < Height) {
             CONVOLUME_UNROLL
             for (int i = 0; i < tap_packs; ++i) {
-                if (first) taps[0][row].packs[i] = tap(0, row * tap_packs + i);
-                if (second) taps[1][row].packs[i] = tap(1, row * tap_packs + i);
+                if (first) taps[0][row].packs[i] = tap_pack(0, row * tap_packs + i);
+                if (second) taps[1][row].packs[i] = tap_pack(1, row * tap_packs + i);
             }
         }
         Pack<T> window[static_cast<unsigned>(packs)];
@@ -166,7 +169,7 @@ template <class T, class Taps>
 CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const ThreadPosition& position,
                                  const ThreadSums<T>& sums, unsigned long long (&clamped)[2]) {
     const index_t x = position.pack() * pack_size<T>;
-    const index_t count = least(job.kept_x - x, pack_size<T>);
+    const index_t count = smaller(job.kept_x - x, pack_size<T>);
     if (count <= 0) return;
     CONVOLUME_UNROLL
     for (int p = 0; p < DirectShape::planes; ++p) {
@@ -200,10 +203,10 @@ struct TapGroupSource {
 template <int Width, int Height, template <class, class> class Source, class T, class Taps,
           class Context>
 CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Taps>& job) {
-    constexpr index_t group_packs = Height * packs_of<T>(Width);
+    constexpr index_t group_packs = Height * pack_count<T>(Width);
     const ThreadPosition position(context, job.blocks_x, job.blocks_y);
-    const bool both = position.plane + 1 < job.planes;
-    const int planes = job.kernel_planes + (both ? 1 : 0);
+    const bool has_second_plane = position.plane + 1 < job.planes;
+    const int planes = job.kernel_planes + (has_second_plane ? 1 : 0);
     char* const shared = context.shared();
     Source<T, Context> source(context,
                               shared + (job.groups_per_sum > 0 ? DirectShape::sums_bytes : 0),
@@ -213,35 +216,35 @@ CONVOLUME_DEVICE void direct_sums(const Context& context, const DirectJob<T, Tap
     ThreadSums<T> sums;
     sums.clear();
     int groups = 0;
-    bool flushed = false;
+    bool has_total = false;
     const index_t plane_packs = group_packs * job.groups_y * job.groups_x;
     for (int plane = 0; plane < planes; ++plane) {
-        source.enter(plane);
-        const bool first = plane < job.kernel_planes, second = both && plane > 0;
+        source.enter_plane(plane);
+        const bool first = plane < job.kernel_planes, second = has_second_plane && plane > 0;
         index_t at = plane * plane_packs;
         for (int y = 0; y < job.groups_y; ++y) {
             for (int x = 0; x < job.groups_x; ++x, at += group_packs) {
-                const TapGroupSource<Source<T, Context>> seen{source, y * Height,
-                                                              x * (Width / pack_size<T>)};
-                const auto tap = [&](int which, int i) {
+                const TapGroupSource<Source<T, Context>> group_source{source, y * Height,
+                                                                      x * (Width / pack_size<T>)};
+                const auto tap_pack = [&](int which, int i) {
                     return job.taps.load(context, (which == 0 ? at : at - plane_packs) + i);
                 };
                 if (first && second)
-                    add_tap_group<T, Width, Height, true, true>(sums, seen, tap);
+                    add_tap_group<T, Width, Height, true, true>(sums, group_source, tap_pack);
                 else if (first)
-                    add_tap_group<T, Width, Height, true, false>(sums, seen, tap);
+                    add_tap_group<T, Width, Height, true, false>(sums, group_source, tap_pack);
                 else
-                    add_tap_group<T, Width, Height, false, true>(sums, seen, tap);
+                    add_tap_group<T, Width, Height, false, true>(sums, group_source, tap_pack);
                 if (job.groups_per_sum > 0 && ++groups == job.groups_per_sum) {
-                    sums.flush(total, !flushed);
+                    sums.add_to_total(total, !has_total);
                     sums.clear();
-                    flushed = true;
+                    has_total = true;
                     groups = 0;
                 }
             }
         }
     }
-    if (flushed) sums.flush(total, false);
+    if (has_total) sums.add_to_total(total, false);
 
     unsigned long long clamped[2] = {0, 0};
     store_sums(job, position, sums, clamped);

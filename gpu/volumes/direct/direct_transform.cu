@@ -54,11 +54,11 @@ class DirectTransform : public RingTransform {
                cudaStream_t stream) const override {
         const auto* const taps = reinterpret_cast<const Pack<T>*>(memory.kernel);
         if (layout_.template are_constant<T>()) {
-            auto job = job_of<ConstantTaps<T>>(first_slot, target, memory);
+            auto job = make_job<ConstantTaps<T>>(first_slot, target, memory);
             std::copy_n(taps, layout_.template packs<T>(), job.taps.packs);
             launch(job, stream);
         } else {
-            auto job = job_of<GlobalTaps<T>>(first_slot, target, memory);
+            auto job = make_job<GlobalTaps<T>>(first_slot, target, memory);
             job.taps.packs = taps;
             launch(job, stream);
         }
@@ -68,8 +68,8 @@ class DirectTransform : public RingTransform {
     static index_t packs(index_t samples) { return samples / pack_size<T>; }
 
     template <class Taps>
-    DirectJob<T, Taps> job_of(index_t first_slot, const RowTarget& target,
-                              const BlockMemory& memory) const {
+    DirectJob<T, Taps> make_job(index_t first_slot, const RowTarget& target,
+                                const BlockMemory& memory) const {
         DirectJob<T, Taps> job;
         job.samples.data = reinterpret_cast<const Pack<T>*>(memory.ring);
         job.samples.plane_packs = packs(geometry_.plane);
@@ -80,7 +80,7 @@ class DirectTransform : public RingTransform {
         job.planes = target.planes;
         set_outputs(layout_, target.kept_y, target.kept_x, job);
         job.target = target.pixels;
-        job.whole_packs = takes_packs<T>(target);
+        job.whole_packs = can_store_packs<T>(target);
         if constexpr (is_complex_pixel<T>) {
             using Real = real_type_t<T>;
             job.add = {static_cast<Real>(target.add_real), static_cast<Real>(target.add_imaginary)};
@@ -141,7 +141,7 @@ DevicePool::BorrowedMemory direct_taps(const Block& block, const ConstImageView&
     });
 }
 
-Block widened(const Block& block) {
+Block widened_block(const Block& block) {
     Block wide = block;
     for (BlockAxis& axis : wide.axes) {
         axis.loaded = axis.grid = axis.kept + axis.kernel - 1;
@@ -150,7 +150,7 @@ Block widened(const Block& block) {
     return wide;
 }
 
-BlockInput widened(const Block& block, const BlockInput& input) {
+BlockInput widened_block(const Block& block, const BlockInput& input) {
     BlockInput wide = input;
     for (std::size_t a = 0; a < 3; ++a) {
         const BlockAxis& axis = block.axes[a];
@@ -173,15 +173,15 @@ void describe_direct(const Block& block, BlockGeometry& geometry) {
         geometry.sample_bytes = static_cast<index_t>(sizeof(T));
         geometry.rows =
             round_up(block.axes[1].kept, index_t{DirectShape::thread_rows}) + taps.reach_y();
-        const index_t packs = packs_of<T>(block.axes[2].kept) + taps.template reach_packs<T>();
-        geometry.pitch = geometry.half_x = packs * pack_size<T>;
+        const index_t packs = pack_count<T>(block.axes[2].kept) + taps.template reach_packs<T>();
+        geometry.pitch = geometry.spectrum_row_samples = packs * pack_size<T>;
         if (!taps.template are_constant<T>())
             geometry.kernel_bytes =
                 round_up(taps.template packs<T>() * pack_bytes, DeviceMemory::alignment);
     });
     geometry.plane = checked_multiply(geometry.rows, geometry.pitch);
     geometry.kernel_planes = block.axes[0].kernel;
-    const Block wide = widened(block);
+    const Block wide = widened_block(block);
     geometry.lists_bytes =
         round_up(4 * (wide.axes[1].loaded + wide.axes[2].loaded), DeviceMemory::alignment) +
         DeviceMemory::alignment;
@@ -192,7 +192,7 @@ double direct_seconds(const Block& block, double multiply_adds) {
         using T = decltype(sample);
         const TapLayout taps = tap_layout<T>(block.kernel());
         const auto warps =
-            static_cast<double>(packs_of<T>(block.axes[2].kept)) / DirectShape::lanes *
+            static_cast<double>(pack_count<T>(block.axes[2].kept)) / DirectShape::lanes *
             static_cast<double>(ceil_div(block.axes[1].kept, index_t{DirectShape::thread_rows})) *
             static_cast<double>(block.axes[0].kept * block.axes[0].kernel);
         constexpr double products_a_cycle = 128;

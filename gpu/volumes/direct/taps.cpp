@@ -25,7 +25,7 @@ double tap_plane_cycles(const TapLayout& layout) {
     const auto width = static_cast<double>(layout.width);
     const double products = rows * size * width * layout.height * product_cost<T> / warp_products;
     const double loads = (rows + layout.height - 1) *
-                         static_cast<double>(packs_of<T>(layout.width + pack_size<T> - 1)) *
+                         static_cast<double>(pack_count<T>(layout.width + pack_size<T> - 1)) *
                          pack_cycles / DirectShape::planes;
     constexpr MachineRates rates;
     return groups *
@@ -52,7 +52,7 @@ TapLayout tap_layout(const Shape3& kernel) {
 
 template <class T>
 std::vector<Pack<T>> arrange_taps(const TapLayout& layout, const void* taps, const Shape3& shape) {
-    const index_t width = layout.width, height = layout.height, row_packs = packs_of<T>(width);
+    const index_t width = layout.width, height = layout.height, row_packs = pack_count<T>(width);
     std::vector<Pack<T>> packs(static_cast<std::size_t>(layout.packs<T>()));
     const T* tap = static_cast<const T*>(taps);
     for (index_t z = shape.z - 1; z >= 0; --z)

@@ -61,7 +61,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         std::copy(packs.begin(), packs.end(), job.taps.packs);
     job.add = random_sample<T>(random);
     DirectSamples<T>& samples = job.samples;
-    samples.row_packs = packs_of<T>(kept.x) + layout.reach_packs<T>();
+    samples.row_packs = pack_count<T>(kept.x) + layout.reach_packs<T>();
     samples.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout.reach_y();
     samples.plane_packs = samples.rows * samples.row_packs;
     samples.ring = kept.z + kernel.z;
@@ -80,7 +80,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
                 std::numeric_limits<real_type_t<T>>::quiet_NaN();
             return value;
         }();
-        std::vector<Pack<T>> memory(at(packs_of<T>(kept.z * kept.y * row)));
+        std::vector<Pack<T>> memory(at(pack_count<T>(kept.z * kept.y * row)));
         for (auto& pack : memory)
             for (T& sample : pack.v) sample = poison;
         T* const target = memory.front().v;
@@ -88,7 +88,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         rows.pixels = {target, pixel_of<T>, kept.y * row, row};
         rows.kept_x = kept.x;
         job.target = rows.pixels;
-        job.whole_packs = takes_packs<T>(rows);
+        job.whole_packs = can_store_packs<T>(rows);
         unsigned long long clamped[2] = {0, 0};
         job.clamped = clamped;
         const index_t shared = Source<T, HostBlock>::bytes(layout) +

@@ -52,7 +52,7 @@ void check_widen(PixelType type, bool gathered) {
     job.source.gather_x = gathered ? gather_x.data() : nullptr;
     job.source.subtract = 2;
     job.rows = loaded_y + 2;
-    job.row_packs = packs_of<T>(loaded_x) + 1;
+    job.row_packs = pack_count<T>(loaded_x) + 1;
     job.plane_packs = job.rows * job.row_packs;
     std::vector<Pack<T>> samples(static_cast<std::size_t>(pixels.z * job.plane_packs));
     std::memset(static_cast<void*>(samples.data()), 0xff, samples.size() * sizeof samples[0]);

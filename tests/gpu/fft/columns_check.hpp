@@ -18,7 +18,7 @@ struct ColumnsCheck {
     using Shape = ColumnShape<Real, N>;
 
     static void run(ColumnJob<Real> job, bool prefetches) {
-        const auto twiddles = plan_twiddles<Real>(Shape::value);
+        const auto twiddles = plan_twiddles<Real>(Shape::plan);
         job.twiddles = twiddles.data();
         job.prefetches = prefetches;
         // There are fewer thread blocks than tiles, so the first thread block takes several tiles.

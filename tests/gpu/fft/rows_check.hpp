@@ -18,7 +18,7 @@ struct RowsCheck {
     using Shape = RowShape<Real, N>;
 
     static void run(RowJob<Real> job) {
-        auto tables = plan_twiddles<Real>(Shape::value);
+        auto tables = plan_twiddles<Real>(Shape::plan);
         const auto of_pairs = pair_twiddles<Real>(N);
         tables.insert(tables.end(), of_pairs.begin(), of_pairs.end());
         job.twiddles = tables.data();

@@ -54,8 +54,8 @@ TEST_CASE("transforms in registers agree with FFTW") {
 
 TEST_CASE("the stages of an FFT plan multiply to its length, and fit a thread block") {
     const PlanLimits limits{.single = 16,
-                            .two_elements = 32,
-                            .three_elements = 24,
+                            .two_stage_elements = 32,
+                            .three_stage_elements = 24,
                             .min_threads = 1,
                             .max_threads = 100};
     for (int n = 1; n < 1500; ++n) {

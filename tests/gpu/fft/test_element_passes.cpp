@@ -71,7 +71,7 @@ struct PassCheck {
                                                    first, ring};
         double block_sums[2 * most_blocks];
         auto job = element_job(pass_work, planes, planes_in_ring, 1.0 / length, block_sums);
-        auto tables = plan_twiddles<float>(Shape::value);
+        auto tables = plan_twiddles<float>(Shape::plan);
         const auto pair_tables = pair_twiddles<float>(N);
         tables.insert(tables.end(), pair_tables.begin(), pair_tables.end());
         job.rows.twiddles = tables.data();

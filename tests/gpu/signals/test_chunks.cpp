@@ -17,7 +17,7 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
                            << range.count() << " results by " << outputs << " in steps of "
                            << step);
     const auto chunks = cut_into_chunks(window, pick, signals, range, outputs, step);
-    std::vector<int> stored(static_cast<std::size_t>(signals * chunks.stored));
+    std::vector<int> stored(static_cast<std::size_t>(signals * chunks.stored_per_signal));
     const bool sparse = window.kind == WindowPost::Kind::decimate && window.length > outputs;
     index_t covered = 0;
     bool inside = true, small = true, at_windows = true;
@@ -25,19 +25,20 @@ void check_cut(const WindowPost& window, index_t pick, index_t signals, SampleRa
         inside = inside && chunk.range.begin >= range.begin && chunk.range.end <= range.end &&
                  chunk.range.count() > 0;
         small = small &&
-                chunk.range.count() * chunk.signals <=
+                chunk.range.count() * chunk.signal_count <=
                     std::max(outputs, window.kind == WindowPost::Kind::none ? 1 : window.length);
         if (window.kind != WindowPost::Kind::none && chunks.peaks_per_window == 1)
             at_windows = at_windows && (chunk.range.begin - range.begin) % window.length == 0;
-        covered += chunk.range.count() * chunk.signals;
-        for (index_t s = chunk.signal; s < chunk.signal + chunk.signals; ++s)
-            for (index_t i = 0; i < chunk.stored; ++i)
-                ++stored[static_cast<std::size_t>(s * chunks.stored + chunk.stored_begin + i)];
+        covered += chunk.range.count() * chunk.signal_count;
+        for (index_t s = chunk.first_signal; s < chunk.first_signal + chunk.signal_count; ++s)
+            for (index_t i = 0; i < chunk.stored_count; ++i)
+                ++stored[static_cast<std::size_t>(s * chunks.stored_per_signal +
+                                                  chunk.stored_begin + i)];
     }
     CHECK(inside);
     CHECK(small);
     CHECK(at_windows);
-    CHECK(covered == (sparse ? signals * chunks.stored : signals * range.count()));
+    CHECK(covered == (sparse ? signals * chunks.stored_per_signal : signals * range.count()));
     index_t unused = 0, twice = 0;
     for (const int times : stored) {
         unused += times == 0;
