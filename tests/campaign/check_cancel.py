@@ -28,14 +28,14 @@ os.chdir(folder)
 rng = np.random.default_rng(11)
 
 
-def line(length):
+def progress_line(length):
     return np.exp(-np.linspace(-2, 2, length) ** 2).astype(np.float32)
 
 
 np.save("small.npy", rng.random((16, 16, 16)).astype(np.float32))
 np.save("image.npy", rng.random((120, 160, 160)).astype(np.float32))
 # A kernel that is the product of three lines, which is separated, and one that is not.
-np.save("product.npy", line(400)[:, None, None] * line(400)[:, None] * line(400))
+np.save("product.npy", progress_line(400)[:, None, None] * progress_line(400)[:, None] * progress_line(400))
 np.save("psf.npy", rng.random((100, 130, 130)).astype(np.float32))
 np.save("signal.npy", rng.random(1 << 22).astype(np.float32))
 np.save("filters.npy", rng.random((24, 1 << 19)).astype(np.float32))

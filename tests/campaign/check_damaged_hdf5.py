@@ -65,7 +65,7 @@ def make_files():
     return sorted(os.listdir("."))
 
 
-def damaged(content, chance):
+def damage_bytes(content, chance):
     content = bytearray(content)
     for _ in range(chance.choice((1, 1, 2, 4, 16))):
         at = chance.randrange(len(content))
@@ -110,7 +110,7 @@ for number in range(count):
     chance = random.Random(seed * 1000003 + number)
     name = files[number % len(files)]
     tried = ("signal_" if chance.random() < 0.2 else "") + name
-    damage = damaged(originals[name], chance)
+    damage = damage_bytes(originals[name], chance)
     with open(tried, "wb") as file:
         file.write(damage)
     begin = time.monotonic()

@@ -28,7 +28,7 @@ runs = Runs(command, sys.argv[2] == "ON", sys.argv[3] == "ON", shape=(24, 120, 1
 failures, ends = [], collections.Counter()
 
 
-def catches(process, number):
+def handles_signal(process, number):
     """Returns whether the process handles or blocks the signal, which it does not while its libraries are loaded."""
     with open(f"/proc/{process.pid}/status") as status:
         masks = [int(line.split()[1], 16) for line in status if line.startswith(("SigCgt", "SigBlk"))]
@@ -55,7 +55,7 @@ for sent, count in counts.items():
             old = runs.contents(name)
         process = runs.start(name)
         time.sleep(chance.random() * 1.1 * seconds[name])
-        caught = catches(process, sent)
+        caught = handles_signal(process, sent)
         process.send_signal(sent)
         _, error = process.communicate(timeout=120)
         where = f"{sent.name} {number} of seed {seed}, {name}"

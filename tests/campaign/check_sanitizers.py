@@ -31,12 +31,12 @@ TOOLS = "memcheck,racecheck,synccheck,initcheck"
 def cases_of(program, pattern):
     # Version 2 of Catch2 breaks long names into lines unless only names are requested, and ends with their number;
     # version 3 does not know that option.
-    def listed(*options):
+    def list_tests(*options):
         return subprocess.run([program, *pattern, *options], check=False, capture_output=True, text=True).stdout
 
-    names = listed("--list-test-names-only")
+    names = list_tests("--list-test-names-only")
     if "Unrecognised" in names or not names.strip():
-        names = listed("--list-tests", "--verbosity", "quiet")
+        names = list_tests("--list-tests", "--verbosity", "quiet")
     return [line.strip() for line in names.splitlines()
             if line.strip() and not re.search(r"test cases:?$", line)]
 

@@ -32,7 +32,7 @@ def expect(right, what, done=None):
         failures.append(what + said)
 
 
-def infinities():
+def check_infinities():
     np.save("large.npy", np.full((4, 16, 16), 3e38, np.float32))
     np.save("ones.npy", np.ones((3, 3, 3), np.float32))
     done = run("convolve", "large.npy", "ones.npy", "--kernel-normalize", "none", "-o", "inf.npy")
@@ -43,7 +43,7 @@ def infinities():
     expect("infinite" not in done.stderr, "infinities are told where there are none", done)
 
 
-def images():
+def check_images():
     """Tests two images in one OME-TIFF."""
     with tifffile.TiffWriter("two.ome.tif", ome=True) as writer:
         for shape in ((3, 8, 8), (2, 9, 9)):
@@ -55,7 +55,7 @@ def images():
     expect("images in the file" not in run("info", "first.ome.tif").stdout, "the output claims the second image")
 
 
-def display_ranges():
+def check_display_ranges():
     data = np.random.default_rng(1).integers(0, 100, (4, 2, 16, 16)).astype(np.uint16)
     tables = [np.arange(256, dtype=np.uint8) * np.array(c, np.uint8)[:, None] for c in ((1, 0, 0), (0, 1, 0))]
     tifffile.imwrite("composite.tif", data, imagej=True,
@@ -70,7 +70,7 @@ def display_ranges():
     expect(len(found.get("LUTs", [])) == 2 and len(found.get("Labels", [])) == 8, f"tables or labels are lost: {found}")
 
 
-def changed_files():
+def check_changed_files():
     """Tests signals that grow, or are overwritten, while they are read."""
     samples = np.random.default_rng(2).random(40_000_000).astype(np.float32)
     np.save("signal.npy", samples)
@@ -96,11 +96,11 @@ def changed_files():
 
 folder = tempfile.mkdtemp()
 os.chdir(folder)
-infinities()
+check_infinities()
 if sys.argv[2] == "ON":
-    images()
-    display_ranges()
-changed_files()
+    check_images()
+    check_display_ranges()
+check_changed_files()
 os.chdir("/")
 shutil.rmtree(folder)
 for failure in failures:

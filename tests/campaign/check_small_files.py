@@ -14,7 +14,7 @@ longest_s = float(os.environ.get("CONVOLUME_TEST_SECONDS", "3"))  # an idle mach
 failures = []
 
 
-def tiff(pages, strips, table, shared=True, description=b""):
+def tiff_bytes(pages, strips, table, shared=True, description=b""):
     """Returns a TIFF of pages with `strips` rows, one in each strip, and `table` entries in the table of strips."""
     head = bytearray(b"II*\0" + struct.pack("<I", 0))
     table_at = len(head)
@@ -38,24 +38,24 @@ def tiff(pages, strips, table, shared=True, description=b""):
     return bytes(data)
 
 
-def files():
+def small_files():
     yield "npy", "header.npy", b"\x93NUMPY\x02\0" + struct.pack("<I", 900000) + b"(" * 900000
     yield "npy", "dims.npy", (b"\x93NUMPY\x02\0" + struct.pack("<I", 900000) +
                               (b"{'descr':'<f4','fortran_order':False,'shape':(" + b"1," * 449900).ljust(900000))
     if sys.argv[3] == "ON":
-        yield "tiff", "strips.tif", tiff(170, 1000000, 1)
-        yield "tiff", "tables.tif", tiff(2000, 100000, 100000)
-        yield "tiff", "pages.tif", tiff(7000, 1, 1)
+        yield "tiff", "strips.tif", tiff_bytes(170, 1000000, 1)
+        yield "tiff", "tables.tif", tiff_bytes(2000, 100000, 100000)
+        yield "tiff", "pages.tif", tiff_bytes(7000, 1, 1)
         many = b"ImageJ=1\nimages=2000000000\nslices=2000000000\n" * 20000
-        yield "tiff", "imagej.tif", tiff(1, 1, 1, description=many)
-        yield "tiff", "ome.tif", tiff(1, 1, 1, description=b'<?xml version="1.0"?><OME>' + b"<Image>" * 120000)
+        yield "tiff", "imagej.tif", tiff_bytes(1, 1, 1, description=many)
+        yield "tiff", "ome.tif", tiff_bytes(1, 1, 1, description=b'<?xml version="1.0"?><OME>' + b"<Image>" * 120000)
         many = b"".join(b'<TiffData FirstZ="%d" PlaneCount="1000000"/>' % i for i in range(18000))
-        yield "tiff", "planes.ome.tif", tiff(1, 1, 1, description=(
+        yield "tiff", "planes.ome.tif", tiff_bytes(1, 1, 1, description=(
             b'<?xml version="1.0"?><OME xmlns="http://www.openmicroscopy.org/Schemas/OME/2016-06"><Image ID="Image:0">'
             b'<Pixels ID="P:0" DimensionOrder="XYZCT" Type="uint8" SizeX="1" SizeY="1" SizeZ="2000000000" SizeC="1" '
             b'SizeT="1">' + many + b"</Pixels></Image></OME>"))
-        yield "tiff", "shaped.tif", tiff(1, 1, 1, description=b'{"shape": [' + b"1," * 400000 + b"1]}")
-        yield "tiff", "nested.tif", tiff(1, 1, 1, description=b'{"shape": ' + b"[" * 900000)
+        yield "tiff", "shaped.tif", tiff_bytes(1, 1, 1, description=b'{"shape": [' + b"1," * 400000 + b"1]}")
+        yield "tiff", "nested.tif", tiff_bytes(1, 1, 1, description=b'{"shape": ' + b"[" * 900000)
     yield "json", "ones.json", b"[" + b"1," * 499990 + b"1]"
     yield "json", "digits.json", b"1" * 1000000
     yield "json", "nested.json", b"[" * 1000000
@@ -81,7 +81,7 @@ def files():
 folder = tempfile.mkdtemp()
 os.chdir(folder)
 slowest, checked = (0.0, ""), 0
-for kind, name, content in files():
+for kind, name, content in small_files():
     assert len(content) <= 1 << 20, (name, len(content))
     with open(name, "wb") as file:
         file.write(content)

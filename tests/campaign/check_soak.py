@@ -35,7 +35,7 @@ if sys.argv[2] == "ON":
 ALLOWED = {"memory, MiB": 12, "threads": 4, "open files": 6}  # growth allowed after the first tenth of the files
 
 
-def use(process):
+def resource_use(process):
     """Returns memory in MiB, threads and open files of the process, or nothing if it has ended."""
     try:
         with open(f"/proc/{process.pid}/status") as status:
@@ -55,7 +55,7 @@ for name, arguments in runs.items():
                                stderr=subprocess.PIPE, text=True)
     samples = []
     while process.poll() is None:
-        found = use(process)
+        found = resource_use(process)
         if found is not None:
             samples.append((len(os.listdir("outs")), found))
         time.sleep(0.02)

@@ -51,7 +51,7 @@ def gaussian(z, r):
     return np.exp(-(z / 0.35) ** 2 / 2 - (r / 0.11) ** 2 / 2)
 
 
-def light(psf, center, shape):
+def light_of_bead(psf, center, shape):
     """Returns a stack with the PSF at `center`, in voxels."""
     planes = []
     y = (np.arange(shape[1]) - center[1]) * VOXEL[1]
@@ -86,10 +86,10 @@ def run(*options, status=0):
     return tifffile.imread("psf.tif").astype("f8"), json.load(open("psf.json")), done.stderr
 
 
-def make(psf, places, peaks, kind):
+def write_bead_image(psf, places, peaks, kind):
     stack = np.full(SHAPE, BACKGROUND)
     for center, peak in zip(places, peaks):
-        stack += peak * light(psf, center, SHAPE)
+        stack += peak * light_of_bead(psf, center, SHAPE)
     stack = np.clip(rng.poisson(stack), 0, 65535).astype(kind)
     tifffile.imwrite("beads.tif", stack, imagej=True, resolution=(1 / VOXEL[2], 1 / VOXEL[1]),
                      metadata={"spacing": VOXEL[0], "unit": "um", "axes": "ZYX"})
@@ -110,9 +110,9 @@ def check_measured(name, psf, size, good, peaks, options, expected):
         nearest = away.max(1).argmin()
         check(away[nearest].max() < 0.05, name, "bead at", good[nearest], "found at", bead["center_voxels"])
         center = good[nearest] - np.round(good[nearest]) + np.array(size) // 2
-        fluxes.append(peaks[nearest] * light(psf, center, size).sum())
+        fluxes.append(peaks[nearest] * light_of_bead(psf, center, size).sum())
     check(abs(result["flux"] / np.mean(fluxes) - 1) < 0.01, name, "flux", result["flux"], np.mean(fluxes))
-    truth = light(psf, np.array(size) // 2, size)
+    truth = light_of_bead(psf, np.array(size) // 2, size)
     for axis in range(3):
         want, got = fwhm(truth, axis), fwhm(values, axis)
         check(abs(got / want - 1) < 0.03, name, "width along", "zyx"[axis], got, "instead of", want)
@@ -133,7 +133,7 @@ def check_widefield():
                     [20.1, 209.4, 246.3],                      # a bead at the border
                     [20.3, 210.2, 160.4]])                     # a clump of beads
     peaks = np.concatenate([rng.uniform(3000, 6000, len(good)), [4000, 4000, 200000, 4000, 30000]])
-    make(widefield, np.concatenate([good, bad]), peaks, "u2")
+    write_bead_image(widefield, np.concatenate([good, bad]), peaks, "u2")
     options = ["--na", str(NA), "--ni", str(NI), "--wavelength", f"{1e3 * WAVELENGTH}nm", "--model", "born-wolf",
                "--oversampling", "1", "--size", "25,41,41"]
     measured = check_measured("widefield", widefield, (25, 41, 41), good, peaks, options,
@@ -151,7 +151,7 @@ def check_widefield():
 def check_gaussian():
     good = places(3, 4)
     peaks = rng.uniform(1500, 3000, len(good))
-    make(gaussian, good, peaks, "u2")
+    write_bead_image(gaussian, good, peaks, "u2")
     check_measured("gaussian", gaussian, (19, 25, 25), good, peaks, ["--size", "19,25,25"],
                    {"used": 12, "crowded": 0, "saturated": 0, "at_border": 0, "unusual": 0})
 
@@ -187,7 +187,7 @@ def check_refined():
     psf = GibsonLanni(1.15, 1.33, 1.37, 6)
     peak = psf(0, np.zeros(1))[0]
     good = places(3, 4)
-    make(lambda z, r: psf(z, r) / peak, good, rng.uniform(3000, 6000, len(good)), "u2")
+    write_bead_image(lambda z, r: psf(z, r) / peak, good, rng.uniform(3000, 6000, len(good)), "u2")
     first = [*microscope, "--na", "1.05", "--ns", "1.34", "--depth", "6um"]
     measured = refined(*first)[0]
     values, side_file, text = refined(*first, "--refine", "na,index")
@@ -207,7 +207,7 @@ def check_refined():
     check(abs(found["depth_um"]["value"] - 6) < 0.3 and abs(found["na"]["value"] - 1.15) < 0.01, "depth", found)
     subprocess.run([command, "psf", "--from", "psf.json", "-o", "again.tif", "-q"], check=True)
     check(np.array_equal(tifffile.imread("again.tif").astype("f8"), values), "the model is written")
-    truth = light(lambda z, r: psf(z, r) / peak, np.array(values.shape) // 2, values.shape)
+    truth = light_of_bead(lambda z, r: psf(z, r) / peak, np.array(values.shape) // 2, values.shape)
     check(np.abs(values / values.max() - truth / truth.max()).max() < 0.03, "the model is the PSF")
 
     text = refined(*microscope, "--na", "0.7", "--ns", "1.37", "--depth", "6um", "--refine", "na")[2]
@@ -217,10 +217,10 @@ def check_refined():
 def check_refined_refusals():
     known = ["--na", "1.0", "--ni", "1.33", "--wavelength", "520nm", "--size", "9,25,25"]
     good = places(3, 4)
-    make(gaussian, good, np.full(len(good), 60), "u2")  # at most 60 photons, on a background of 100
+    write_bead_image(gaussian, good, np.full(len(good), 60), "u2")  # at most 60 photons, on a background of 100
     text = run(*known, "--depth", "5um", "--ns", "1.36", "--refine", "index,depth", status=65)[2]
     check("does not determine the" in text and text.count("\n") <= 2, text)
-    make(gaussian, good, np.full(len(good), 3000), "u2")
+    write_bead_image(gaussian, good, np.full(len(good), 3000), "u2")
     check("give --na and" in run("--size", "9,25,25", "--refine", "na", status=2)[2], "no first values")
     check("twice" in run(*known, "--refine", "na,na", status=2)[2], "twice")
     check("na, index and depth" in run(*known, "--refine", "focus", status=2)[2], "unknown")

@@ -20,7 +20,7 @@ from deconvolve_oracle import (
 BOUND = 2e-5
 
 
-def halved(values, axes):
+def sum_pairs_of_samples(values, axes):
     """Returns sums of pairs along axes, without a sample that is left over."""
     for axis in axes:
         pairs = values.take(range(values.shape[axis] // 2 * 2), axis)
@@ -28,7 +28,7 @@ def halved(values, axes):
     return values
 
 
-def interpolation(fine, coarse, fine_at, coarse_at):
+def interpolation_matrix(fine, coarse, fine_at, coarse_at):
     """Returns the matrix from coarse to fine samples of an axis: linear between the middles, half of the light each."""
     matrix = np.zeros((fine, coarse))
     for i in range(fine):
@@ -46,7 +46,7 @@ class CoarseModel:
     def __init__(self, y, psf, center, background, axes):
         self.y, self.background, self.axes = y, background, axes
         self.blur = Blur(y.shape, psf, center, "extend")
-        self.sums = halved(y, axes)
+        self.sums = sum_pairs_of_samples(y, axes)
         self.matrices = []
         shape = list(self.blur.object)
         for a in self.axes:
@@ -54,7 +54,8 @@ class CoarseModel:
             before = (psf.shape[a] - 1 - center[a] + 2) // 2
             after = (center[a] + 2) // 2
             shape[a] = self.sums.shape[a] + before + after
-            self.matrices.append(interpolation(self.blur.object[a], shape[a], psf.shape[a] - 1 - center[a], before))
+            self.matrices.append(interpolation_matrix(self.blur.object[a], shape[a], psf.shape[a] - 1 - center[a],
+                                                      before))
         self.shape = tuple(shape)
 
     def along(self, x, transposed=False):
@@ -63,7 +64,7 @@ class CoarseModel:
         return x
 
     def forward(self, x):
-        return halved(self.blur.forward(self.along(x)), self.axes)
+        return sum_pairs_of_samples(self.blur.forward(self.along(x)), self.axes)
 
     def back(self, r):
         wide = np.zeros(self.y.shape)
@@ -113,30 +114,30 @@ def check_iterations():
             close(f"{shape}, PSF {extents}, {kind}", x[blur.inside()], got, BOUND)
 
 
-def text_of(*options, fails=False):
+def output_text(*options, fails=False):
     done = subprocess.run([command, "deconvolve", *options, "--device", "cpu"], capture_output=True, text=True)
     check((done.returncode != 0) == fails, options, done.returncode, done.stderr)
     return done.stdout, done.stderr
 
 
-def check_words():
+def check_messages():
     psf = wide_kernel((1, 9, 9))
     y = specimen((1, 40, 40), psf / psf.sum(), [0, 4, 4], 2)
     np.save("y.npy", y.astype("u2"))
     np.save("h.npy", psf)
     files = ["y.npy", "h.npy", "-o", "x.npy", "--overwrite"]
-    report = json.loads(text_of(*files, "--coarse-start", "--iterations", "2", "--json", "-q")[0])
+    report = json.loads(output_text(*files, "--coarse-start", "--iterations", "2", "--json", "-q")[0])
     check(report["report"]["volumes"][0]["coarse_iterations"] == 40, "coarse iterations", report["report"])
     check(len(report["plan"][0] if isinstance(report["plan"], list) else report["plan"]) > 8, "plan", report["plan"])
-    said = " ".join(text_of(*files, "--coarse-start=4", "--iterations", "2"))
+    said = " ".join(output_text(*files, "--coarse-start=4", "--iterations", "2"))
     check("from 8 iterations on coarser images" in said, "no words of the start:", said)
-    planned = " ".join(text_of("y.npy", "h.npy", "--coarse-start=4", "--dry-run"))
+    planned = " ".join(output_text("y.npy", "h.npy", "--coarse-start=4", "--dry-run"))
     check("1×20×20" in planned, "no words of the plan:", planned)
-    refused = text_of("--coarse-start", *files, fails=True)[1]
+    refused = output_text("--coarse-start", *files, fails=True)[1]
     check("after the files" in refused, "refusal:", refused)
-    refused = text_of(*files, "--coarse-start", "0", fails=True)[1]
+    refused = output_text(*files, "--coarse-start", "0", fails=True)[1]
     check("--coarse-start" in refused, "refusal:", refused)
-    refused = text_of(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
+    refused = output_text(*files, "--coarse-start", "--method", "wiener", fails=True)[1]
     check("coarse start is for rl" in refused, "refusal:", refused)
 
     # A given estimate is used as the start.
@@ -178,4 +179,4 @@ def check_quality():
     check(coarse > plain - 0.3, "--stop auto after a coarse start:", coarse, "dB, without:", plain)
 
 
-run_parts((check_iterations, check_words, check_quality))
+run_parts((check_iterations, check_messages, check_quality))

@@ -30,7 +30,7 @@ def run(*arguments):
     check(done.returncode == 0, arguments, "ended with", done.returncode, done.stderr)
 
 
-def figures(result, reference):
+def error_figures(result, reference):
     difference = np.abs(result.astype(reference.dtype) - reference)
     peak = np.abs(reference).max()
     return {
@@ -45,7 +45,7 @@ def figures(result, reference):
 def compare_figures(name, errors, result, reference):
     """Compares measured errors. float32 results err by about 1e-7, references by about 1e-15: at most 1e-6
     of a measured error comes from the difference between SciPy's reference and ours."""
-    want = figures(result, reference)
+    want = error_figures(result, reference)
     for figure in ("delta", "relative_linf", "relative_l2"):
         check(abs(errors[figure] - want[figure]) <= 1e-6 * want[figure],
               name, figure, errors[figure], "instead of", want[figure])

@@ -81,7 +81,7 @@ def write_source(path, image):
                 data.dims[number].label = axis
 
 
-def formats():
+def check_formats():
     """Every format becomes every other one, with its pixels and metadata."""
     image = rng.integers(0, 60000, (3, 2, 4, 9, 11), dtype=np.uint16)
     for source in ("s.tif", "s.ome.tif", "s.h5"):
@@ -104,7 +104,7 @@ def formats():
     check(info("o.tif")["voxel_size_um"][1:] == [0.5, 0.25], "the voxel size that was given")
 
 
-def selections():
+def check_selections():
     """Parts of an image, new names and voxel sizes."""
     image = rng.integers(0, 60000, (3, 2, 4, 9, 11), dtype=np.uint16)
     for source in ("s.tif", "s.ome.tif", "s.h5"):
@@ -133,7 +133,7 @@ def selections():
     check(not [name for name in os.listdir() if "partial" in name], "unfinished files", os.listdir())
 
 
-def types():
+def check_types():
     """Types are converted as NumPy does, after rounding and clamping."""
     values = rng.normal(100, 200, (4, 9, 11))
     for source in ("uint8", "int16", "uint32", "float32", "float64"):
@@ -159,7 +159,7 @@ def types():
     run("s.npy", "x.npy", "--output-type", "float32", status=2, names=["complex"])
 
 
-def scaled_values():
+def check_scaled_values():
     """A conversion keeps the values that the file's scaling gives, or the samples with their scaling."""
     values = rng.normal(5, 2, (4, 9, 11)).astype(np.float32)
     np.save("s.npy", values)
@@ -180,7 +180,7 @@ def scaled_values():
     check(np.abs(found - values).max() <= again["scale"] * 0.51 + scale, "scaled again")
 
 
-def pictures():
+def check_pictures():
     image = rng.integers(0, 60000, (4, 9, 11), dtype=np.uint16)
     np.save("s.npy", image)
     run("s.npy", "o.png", "-q", "--crop", "2:3,:,:")
@@ -189,7 +189,7 @@ def pictures():
     run("s.npy", "x.png", "--crop", "2:3,:,:", "--scale-output", status=2, names=["--scale-output"])
 
 
-def large():
+def check_large():
     """An image larger than what is held at a time."""
     image = rng.integers(0, 255, (300, 512, 1024), dtype=np.uint8)
     tifffile.imwrite("large.tif", image, compression="zlib", rowsperstrip=16, photometric="minisblack")
@@ -201,7 +201,7 @@ def large():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (formats, selections, types, scaled_values, pictures, large):
+    for part in (check_formats, check_selections, check_types, check_scaled_values, check_pictures, check_large):
         part()
     os.chdir("/")
 finish(SEED)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares methods of `convolume deconvolve` with loops in NumPy from the formulas of their papers, in double
 precision: check_deconvolve_methods.py CONVOLUME. Ends with 77 (skipped) if a module is missing."""
-from deconvolve_oracle import Blur, check, close, kernel, np, restored, rng, run, run_parts, signal, specimen
+from deconvolve_oracle import Blur, check, close, kernel, np, restored_by_command, rng, run, run_parts, signal, specimen
 
 ITERATIONS = 20
 # Largest error relative to the largest value, after 20 steps by corrections from float32 transforms.
@@ -44,7 +44,7 @@ class Problem:
         return x[self.blur.inside()]
 
     def restored(self, method, *options, iterations=ITERATIONS):
-        return restored("--method", method, "--iterations", str(iterations), *self.options, *options)
+        return restored_by_command("--method", method, "--iterations", str(iterations), *self.options, *options)
 
 
 def scaled_heavy_ball(problem):
@@ -125,7 +125,7 @@ def philox(counter, key):
     return c
 
 
-def half_of(counts, seed):
+def half_of_photons(counts, seed):
     """Returns half of each pixel's photons: each of up to 1024 photons has its own random bit."""
     pixel = np.arange(counts.size, dtype=np.uint64)
     left = counts.ravel().astype(np.int64)
@@ -151,7 +151,7 @@ def check_gradient_consensus():
         disputed = 0
         for k in range(1, ITERATIONS + 1):
             model = problem.model(x)
-            half = half_of(problem.y, k)
+            half = half_of_photons(problem.y, k)
             a, b = (problem.blur.back(2 * part / model) for part in (half, problem.y - half))
             agreement = np.where(lit, (a / w - 1) * (b / w - 1), 0)
             agreement = problem.blur.back(problem.blur.forward(agreement))
@@ -183,13 +183,13 @@ def check_held_out():
         counts = rng.poisson(np.maximum(light * scale, 0) + background)
         np.save("y.npy", (counts / gain + offset).astype("u2"))
         options = ["--background", str(background / gain + offset)]
-        all_psnr = [psnr(truth[inside], restored("--iterations", str(n), *options))
+        all_psnr = [psnr(truth[inside], restored_by_command("--iterations", str(n), *options))
                     for n in (*range(8, 40, 2), *range(40, 100, 6))]
         for more in ([], ["--gain", str(gain), "--offset", str(offset)]):
-            reached = psnr(truth[inside], restored("--stop", "auto", *options, *more))
+            reached = psnr(truth[inside], restored_by_command("--stop", "auto", *options, *more))
             check(reached > max(all_psnr) - 0.3, f"--stop auto at {photons} photons {more}:", reached, "dB, best",
                   max(all_psnr))
-        reached = psnr(truth[inside], restored("--method", "rlgc", "--stop", "auto", *options))
+        reached = psnr(truth[inside], restored_by_command("--method", "rlgc", "--stop", "auto", *options))
         check(reached > max(all_psnr) - 0.3, f"rlgc at {photons} photons:", reached, "dB, best of rl", max(all_psnr))
 
 

@@ -61,7 +61,7 @@ def ssim_of_plane(a, b, span):
     return found
 
 
-def compare(found, a, b, span, *what):
+def check_measures(found, a, b, span, *what):
     """Compares the measures of a channel with those of the arrays t, z, y, x."""
     a, b = a.astype(np.float64), b.astype(np.float64)
     difference = np.abs(a - b)
@@ -79,7 +79,7 @@ def compare(found, a, b, span, *what):
     check(math.isclose(found["ssim"], np.mean(planes), rel_tol=1e-9), *what, "SSIM", found["ssim"], np.mean(planes))
 
 
-def against_arrays():
+def check_against_arrays():
     """Types, channels, times, ranges and sizes that need one box or many."""
     for kind_a, kind_b in (("uint8", "uint8"), ("uint16", "float32"), ("float64", "int16")):
         a = rng.uniform(0, 200, (2, 3, 4, 37, 150))  # t, c, z, y, x
@@ -90,8 +90,10 @@ def against_arrays():
         found = measures("a.npy", "b.npy", "--axes", "TCZYX")
         check([one["channel"] for one in found] == [0, 1, 2], "channels", found)
         for c, one in enumerate(found):
-            compare(one, a[:, c], b[:, c], float(a[:, c].max()) - float(a[:, c].min()), kind_a, kind_b, "channel", c)
-    compare(measures("a.npy", "b.npy", "--axes", "TCZYX", "--range", 300)[1], a[:, 1], b[:, 1], 300, "a given range")
+            check_measures(one, a[:, c], b[:, c], float(a[:, c].max()) - float(a[:, c].min()), kind_a, kind_b,
+                           "channel", c)
+    check_measures(measures("a.npy", "b.npy", "--axes", "TCZYX", "--range", 300)[1], a[:, 1], b[:, 1], 300,
+                   "a given range")
     part = measures("a.npy", "b.npy", "--axes", "TCZYX", "--channel", 2, "--frame", 1, "--crop", "1:3,:,20:")[0]
     check((part["channel"], part["largest_at"]["frame"]) == (2, 1), "numbers of the file", part)
     difference = np.abs(a[1, 2, 1:3, :, 20:] - b[1, 2, 1:3, :, 20:].astype(np.float64))
@@ -102,10 +104,10 @@ def against_arrays():
         b = (a + rng.normal(0, 40, shape)).clip(0, 65535).astype(np.uint16)
         tifffile.imwrite("a.tif", a, photometric="minisblack", rowsperstrip=7, compression="zlib")
         tifffile.imwrite("b.tif", b, photometric="minisblack")
-        compare(measures("a.tif", "b.tif", "--range", "type")[0], a[None], b[None], 65535, shape)
+        check_measures(measures("a.tif", "b.tif", "--range", "type")[0], a[None], b[None], 65535, shape)
 
 
-def special_values():
+def check_special_values():
     """Equal images, small planes, NaN and infinities, constant images, and scaled values."""
     a = rng.uniform(1, 9, (3, 20, 30)).astype(np.float32)
     np.save("a.npy", a)
@@ -133,7 +135,7 @@ def special_values():
     check(one["largest_difference"] < 1e-4 and one["psnr_db"] > 90, "scaled values are compared", one)
 
 
-def limits_and_refusals():
+def check_limits_and_refusals():
     a = rng.integers(0, 4000, (4, 20, 30), dtype=np.uint16)
     b = a.copy()
     b[1, 2, 3] += 7
@@ -161,7 +163,7 @@ def limits_and_refusals():
     check("convolume diff" in " ".join(told.stdout.split()), "compare --help", told.stdout[:400])
 
 
-def picture():
+def check_picture():
     a = np.zeros((8, 60, 80), np.float32)
     b = a.copy()
     b[5, 30, 40] = -4
@@ -177,7 +179,7 @@ def picture():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for part in (against_arrays, special_values, limits_and_refusals, picture):
+    for part in (check_against_arrays, check_special_values, check_limits_and_refusals, check_picture):
         part()
     os.chdir("/")
 finish(SEED)

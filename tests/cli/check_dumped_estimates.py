@@ -32,7 +32,7 @@ def run(*arguments, status=0, names=""):
     return done
 
 
-def listed(*known):
+def listed_files(*known):
     return sorted(set(os.listdir()) - set(known))
 
 
@@ -57,7 +57,7 @@ with tempfile.TemporaryDirectory() as folder:
             options += ["--stop", "1e-9"]
         run(*options, "-o", "r.npy", "--iterations", "6", "--dump-every", "2")
         names = [f"r.iter00{k}.npy" for k in (2, 4, 6)]
-        check(listed(*inputs) == sorted([*names, "r.npy"]), method, listed(*inputs))
+        check(listed_files(*inputs) == sorted([*names, "r.npy"]), method, listed_files(*inputs))
         for k in (2, 4, 6):
             run(*options, "-o", "short.npy", "--iterations", str(k))
             got = np.load(f"r.iter00{k}.npy")
@@ -70,7 +70,7 @@ with tempfile.TemporaryDirectory() as folder:
     options = ["all.ome.tif", "psf.npy", "--iterations", "10", "--dump-every", "5", "-q"]
     run(*options, "-o", "r.ome.tif")
     names = [f"r.t{t}.c{c}.iter{k}.ome.tif" for t in (0, 1) for c in (0, 1) for k in ("005", "010")]
-    check(listed(*inputs) == sorted([*names, "r.ome.tif"]), listed(*inputs))
+    check(listed_files(*inputs) == sorted([*names, "r.ome.tif"]), listed_files(*inputs))
     result = tifffile.imread("r.ome.tif").reshape(2, 2, 9, 24, 22)  # z varies fastest in the file
     for t in (0, 1):
         for c in (0, 1):
@@ -118,20 +118,20 @@ with tempfile.TemporaryDirectory() as folder:
             "--scale-output", "-q")
         with h5py.File("r.iter0001.h5") as file:
             check(file["a/b"].dtype == np.float32 and "scale_factor" not in file["a/b"].attrs, "HDF5")
-        for name in listed(*inputs):
+        for name in listed_files(*inputs):
             os.remove(name)
 
     # A search for the number of iterations is not dumped; no file is written for iterations that are not done.
     said = run("one.npy", "psf.npy", "-o", "r.npy", "--stop", "auto", "--dump-every", "1", "--gain", "1", "--json")
     iterations = int(said.stdout.split('"iterations": ')[2].split(",")[0])
-    check(len(listed(*inputs)) == iterations + 1, iterations, "iterations, but", listed(*inputs))
+    check(len(listed_files(*inputs)) == iterations + 1, iterations, "iterations, but", listed_files(*inputs))
     check(f"{iterations} estimates" in said.stderr, said.stderr)
-    for name in listed(*inputs):
+    for name in listed_files(*inputs):
         os.remove(name)
     run("one.npy", "psf.npy", "-o", "r.npy", "--iterations", "3", "--dump-every", "4", "-q")
-    check(listed(*inputs) == ["r.npy"], listed(*inputs))
+    check(listed_files(*inputs) == ["r.npy"], listed_files(*inputs))
     run("one.npy", "psf.npy", "-o", "s.npy", "--dump-every", "0", status=2, names="--dump-every")
     run("one.npy", "psf.npy", "--dry-run", "--dump-every", "1", "-q")
-    check(listed(*inputs) == ["r.npy"], listed(*inputs))
+    check(listed_files(*inputs) == ["r.npy"], listed_files(*inputs))
 
 finish(SEED)

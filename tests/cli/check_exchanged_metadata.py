@@ -37,7 +37,7 @@ def info(path, *options):
     return json.loads(run("info", path, "--json", *options).stdout)
 
 
-def unknown_sizes():
+def check_unknown_sizes():
     """Checks that a z spacing alone does not give pixels of 1 µm."""
     with h5py.File("z.h5", "w") as f:
         f.create_dataset("data", data=np.zeros((4, 6, 8), np.uint16)).attrs["element_size_um"] = [0.5, 0, 0]
@@ -55,7 +55,7 @@ def unknown_sizes():
         check((facts["unit"], facts["zunit"], facts["spacing"]) == ("pixel", "um", 0.5), "ImageJ reads", facts)
 
 
-def labels_of_planes():
+def check_plane_labels():
     """Checks that labels and OME's facts of planes follow their planes where a result has more or fewer."""
     a = np.zeros((5, 8, 8), np.uint16)
     a[1] = 1000
@@ -92,7 +92,7 @@ def labels_of_planes():
     check(info("names_full.tif")["channel_names"] == ["DAPI", "GFP"], info("names_full.tif"))
 
 
-def display_ranges():
+def check_display_ranges():
     """Checks that display ranges of the source, which has other values, are not copied."""
     a = rng.poisson(20, (2, 8, 16, 16)).astype(np.uint16)
     tifffile.imwrite("r.tif", a[0], imagej=True, metadata={"axes": "ZYX", "min": 3.0, "max": 9.0})
@@ -117,7 +117,7 @@ def display_ranges():
         check(np.allclose([facts["min"], facts["max"]], [pixels.min(), pixels.max()]), "deconvolved", facts)
 
 
-def compressed_for_imagej():
+def check_compression_for_imagej():
     """Checks that compressed files are ImageJ's, with a predictor that ImageJ and Bio-Formats know: horizontal
     differences of integers with LZW, or none."""
     for kind in ("uint8", "uint16", "float32"):
@@ -132,7 +132,7 @@ def compressed_for_imagej():
                     check(tif.is_imagej == (target == "o.tif"), scheme, kind, target, "ImageJ's description")
 
 
-def channel_names():
+def check_channel_names():
     a = rng.poisson(100, (2, 8, 16, 16)).astype(np.uint16)
     tifffile.imwrite("a.ome.tif", a, ome=True, photometric="minisblack",
                      metadata={"axes": "CZYX", "Channel": {"Name": ["DAPI", "G\u03b2"]}})
@@ -149,7 +149,7 @@ def channel_names():
         check(tif.imagej_metadata["Labels"] == labels, "labels of planes", tif.imagej_metadata)
 
 
-def notes_and_images():
+def check_notes_and_images():
     a = rng.poisson(20, (2, 3, 6, 8)).astype(np.uint16)
     tifffile.imwrite("two.tif", a, photometric="minisblack", metadata={"axes": "RZYX"})
     done = run("convolve", "two.tif", "delta.npy", "-o", "o.npy", "--output-type", "same", "--overwrite")
@@ -170,7 +170,8 @@ with tempfile.TemporaryDirectory() as folder:
     np.save("delta.npy", np.ones((1, 1, 1), np.float32))
     tifffile.imwrite("stack.tif", rng.poisson(20, (3, 9, 16)).astype(np.uint16), imagej=True, metadata={"axes": "ZYX"})
     np.save("blur.npy", np.full((1, 3, 3), 1 / 9, np.float32))
-    for part in (unknown_sizes, display_ranges, compressed_for_imagej, channel_names, labels_of_planes, notes_and_images):
+    for part in (check_unknown_sizes, check_display_ranges, check_compression_for_imagej, check_channel_names,
+                 check_plane_labels, check_notes_and_images):
         part()
     os.chdir("/")
 finish()

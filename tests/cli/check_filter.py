@@ -25,7 +25,7 @@ rng = np.random.default_rng(SEED)
 command, hdf5 = sys.argv[1], sys.argv[2] == "ON"
 
 
-def numbers(*shape, complex_=False):
+def random_numbers(*shape, complex_=False):
     """Returns random numbers that float32 holds exactly."""
     def part():
         return rng.uniform(-1, 1, shape).astype("float32").astype("float64")
@@ -39,7 +39,7 @@ def run(arguments, status=0):
     return done
 
 
-def close(name, want, got, precision="float32"):
+def check_close(name, want, got, precision="float32"):
     bound = {"float32": 1e-6, "float64": 1e-14}[precision]
     if want.shape != got.shape:
         check(False, name, "shape", got.shape, "instead of", want.shape)
@@ -69,7 +69,7 @@ def full_rows(x, filters, origin="center"):
     return full.reshape(x.shape[:-1] + (len(filters), full.shape[-1])), before
 
 
-def same(x, filters, origin="center"):
+def filter_same(x, filters, origin="center"):
     full, at = full_rows(x, filters, origin)
     ends = np.zeros(full.shape[:-1] + (x.shape[-1] + abs(at),), full.dtype)
     full = np.concatenate([ends, full, ends], -1)  # origins may lie outside the taps
@@ -77,8 +77,8 @@ def same(x, filters, origin="center"):
     return full[..., at:at + x.shape[-1]]
 
 
-def formats(folder):
-    x, h = numbers(5000), numbers(33)
+def check_formats(folder):
+    x, h = random_numbers(5000), random_numbers(33)
     names = [("npy", np.save), ("f32", lambda name, a: a.astype("<f4").tofile(name)),
              ("f64", lambda name, a: a.astype("<f8").tofile(name))]
     if hdf5:
@@ -86,19 +86,19 @@ def formats(folder):
             with h5py.File(name, "w") as file:
                 file["data"] = a
         names.append(("h5", h5))
-    want = same(x, [h])[0]
+    want = filter_same(x, [h])[0]
     for kind, write in names:
         write(f"x.{kind}", x)
         write(f"h.{kind}", h)
         run([f"x.{kind}", f"h.{kind}", "-o", "y.npy", "--overwrite", "-q"])
         got = np.load("y.npy")
         check(got.dtype == "float32", kind, got.dtype)
-        close("from " + kind, want, got)
+        check_close("from " + kind, want, got)
     np.save("x32.npy", x.astype("f4"))
     run(["x32.npy", "h.npy", "-o", "out.f32"])
-    close("to raw", want, np.fromfile("out.f32", "<f4"))
+    check_close("to raw", want, np.fromfile("out.f32", "<f4"))
     run(["x32.npy", "h.npy", "-o", "out.raw", "--precision", "float64"])
-    close("to raw float64", want, np.fromfile("out.raw", "<f8"), "float64")
+    check_close("to raw float64", want, np.fromfile("out.raw", "<f8"), "float64")
     if hdf5:
         with h5py.File("many.h5", "w") as file:
             file.create_dataset("a/x", data=x.reshape(2, 2500), chunks=(1, 999), compression="gzip")
@@ -106,15 +106,15 @@ def formats(folder):
         run(["many.h5:/a/x", "many.h5:/b/h", "-o", "out.h5:/run/1"])
         with h5py.File("out.h5") as file:
             check(file["run/1"].attrs["software"].startswith("convolume"), "provenance")
-            close("HDF5 to HDF5", same(x.reshape(2, 2500), [h, h[::-1]]), file["run/1"][()])
+            check_close("HDF5 to HDF5", filter_same(x.reshape(2, 2500), [h, h[::-1]]), file["run/1"][()])
     x.astype("<f4").tofile("x.dat")
-    numbers(3, 7).astype("<f4").tofile("bank.f32")
+    random_numbers(3, 7).astype("<f4").tofile("bank.f32")
     bank = np.fromfile("bank.f32", "<f4").astype("f8").reshape(3, 7)
     run(["x.dat", "bank.f32", "-o", "split.npy", "--raw", "float32", "--signals", "5", "--taps", "7"])
-    close("raw, split", same(x.reshape(5, 1000), list(bank)), np.load("split.npy"))
+    check_close("raw, split", filter_same(x.reshape(5, 1000), list(bank)), np.load("split.npy"))
 
 
-def types(folder):
+def check_types(folder):
     for dtype in ("uint8", "int8", ">i2", "<u2", "<i4", ">u4", "int64", "bool", ">f4", "<f8"):
         kind = np.dtype(dtype)
         x = rng.integers(0, 2 if kind.kind == "b" else 100, (2, 700)).astype(kind)
@@ -123,8 +123,8 @@ def types(folder):
             np.save("x.npy", order(x))
             np.save("h.npy", h)
             run(["x.npy", "h.npy", "-o", "y.npy", "--overwrite", "-q"])
-            close("type " + dtype, same(x.astype("f8"), [h.astype("f8")])[:, 0], np.load("y.npy"))
-    x, h = numbers(3000, complex_=True), numbers(50, complex_=True)
+            check_close("type " + dtype, filter_same(x.astype("f8"), [h.astype("f8")])[:, 0], np.load("y.npy"))
+    x, h = random_numbers(3000, complex_=True), random_numbers(50, complex_=True)
     for a, b in ((x, h), (x, h.real), (x.real, h)):
         for precision, wanted in (("float32", "complex64"), ("float64", "complex128")):
             np.save("x.npy", a.astype("c8") if np.iscomplexobj(a) else a)
@@ -132,39 +132,39 @@ def types(folder):
             run(["x.npy", "h.npy", "-o", "y.npy", "--overwrite", "-q", "--precision", precision])
             got = np.load("y.npy")
             check(got.dtype == wanted, "complex", got.dtype)
-            close("complex " + precision, same(a, [b])[0], got, precision)
+            check_close("complex " + precision, filter_same(a, [b])[0], got, precision)
     x.astype("<c8").tofile("x.c64")
     h.astype("<c16").tofile("h.c128")
     run(["x.c64", "h.c128", "-o", "y.c64", "--mode", "full"])
-    close("raw complex", np.convolve(x, h), np.fromfile("y.c64", "<c8"))
+    check_close("raw complex", np.convolve(x, h), np.fromfile("y.c64", "<c8"))
 
 
-def shapes(folder):
-    x = numbers(2, 3, 400)
+def check_shapes(folder):
+    x = random_numbers(2, 3, 400)
     np.save("x.npy", x)
-    filters = [numbers(5), numbers(64), numbers(1), numbers(500)]
+    filters = [random_numbers(5), random_numbers(64), random_numbers(1), random_numbers(500)]
     for i, h in enumerate(filters):
         np.save(f"h{i}.npy", h)
-    np.save("bank.npy", np.stack([numbers(6), numbers(6)]))
+    np.save("bank.npy", np.stack([random_numbers(6), random_numbers(6)]))
     bank = list(np.load("bank.npy"))
     ragged = [f"h{i}.npy" for i in range(4)]
     for origin in ("center", "causal", "anticausal", -3, 0, 2, 60):
         name = f"origin {origin}"
         arguments = ["-o", "y.npy", "--overwrite", "-q", "--origin", str(origin)]
         run(["x.npy", "h0.npy", *arguments])
-        close(name, same(x, filters[:1], origin)[:, :, 0], np.load("y.npy"))
+        check_close(name, filter_same(x, filters[:1], origin)[:, :, 0], np.load("y.npy"))
         run(["x.npy", *ragged, *arguments])
-        close(name + ", ragged", same(x, filters, origin), np.load("y.npy"))
+        check_close(name + ", ragged", filter_same(x, filters, origin), np.load("y.npy"))
         run(["x.npy", "bank.npy", "h0.npy", *arguments])
-        close(name + ", bank and file", same(x, bank + filters[:1], origin), np.load("y.npy"))
+        check_close(name + ", bank and file", filter_same(x, bank + filters[:1], origin), np.load("y.npy"))
         full, at = full_rows(x, filters[:2], origin)
         for mode, cut in (("full", full), ("valid", full[..., 63:400] if origin in ("causal", 0) else None)):
             run(["x.npy", *ragged[:2], *arguments, "--mode", mode])
             if cut is not None:
-                close(f"{name}, {mode}", cut, np.load("y.npy"))
+                check_close(f"{name}, {mode}", cut, np.load("y.npy"))
         for a, b in ((0, 1), (0, full.shape[-1]), (57, 311), (full.shape[-1] - 1, full.shape[-1])):
             run(["x.npy", *ragged[:2], *arguments, "--range", f"{a}:{b}"])
-            close(f"{name}, range {a}:{b}", full[..., a:b], np.load("y.npy"))
+            check_close(f"{name}, range {a}:{b}", full[..., a:b], np.load("y.npy"))
     run(["x.npy", "h3.npy", "-o", "none.npy", "--mode", "valid"], 2)
     check(not os.path.exists("none.npy"), "valid of a short signal leaves a file")
 
@@ -175,9 +175,9 @@ def derivative(full):
     return (padded[..., 2:] - padded[..., :-2]) / 2
 
 
-def posts(folder):
-    x, bank = numbers(2, 5000), numbers(3, 40)
-    z = numbers(2, 5000, complex_=True)
+def check_posts(folder):
+    x, bank = random_numbers(2, 5000), random_numbers(3, 40)
+    z = random_numbers(2, 5000, complex_=True)
     np.save("x.npy", x)
     np.save("z.npy", z)
     np.save("bank.npy", bank)
@@ -187,11 +187,11 @@ def posts(folder):
             want = change(full)
             arguments = [name, "bank.npy", "-o", "y.npy", "--overwrite", "-q", "--post", post]
             run([*arguments, "--mode", "full"])
-            close(f"{name} {post}", want, np.load("y.npy"))
+            check_close(f"{name} {post}", want, np.load("y.npy"))
             run([*arguments, "--mode", "full", "--window", "decimate:7"])
-            close(f"{name} {post} decimated", want[..., ::7], np.load("y.npy"))
+            check_close(f"{name} {post} decimated", want[..., ::7], np.load("y.npy"))
             run([*arguments, "--range", "13:4000", "--window", "decimate:100"])
-            close(f"{name} {post} range, decimated", want[..., 13:4000:100], np.load("y.npy"))
+            check_close(f"{name} {post} range, decimated", want[..., 13:4000:100], np.load("y.npy"))
             if np.iscomplexobj(want):
                 run([*arguments, "--window", "peak:10"], 2)
                 continue
@@ -212,7 +212,7 @@ def check_peaks(name, full, origin, begin, end, window, positions):
     at = at + origin  # converts indices of the signal to indices of the full result
     starts = np.arange(begin, end, window)
     want = np.stack([full[..., s:min(s + window, end)].max(-1) for s in starts], -1)
-    close(name, want, got)
+    check_close(name, want, got)
     inside = np.all(at >= starts) and np.all(at < np.minimum(starts + window, end))
     check(inside, name, "positions outside their windows")
     if not inside:
@@ -222,11 +222,11 @@ def check_peaks(name, full, origin, begin, end, window, positions):
           "positions are not the peaks'")
 
 
-def methods(folder):
-    x, bank = numbers(200001), numbers(4, 300)
+def check_methods(folder):
+    x, bank = random_numbers(200001), random_numbers(4, 300)
     np.save("x.npy", x)
     np.save("bank.npy", bank)
-    want = same(x, list(bank))
+    want = filter_same(x, list(bank))
     for method in ("auto", "direct", "overlap-save", "overlap-add", "partitioned"):
         for precision in ("float32", "float64"):
             done = run(["x.npy", "bank.npy", "-o", "y.npy", "--overwrite", "-q", "--json", "--device", "cpu",
@@ -234,15 +234,15 @@ def methods(folder):
             report = json.loads(done.stdout)
             check(method in ("auto", report["plan"]["method"]), method, report["plan"])
             check(report["output"]["shape"] == [4, 200001], method, report["output"])
-            close(method, want, np.load("y.npy"), precision)
+            check_close(method, want, np.load("y.npy"), precision)
     done = run(["x.npy", "bank.npy", "-o", "y.npy", "--overwrite", "-q", "--json", "--device", "cpu",
                 "--method", "overlap-save", "--segment", "2048"])
     check(json.loads(done.stdout)["plan"]["segment"] == 2048, "segment")
-    close("segments of 2048", want, np.load("y.npy"))
+    check_close("segments of 2048", want, np.load("y.npy"))
 
 
-def streaming(folder):
-    x, filters = numbers(3, 2_000_000).astype("f4"), [numbers(100), numbers(3000)]
+def check_streaming(folder):
+    x, filters = random_numbers(3, 2_000_000).astype("f4"), [random_numbers(100), random_numbers(3000)]
     np.save("x.npy", x)
     for i, h in enumerate(filters):
         np.save(f"h{i}.npy", h)
@@ -252,7 +252,7 @@ def streaming(folder):
     report = json.loads(done.stdout)
     check(report["plan"]["chunk"] < 1_000_000, "chunk", report["plan"])
     check(report["plan"]["stream_bytes"] <= limit, "stream_bytes", report["plan"])
-    close("streamed", same(x.astype("f8"), filters), np.load("y.npy"))
+    check_close("streamed", filter_same(x.astype("f8"), filters), np.load("y.npy"))
     names = {event.get("name") for event in json.loads(Path("trace.json").read_text())["traceEvents"]}
     check({"read", "write"} <= names, "timeline", names)
     run(["x.npy", "h1.npy", "-o", "p.npy", "-q", "--device", "cpu", "--max-host-mem", "8M", "--post", "power",
@@ -263,11 +263,11 @@ def streaming(folder):
     check_peaks("streamed peaks", full, at, 0, full.shape[-1], 500000, "at.npy")
 
 
-def random_cases(folder):
+def check_random_cases(folder):
     """Tests batches, banks of filters with different lengths, windows, and ranges in chunks of every kind."""
     for case in range(40):
-        x = numbers(*rng.integers(1, 4, rng.integers(0, 3)), rng.integers(1, 60000))
-        filters = [numbers(rng.integers(1, 400)) for _ in range(rng.integers(1, 5))]
+        x = random_numbers(*rng.integers(1, 4, rng.integers(0, 3)), rng.integers(1, 60000))
+        filters = [random_numbers(rng.integers(1, 400)) for _ in range(rng.integers(1, 5))]
         origin = rng.choice(["center", "causal", "anticausal"])
         np.save("x.npy", x)
         names = []
@@ -291,11 +291,11 @@ def random_cases(folder):
         if kind == "peak":
             check_peaks(name, full, at, begin, end, window, "at.npy")
         else:
-            close(name, full[..., begin:end:window if kind == "decimate" else 1], np.load("y.npy"))
+            check_close(name, full[..., begin:end:window if kind == "decimate" else 1], np.load("y.npy"))
 
 
-def nonfinite(folder):
-    x, h = numbers(1000), numbers(9)
+def check_nonfinite(folder):
+    x, h = random_numbers(1000), random_numbers(9)
     broken = x.copy()
     broken[123] = np.nan
     np.save("x.npy", broken)
@@ -304,14 +304,15 @@ def nonfinite(folder):
     check("123" in done.stderr and not os.path.exists("y.npy"), done.stderr)
     done = run(["x.npy", "h.npy", "-o", "y.npy", "--nan", "zero"])
     check("1 NaN" in done.stderr, done.stderr)
-    close("NaN as 0", same(np.nan_to_num(broken), [h])[0], np.load("y.npy"))
+    check_close("NaN as 0", filter_same(np.nan_to_num(broken), [h])[0], np.load("y.npy"))
     run(["x.npy", "h.npy", "-o", "y.npy", "--overwrite", "--nan", "propagate", "--method", "direct", "--device", "cpu"])
     check(np.isnan(np.load("y.npy")[123]), "NaN propagates")
 
 
 print("seed", SEED)
 command = os.path.abspath(command)
-for part in (formats, types, shapes, posts, methods, streaming, random_cases, nonfinite):
+for part in (check_formats, check_types, check_shapes, check_posts, check_methods, check_streaming, check_random_cases,
+             check_nonfinite):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         part(folder)

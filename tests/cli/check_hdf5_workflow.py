@@ -73,7 +73,7 @@ with tempfile.TemporaryDirectory() as folder:
     before = content("a.h5")
     wanted = ndimage.convolve(image.astype(float), kernel / kernel.sum(dtype=float), mode="constant")
 
-    def right(path, name):
+    def check_result(path, name):
         with h5py.File(path) as file:
             got = file[name][()]
             check(got.shape == wanted.shape and np.abs(got - wanted).max() < 1e-5 * wanted.max(), name, "is wrong")
@@ -81,11 +81,11 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Image, kernel and result in one file; then the result is replaced, compressed.
     run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/blurred", "--overwrite")
-    right("a.h5", "results/blurred")
+    check_result("a.h5", "results/blurred")
     check(content("a.h5", ["results"]) == before, "something else was changed")
     run("convolve", "./a.h5:/raw", "a.h5:/kernels/psf", "-o", f"{folder}/a.h5:/results/blurred", "--overwrite",
         "--compression", "deflate")
-    right("a.h5", "results/blurred")
+    check_result("a.h5", "results/blurred")
     check(content("a.h5", ["results"]) == before, "something else was changed")
     with h5py.File("a.h5") as file:
         check(file["results/blurred"].compression == "gzip", "not compressed")
@@ -94,7 +94,7 @@ with tempfile.TemporaryDirectory() as folder:
         "3", "--overwrite")
     run("simulate", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/recorded", "--overwrite")
     run("convolve", "a.h5:/raw", "a.h5:/kernels/psf", "-o", "a.h5:/results/scaled", "--scale-output", "--overwrite")
-    right("a.h5", "results/blurred")
+    check_result("a.h5", "results/blurred")
     check(content("a.h5", ["results"]) == before, "something else was changed")
     with h5py.File("a.h5") as file:
         check(sorted(file["results"]) == ["blurred", "recorded", "restored", "scaled"], list(file["results"]))
@@ -105,7 +105,7 @@ with tempfile.TemporaryDirectory() as folder:
     # The dataset is a link to the input: the link is replaced, the input stays.
     shutil.copy("a.h5", "b.h5")
     run("convolve", "b.h5:/raw", "b.h5:/kernels/psf", "-o", "b.h5:/alias", "--overwrite")
-    right("b.h5", "alias")
+    check_result("b.h5", "alias")
     after = content("b.h5", ["results", "alias"])
     after.pop("alias", None)
     check(after == {name: what for name, what in before.items() if name != "alias"}, "the input behind a link")

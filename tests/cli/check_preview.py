@@ -79,12 +79,13 @@ with tempfile.TemporaryDirectory() as folder:
     check(panel_color("named.ome.tif") == light((half, MAGENTA)), "the first color that is free")
 
     # OME stores RGBA as a signed number, whose default is -1, white.
-    def ome(color):
+    def write_ome_image(color):
         number = color[0] << 24 | color[1] << 16 | color[2] << 8 | 255
         return number - (1 << 32) if number >= 1 << 31 else number
 
     chosen = [(12, 200, 77), (250, 3, 128)]
-    write("colored.ome.tif", [100, 30], Channel={"Name": ["DAPI", "GFP"], "Color": [ome(c) for c in chosen]})
+    write("colored.ome.tif", [100, 30],
+          Channel={"Name": ["DAPI", "GFP"], "Color": [write_ome_image(c) for c in chosen]})
     want = light((half, chosen[0]), (part, chosen[1]))
     check(panel_color("colored.ome.tif") == want, "OME", panel_color("colored.ome.tif"), want)
     write("white.ome.tif", [100, 30], Channel={"Name": ["DAPI", "GFP"], "Color": [-1, -1]})

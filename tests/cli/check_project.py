@@ -38,7 +38,7 @@ def run(*arguments, status=0, names=""):
     return done
 
 
-def wanted(image, axis, by):
+def expected_projection(image, axis, by):
     """Returns the projection along an axis counted from the end: 3 is z of (…, z, y, x)."""
     if by == "max":
         return image.max(axis=axis)
@@ -69,13 +69,13 @@ with tempfile.TemporaryDirectory() as folder:
         for number, axis in enumerate("zyx"):
             for by in REDUCE:
                 run("a.npy", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
-                check_equal(np.load("p.npy"), wanted(image, number, by), kind, axis, by)
+                check_equal(np.load("p.npy"), expected_projection(image, number, by), kind, axis, by)
     image[1, 2, 3], image[4, 5, 6] = np.nan, np.inf
     np.save("a.npy", image)
     for number, axis in enumerate("zyx"):
         for by in REDUCE:
             run("a.npy", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
-            check_equal(np.load("p.npy"), wanted(image, number, by), "NaN", axis, by)
+            check_equal(np.load("p.npy"), expected_projection(image, number, by), "NaN", axis, by)
 
     # Images larger than what is held at a time: by groups of planes, and by rows of a plane.
     for shape in ((70, 400, 500), (3, 3000, 3001)):
@@ -84,7 +84,7 @@ with tempfile.TemporaryDirectory() as folder:
         for number, axis in enumerate("zyx"):
             for by in ("max", "sum"):
                 run("large.tif", "-o", "p.npy", "--axis", axis, "--by", by, "--overwrite", "-q")
-                check_equal(np.load("p.npy"), wanted(image, number, by), shape, axis, by)
+                check_equal(np.load("p.npy"), expected_projection(image, number, by), shape, axis, by)
     peak = json.loads(run("large.tif", "-o", "p.npy", "--overwrite", "-q", "--json").stdout)["peak_buffer_bytes"]
     check(peak < 40 << 20, "held", peak, "bytes")
 
@@ -97,7 +97,7 @@ with tempfile.TemporaryDirectory() as folder:
     sizes = {"z": (0.2, 0.1), "y": (0.5, 0.1), "x": (0.5, 0.2)}
     for number, axis in enumerate("zyx"):
         for by in REDUCE:
-            want = wanted(ordered, 2 + number, by)
+            want = expected_projection(ordered, 2 + number, by)
             run("stack.ome.tif", "-o", "p.ome.tif", "--axis", axis, "--by", by, "--overwrite", "-q")
             with tifffile.TiffFile("p.ome.tif") as file:
                 check(file.series[0].axes == "TCYX", axis, by, "axes", file.series[0].axes)

@@ -179,17 +179,17 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Impossible requests are refused before anything is computed, and no file is left.
     before = sorted(os.listdir())
-    def refused(status, names, *options, out="x.tif"):
+    def check_refused(status, names, *options, out="x.tif"):
         done = run("convolve", "in.tif", "kernel.tif", "-o", out, "--scale-output", *options, status=status,
                    names=names)
         check("plan" not in done.stderr or "NPY" in names or "deflate" in names, names, done.stderr)
         check(sorted(os.listdir()) == before, names, "left", set(os.listdir()) - set(before))
-    refused(2, "float32; choose", "--output-type", "float32")
-    refused(2, "uint32; choose", "--output-type", "uint32")
-    refused(2, "cannot be NaN", "--nan", "propagate")
-    refused(2, "NPY files cannot say", out="x.npy")
+    check_refused(2, "float32; choose", "--output-type", "float32")
+    check_refused(2, "uint32; choose", "--output-type", "uint32")
+    check_refused(2, "cannot be NaN", "--nan", "propagate")
+    check_refused(2, "NPY files cannot say", out="x.npy")
     if hdf5:
-        refused(2, "compressed by deflate", "--compression", "lzw", out="x.h5")
+        check_refused(2, "compressed by deflate", "--compression", "lzw", out="x.h5")
     tifffile.imwrite("complex.tif", (image[0, :, 0] + 1j).astype("complex64"))
     run("convolve", "complex.tif", "kernel.tif", "-o", "x.tif", "--scale-output", status=2, names="complex")
 

@@ -38,11 +38,11 @@ def run(arguments, status=0, names=""):
     return done
 
 
-def filtered(*arguments):
+def filtered_by_command(*arguments):
     return run(["filter", *arguments, "--overwrite", "-q", "--device", "cpu"])
 
 
-def close(name, want, got, bound=1e-6):
+def check_close(name, want, got, bound=1e-6):
     if want.shape != got.shape:
         check(False, name, "shape", got.shape, "instead of", want.shape)
         return
@@ -50,13 +50,13 @@ def close(name, want, got, bound=1e-6):
     check(error < bound, name, "error", error)
 
 
-def same(x, h):
+def filter_same(x, h):
     begin = (len(h) - 1) // 2
     rows = [np.convolve(row, h)[begin:begin + x.shape[-1]] for row in x.reshape(-1, x.shape[-1])]
     return np.stack(rows).reshape(x.shape[:-1] + (x.shape[-1],))
 
 
-def pairs():
+def check_pairs():
     """Tests complex integers in files: every extension, split, behind headers, in either byte order."""
     np.array([1.0]).tofile("one.f64")
     for names, dtype, zero in ((("cu8",), "u1", 127.5), (("ci8", "cs8"), "i1", 0), (("ci16", "cs16"), "<i2", 0),
@@ -66,17 +66,18 @@ def pairs():
         x = (parts[::2] - zero) + 1j * (parts[1::2] - zero)
         for name in names:
             parts.astype(dtype).tofile("x." + name)
-            filtered("x." + name, "one.f64", "-o", "y.c128", "--precision", "float64")
+            filtered_by_command("x." + name, "one.f64", "-o", "y.c128", "--precision", "float64")
             check(np.array_equal(np.fromfile("y.c128", "<c16"), x), name, "is read otherwise")
-            filtered("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--precision", "float64")
+            filtered_by_command("x." + name, "one.f64", "-o", "y.npy", "--signals", "4", "--precision", "float64")
             check(np.array_equal(np.load("y.npy"), x.reshape(4, 150)), name, "is split otherwise")
-            filtered("x." + name, "one.f64", "-o", "y." + name, "--precision", "float64")
+            filtered_by_command("x." + name, "one.f64", "-o", "y." + name, "--precision", "float64")
             check(Path("y." + name).read_bytes() == Path("x." + name).read_bytes(), name, "comes back otherwise")
         with open("x.dat", "wb") as file:
             file.write(b"\x7f" * 19)
             parts.astype(np.dtype(dtype).newbyteorder(">")).tofile(file)
-        filtered("x.dat", "one.f64", "-o", "y.c128", "--precision", "float64", "--raw", names[0], "--header", "19",
-                 "--byte-order", "big")
+        filtered_by_command("x.dat", "one.f64", "-o", "y.c128", "--precision", "float64", "--raw", names[0],
+                            "--header", "19",
+                            "--byte-order", "big")
         check(np.array_equal(np.fromfile("y.c128", "<c16"), x), names[0], "big-endian behind a header")
     for dtype, name in (("i1", "i8"), ("u1", "u8"), ("i2", "i16"), ("u2", "u16"), ("i4", "i32"), ("u4", "u32"),
                         ("f4", "f32"), ("f8", "f64"), ("c8", "c64"), ("c16", "c128"), ("i8", "i64")):
@@ -84,12 +85,13 @@ def pairs():
         with open("x." + name, "wb") as file:
             file.write(b"#header")
             x.tofile(file)
-        filtered("x." + name, "one.f64", "-o", "y.npy", "--header", "7", "--byte-order", "big")
+        filtered_by_command("x." + name, "one.f64", "-o", "y.npy", "--header", "7", "--byte-order", "big")
         check(np.array_equal(np.load("y.npy"), x.astype("c16" if "c" in dtype else "f8")), "big-endian", name)
         if dtype == "i8" or "c" in dtype:
             continue
-        filtered("x." + name, "one.f64", "-o", "y." + name, "--header", "7", "--byte-order", "big", "--precision",
-                 "float64" if dtype == "f8" else "float32")
+        filtered_by_command("x." + name, "one.f64", "-o", "y." + name, "--header", "7", "--byte-order", "big",
+                            "--precision",
+                            "float64" if dtype == "f8" else "float32")
         check(np.array_equal(np.fromfile("y." + name, "<" + dtype), x), "written", name)
     # Results are rounded half to even, clamped and counted.
     np.array([-200.5, -128.5, -0.5, 0.5, 1.5, 127.4, 127.5, 1e9], "f4").tofile("x.f32")
@@ -99,7 +101,7 @@ def pairs():
     check((report["report"]["clamped_low"], report["report"]["clamped_high"]) == (1, 2), report["report"])
     check(report["output"]["type"] == "int8" and "1 values below and 2 above the range of int8" in done.stderr,
           done.stderr)
-    filtered("x.f32", "one.f64", "-o", "y.raw", "--output-type", "i16")
+    filtered_by_command("x.f32", "one.f64", "-o", "y.raw", "--output-type", "i16")
     check(np.fromfile("y.raw", "<i2")[0] == -200, "y.raw")
     for arguments, status, names in (
             (["x.f32", "one.f64", "-o", "z.ci16"], 2, "*.f32"), (["y.c128", "one.f64", "-o", "z.i16"], 2, "*.ci16"),
@@ -114,7 +116,7 @@ def pairs():
         check(not [f for f in os.listdir(".") if f.startswith("z.")], arguments, "left a file")
 
 
-def positions():
+def check_positions():
     """Checks that peaks are at their positions in the signal, whichever part of the results is computed."""
     x = np.zeros(5000, "f4")
     places = np.sort(rng.choice(4800, 40, replace=False)) + 100
@@ -129,8 +131,9 @@ def positions():
                 for post in ("none", "power", "derivative"):
                     begin, end = {"full": (0, len(full)), "same": (at, at + len(x)), "valid": (taps - 1, len(x)),
                                   "70:4900": (70, 4900)}[mode[1]]
-                    filtered("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.npy", "--window", "peak:100",
-                             "--origin", origin, "--post", post, *mode)
+                    filtered_by_command("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.npy", "--window",
+                                        "peak:100",
+                                        "--origin", origin, "--post", post, *mode)
                     padded = np.concatenate([np.zeros(101), full, np.zeros(200)])
                     if post == "power":
                         padded **= 2
@@ -150,20 +153,21 @@ def positions():
     x[1234] = 1
     np.save("x.npy", x)
     for mode in (["--mode", "full"], ["--mode", "same"], ["--mode", "valid"], ["--range", "1000:2000"]):
-        filtered("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.i64", "--window", "peak:10000", "--origin",
-                 "causal", *mode)
+        filtered_by_command("x.npy", "h.npy", "-o", "y.npy", "--positions", "at.i64", "--window", "peak:10000",
+                            "--origin",
+                            "causal", *mode)
         check(np.fromfile("at.i64", "<i8")[0] == 1234, mode, np.fromfile("at.i64", "<i8"))
 
 
-def segments():
+def check_segments():
     np.save("x.npy", rng.uniform(-1, 1, 1000).astype("f4"))
     np.save("h.npy", rng.uniform(-1, 1, 65))
     for method in ("auto", "overlap-save", "overlap-add"):
         run(["filter", "x.npy", "h.npy", "-o", "y.npy", "-q", "--device", "cpu", "--segment", "64", "--method", method],
             2, "segments of 64 samples are shorter than the 65 taps of the filters")
         check(not os.path.exists("y.npy"), "y.npy is left")
-    filtered("x.npy", "h.npy", "-o", "y.npy", "--segment", "64", "--method", "partitioned")
-    close("partitioned", same(np.load("x.npy").astype("f8"), np.load("h.npy")), np.load("y.npy"))
+    filtered_by_command("x.npy", "h.npy", "-o", "y.npy", "--segment", "64", "--method", "partitioned")
+    check_close("partitioned", filter_same(np.load("x.npy").astype("f8"), np.load("h.npy")), np.load("y.npy"))
 
 
 def write_wave(name, integers, width, rate):
@@ -192,7 +196,7 @@ def read_wave(name):
         return numbers.reshape(-1, file.getnchannels()), width, file.getframerate()
 
 
-def waves():
+def check_waves():
     np.array([1.0]).tofile("one.f64")
     np.save("h.npy", rng.uniform(-1, 1, 31))
     h = np.load("h.npy")
@@ -204,12 +208,13 @@ def waves():
             x = integers.T / full_scale
             x = x[0] if channels == 1 else x
             name = f"WAV {kind}, {channels} channels"
-            filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "10000")
+            filtered_by_command("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "10000")
             check(np.array_equal(np.load("y.npy"), x), name, "is read otherwise")
-            filtered("x.wav", "h.npy", "-o", "y.npy", "--chunk", "10000")
-            close(name, same(x, h), np.load("y.npy"))
-            filtered("x.wav", "one.f64", "-o", "y.wav", "--precision", "float64", "--output-type", kind, "--chunk",
-                     "10000")
+            filtered_by_command("x.wav", "h.npy", "-o", "y.npy", "--chunk", "10000")
+            check_close(name, filter_same(x, h), np.load("y.npy"))
+            filtered_by_command("x.wav", "one.f64", "-o", "y.wav", "--precision", "float64", "--output-type", kind,
+                                "--chunk",
+                                "10000")
             back, back_width, rate = read_wave("y.wav")
             check(np.array_equal(back, integers) and back_width == width and rate == 11025, name,
                   "comes back otherwise")
@@ -220,13 +225,14 @@ def waves():
         for dtype in ("f4", "f8"):
             x = rng.uniform(-1, 1, (3000, channels)).astype(dtype)
             wavfile.write("x.wav", 48000, x[:, 0] if channels == 1 else x)
-            filtered("x.wav", "h.npy", "-o", "y.wav", "--chunk", "700")
+            filtered_by_command("x.wav", "h.npy", "-o", "y.wav", "--chunk", "700")
             rate, y = wavfile.read("y.wav")
-            close(f"WAV {dtype}, {channels} channels", same(x.T.astype("f8"), h).T, y.reshape(-1, channels))
+            check_close(f"WAV {dtype}, {channels} channels", filter_same(x.T.astype("f8"), h).T,
+                        y.reshape(-1, channels))
             check(rate == 48000 and y.dtype == "f4", rate, y.dtype)
-            filtered("x.wav", "h.npy", "-o", "y.wav", "--window", "decimate:4")
+            filtered_by_command("x.wav", "h.npy", "-o", "y.wav", "--window", "decimate:4")
             rate, y = wavfile.read("y.wav")
-            close("decimated", same(x.T.astype("f8"), h).T[::4], y.reshape(-1, channels))
+            check_close("decimated", filter_same(x.T.astype("f8"), h).T[::4], y.reshape(-1, channels))
             check(rate == 12000, "decimated rate", rate)
     # Results beyond full scale are clamped and counted.
     np.array([-2, -1, -0.5, 0.25, 0.99999, 1, 1.5], "f4").tofile("x.f32")
@@ -248,9 +254,9 @@ def waves():
     with open("big.wav", "wb") as file:
         file.write(b"RF64\xff\xff\xff\xffWAVEds64" + struct.pack("<I", len(ds64)) + ds64 + b"fmt " +
                    struct.pack("<I", len(fmt)) + fmt + b"data\xff\xff\xff\xff" + data)
-    filtered("big.wav", "one.f64", "-o", "y.npy")
+    filtered_by_command("big.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x), "RF64")
-    other_wav_files(x)
+    check_other_wav_files(x)
     whole = Path("big.wav").read_bytes()
     write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
     for name, cut in (("cut.wav", Path("x.wav").read_bytes()[:-10]), ("cut64.wav", whole[:-10]),
@@ -267,54 +273,61 @@ def waves():
     run(["filter", "x.wav", "one.f64", "-o", "y.wav", "-q"], 5, "--overwrite")
 
 
-def other_wav_files(x):
+def check_other_wav_files(x):
     """Tests what recorders and editors also write: other chunks, sizes never filled in, Wave64, and damage."""
-    def chunk(name, content, size=None):
+    def riff_chunk(name, content, size=None):
         return name + struct.pack("<I", len(content) if size is None else size) + content + b"\0" * (len(content) % 2)
 
-    def riff(*chunks, size=None):
+    def riff_file(*chunks, size=None):
         body = b"WAVE" + b"".join(chunks)
         return b"RIFF" + struct.pack("<I", len(body) if size is None else size) + body
 
     data = x.astype("<f4").tobytes()
     fmt = struct.pack("<HHIIHH", 3, 1, 44100, 44100 * 4, 4, 32)
-    info = chunk(b"LIST", b"INFO" + chunk(b"ISFT", b"a program"))
+    info = riff_chunk(b"LIST", b"INFO" + riff_chunk(b"ISFT", b"a program"))
     guid = b"\xF3\xAC\xD3\x11\x8C\xD1\x00\xC0\x4F\x8E\xDB\x8A"
     guids = {name: name + guid for name in (b"wave", b"fmt ", b"data", b"junk")}
 
-    def large_chunk(name, content):
+    def wave64_chunk(name, content):
         return guids[name] + struct.pack("<Q", 24 + len(content)) + content + b"\0" * (-len(content) % 8)
 
-    body = guids[b"wave"] + large_chunk(b"junk", b"12345") + large_chunk(b"fmt ", fmt) + large_chunk(b"data", data)
+    body = (guids[b"wave"] + wave64_chunk(b"junk", b"12345") + wave64_chunk(b"fmt ", fmt)
+            + wave64_chunk(b"data", data))
     wave64 = b"riff\x2E\x91\xCF\x11\xA5\xD6\x28\xDB\x04\xC1\x00\x00" + struct.pack("<Q", 24 + len(body)) + body
-    for name, whole in (("other chunks", riff(info, chunk(b"junk", b"odd"), chunk(b"fmt ", fmt), chunk(b"data", data),
-                                              info)),
-                        ("no size", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0), size=0)),
-                        ("unknown size", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0xFFFFFFFF), size=0xFFFFFFFF)),
-                        ("unfinished", riff(chunk(b"fmt ", fmt), chunk(b"data", data, 0x7FFFF000), size=0)),
+    for name, whole in (("other chunks", riff_file(info, riff_chunk(b"junk", b"odd"), riff_chunk(b"fmt ", fmt),
+                                                   riff_chunk(b"data", data),
+                                                   info)),
+                        ("no size", riff_file(riff_chunk(b"fmt ", fmt), riff_chunk(b"data", data, 0), size=0)),
+                        ("unknown size",
+                         riff_file(riff_chunk(b"fmt ", fmt), riff_chunk(b"data", data, 0xFFFFFFFF), size=0xFFFFFFFF)),
+                        ("unfinished",
+                         riff_file(riff_chunk(b"fmt ", fmt), riff_chunk(b"data", data, 0x7FFFF000), size=0)),
                         ("Wave64", wave64)):
         Path("other.wav").write_bytes(whole)
-        filtered("other.wav", "one.f64", "-o", "y.npy")
+        filtered_by_command("other.wav", "one.f64", "-o", "y.npy")
         check(np.array_equal(np.load("y.npy"), x), name)
     # On pipes SoX writes 0x7FFFF000, plus the bytes of the header, FFmpeg 0xFFFFFFFF, others about 2^31.
     for unknown in (0x7FFFF000, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFF - 36, 0xFFFFFFFF):
         for header in (0, 36, 50):
-            whole = riff(chunk(b"fmt ", fmt), chunk(b"data", data, unknown), size=min(unknown + header, 0xFFFFFFFF))
+            whole = riff_file(riff_chunk(b"fmt ", fmt), riff_chunk(b"data", data, unknown),
+                              size=min(unknown + header, 0xFFFFFFFF))
             Path("other.wav").write_bytes(whole)
-            filtered("other.wav", "one.f64", "-o", "y.npy")
+            filtered_by_command("other.wav", "one.f64", "-o", "y.npy")
             check(np.array_equal(np.load("y.npy"), x), f"a pipe's size {unknown:X}")
             check(json.loads(run(["info", "other.wav", "--json"]).stdout)["samples"] == len(x), f"{unknown:X}")
-    big_endian_and_wide_waves(x)
-    endless = chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 never leaves this RIFF chunk
-    Path("endless.wav").write_bytes(riff(chunk(b"fmt ", fmt), endless, chunk(b"data", data[:40]), size=0))
-    filtered("endless.wav", "one.f64", "-o", "y.npy")
+    check_big_endian_and_wide_waves(x)
+    endless = riff_chunk(b"LIST", b"\0\0\2\0\xF7\xFF\xFF\xFF\0\0")  # libsndfile 1.2 never leaves this RIFF chunk
+    Path("endless.wav").write_bytes(riff_file(riff_chunk(b"fmt ", fmt), endless, riff_chunk(b"data", data[:40]),
+                                              size=0))
+    filtered_by_command("endless.wav", "one.f64", "-o", "y.npy")
     check(np.array_equal(np.load("y.npy"), x[:10]), "a damaged list")
     for name, damaged, words in (
-            ("long.wav", riff(chunk(b"fmt ", fmt), chunk(b"LIST", b"", 1 << 30), size=0), "beyond its end"),
-            ("bare.wav", riff(chunk(b"data", data)), "does not say what its samples are"),
-            ("none.wav", riff(chunk(b"fmt ", fmt)), "no samples"),
-            ("many.wav", riff(*[chunk(b"junk", b"")] * 20_000), "more than 10000 chunks"),
-            ("short.wav", riff(chunk(b"fmt ", fmt[:7]), chunk(b"data", data)), "WAV")):
+            ("long.wav", riff_file(riff_chunk(b"fmt ", fmt), riff_chunk(b"LIST", b"", 1 << 30), size=0),
+             "beyond its end"),
+            ("bare.wav", riff_file(riff_chunk(b"data", data)), "does not say what its samples are"),
+            ("none.wav", riff_file(riff_chunk(b"fmt ", fmt)), "no samples"),
+            ("many.wav", riff_file(*[riff_chunk(b"junk", b"")] * 20_000), "more than 10000 chunks"),
+            ("short.wav", riff_file(riff_chunk(b"fmt ", fmt[:7]), riff_chunk(b"data", data)), "WAV")):
         Path(name).write_bytes(damaged)
         run(["filter", name, "one.f64", "-o", "z.npy", "-q"], 65, words)
         run(["info", name], 65, words)
@@ -322,7 +335,7 @@ def other_wav_files(x):
     samples = 5 << 28
     with open("huge.wav", "wb") as file:
         ds64 = struct.pack("<QQQI", 4 + 36 + 24 + 8 + 4 * samples, 4 * samples, samples, 0)
-        file.write(b"RF64\xff\xff\xff\xffWAVE" + chunk(b"ds64", ds64) + info + chunk(b"fmt ", fmt) +
+        file.write(b"RF64\xff\xff\xff\xffWAVE" + riff_chunk(b"ds64", ds64) + info + riff_chunk(b"fmt ", fmt) +
                    b"data\xff\xff\xff\xff")
         file.truncate(file.tell() + 4 * samples)
     got = json.loads(run(["info", "huge.wav", "--json"]).stdout)
@@ -330,7 +343,7 @@ def other_wav_files(x):
     os.remove("huge.wav")
 
 
-def big_endian_and_wide_waves(x):
+def check_big_endian_and_wide_waves(x):
     """Tests RIFX, BW64, doubles and integers of 64 bits, written by hand."""
     integers = {kind: rng.integers(np.iinfo(kind).min, np.iinfo(kind).max, (999, 3), dtype=kind, endpoint=True)
                 for kind in ("i2", "i4", "i8")}
@@ -346,7 +359,7 @@ def big_endian_and_wide_waves(x):
             size = struct.pack(order + "I", len(body) + len(data))
             Path("x.wav").write_bytes((b"RIFF" if order == "<" else b"RIFX") + size + body + data)
             check(np.array_equal(wavfile.read("x.wav")[1], samples), "SciPy reads otherwise", order + kind)
-            filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "100")
+            filtered_by_command("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64", "--chunk", "100")
             check(np.array_equal(np.load("y.npy"), samples.T / full_scale), "WAV", order + kind)
             info = json.loads(run(["info", "x.wav", "--json"]).stdout)
             check(info["format"] == "WAV" and info["sampling_rate_hz"] == 11025 and info["samples"] == len(samples) and
@@ -359,7 +372,7 @@ def big_endian_and_wide_waves(x):
         ds64 = struct.pack("<QQQI", 4 + 36 + 8 + len(extensible) + 8 + len(data), len(data), len(wide), 0)
         Path("x.wav").write_bytes(tag + b"\xff\xff\xff\xffWAVEds64" + struct.pack("<I", len(ds64)) + ds64 + b"fmt " +
                                   struct.pack("<I", len(extensible)) + extensible + b"data\xff\xff\xff\xff" + data)
-        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        filtered_by_command("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), wide.T / 2.0 ** 63), tag)
     for width in (5, 6, 7):  # samples of 40, 48 and 56 bits
         numbers = wide >> 64 - 8 * width
@@ -367,7 +380,7 @@ def big_endian_and_wide_waves(x):
         fmt = struct.pack("<HHIIHH", 1, 3, 8000, 24 * 8000, 3 * width, 8 * width)
         body = b"WAVEfmt " + struct.pack("<I", len(fmt)) + fmt + b"data" + struct.pack("<I", len(data)) + data
         Path("x.wav").write_bytes(b"RIFF" + struct.pack("<I", len(body)) + body)
-        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        filtered_by_command("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), numbers.T / 2.0 ** (8 * width - 1)), width)
     # Extensible RIFX, as SoX writes it from 24 bits on.
     numbers = rng.integers(-2**23, 2**23, 500)
@@ -376,7 +389,7 @@ def big_endian_and_wide_waves(x):
         fmt = struct.pack(">HHIIHHHHI", 0xFFFE, 1, 8000, 3 * 8000, 3, 24, 22, 24, 4) + guid
         body = b"WAVEfmt " + struct.pack(">I", len(fmt)) + fmt + b"data" + struct.pack(">I", len(data)) + data
         Path("x.wav").write_bytes(b"RIFX" + struct.pack(">I", len(body)) + body)
-        filtered("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
+        filtered_by_command("x.wav", "one.f64", "-o", "y.npy", "--precision", "float64")
         check(np.array_equal(np.load("y.npy"), numbers / 2.0**23), "extensible RIFX")
     # The error names codings without a decoder, and frames of impossible sizes.
     for bits, frame, names in ((72, 27, "samples of 72 bits"), (64, 7, "do not make frames of 7 bytes")):
@@ -404,7 +417,7 @@ def big_endian_and_wide_waves(x):
     os.remove("wrapped.wav")
 
 
-def no_waves():
+def check_without_sndfile():
     write_wave("x.wav", np.zeros((100, 2), "i4"), 2, 8000)
     np.array([1.0]).tofile("one.f64")
     run(["filter", "x.wav", "one.f64", "-o", "z.npy", "-q"], 4, "libsndfile1-dev")
@@ -412,7 +425,7 @@ def no_waves():
     run(["info", "x.wav"], 4, "libsndfile1-dev")
 
 
-def information():
+def check_information():
     def info(*arguments):
         return json.loads(run(["info", *arguments, "--json"]).stdout)
 
@@ -446,7 +459,8 @@ def information():
 
 
 print("seed", SEED)
-for part in (pairs, positions, segments, waves if wav else no_waves, information):
+for part in (check_pairs, check_positions, check_segments, check_waves if wav else check_without_sndfile,
+             check_information):
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         part()

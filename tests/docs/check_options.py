@@ -44,7 +44,7 @@ def rows_of(page):
             yield re.findall(r"`(--?[\w-]+)", cells[0]), cells[2]
 
 
-def plain(text):
+def without_markup(text):
     return text.replace("`", "").replace(" µm", "um").split(";")[0].split(",")[0].strip()
 
 
@@ -61,7 +61,7 @@ def check(help_text, page, shared):
         for row, written in rows_of(page):
             if not set(row) <= set(names):
                 continue
-            if preset and written and not plain(written).startswith(plain(preset[1])):
+            if preset and written and not without_markup(written).startswith(without_markup(preset[1])):
                 yield f"{row[0]} has the default {preset[1]}, and the page says {written!r}"
             missing = [value for value in kind.split("|")[1:] if re.fullmatch(r"[a-z][a-z0-9-]+", value)
                        and f"`{value}" not in page + shared]

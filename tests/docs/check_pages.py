@@ -22,7 +22,7 @@ NEEDS_SOURCE = {"cpp", "cmake"}
 GENERATED = {"api/files.html", "changelog.md"}  # made by scripts/docs.sh
 
 
-def stripped(text):
+def stripped_lines(text):
     return [line.strip() for line in textwrap.dedent(text).splitlines()]
 
 
@@ -32,13 +32,13 @@ def check_quotes(root, text):
             if language in NEEDS_SOURCE:
                 yield f"a {language} block names no file that it is from:\n{code}"
             continue
-        lines = stripped((root / example).read_text(encoding="utf-8"))
-        wanted = stripped(code)
+        lines = stripped_lines((root / example).read_text(encoding="utf-8"))
+        wanted = stripped_lines(code)
         if not any(lines[i:i + len(wanted)] == wanted for i in range(len(lines))):
             yield f"this block is not in {example}:\n{code}"
 
 
-def cells(row):
+def table_cells(row):
     return len(re.findall(r"(?<!\\)\|", row.strip())) - 1
 
 
@@ -49,8 +49,8 @@ def check_tables(text):
             header = None
         elif header is None:
             header = line
-        elif cells(line) != cells(header):
-            yield f"{cells(header)} cells in the header and {cells(line)} here: {line}"
+        elif table_cells(line) != table_cells(header):
+            yield f"{table_cells(header)} cells in the header and {table_cells(line)} here: {line}"
 
 
 def source_text(root):

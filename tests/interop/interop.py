@@ -35,12 +35,12 @@ import zarr_readers  # noqa: F401
 import zarr_writers  # noqa: F401
 from command import Convolume
 from judge import OK, WRONG
-from limits import key_of, known_faults, limit_of
+from limits import known_faults, known_limit_of, table_key_of
 from our_files import write_our_files, write_our_zarr
-from read_cells import read_cell
+from read_cells import judge_reading
 from registry import READERS, WRITERS, failure_text
 from report import write_json, write_page
-from written_cells import written_cell
+from written_cells import judge_written_file
 
 SKIPPED = 77
 
@@ -73,7 +73,7 @@ class Exchange:
             except Exception as error:  # noqa: BLE001 - other versions of a program may fail differently
                 self.missing[participant.name] = f"does not write its files: {failure_text(error)}"
                 continue
-            self.cells += [read_cell(self.command, file) for file in files]
+            self.cells += [judge_reading(self.command, file) for file in files]
 
     def write_our_files(self):
         folder = self.folder / "ours"
@@ -84,7 +84,7 @@ class Exchange:
         for participant in self.present(READERS):
             suitable = [file for file in files if file.path.name.endswith(participant.suffixes)]
             answers = quietly(participant.function, suitable, folder)
-            self.cells += [written_cell(participant.name, file, answer) for file, answer in answers]
+            self.cells += [judge_written_file(participant.name, file, answer) for file, answer in answers]
 
 
 def quietly(function, *arguments):
@@ -112,8 +112,8 @@ def main():
     for cell in exchange.cells:
         if cell.verdict != OK:
             print(f"{cell.verdict} | {cell.direction} | {cell.program} | {cell.contents} | {cell.detail}")
-    wrong = {key_of(cell) for cell in exchange.cells if cell.verdict == WRONG and limit_of(cell) is None}
-    known = known_faults() & {key_of(cell) for cell in exchange.cells}
+    wrong = {table_key_of(cell) for cell in exchange.cells if cell.verdict == WRONG and known_limit_of(cell) is None}
+    known = known_faults() & {table_key_of(cell) for cell in exchange.cells}
     for key in sorted(wrong - known):
         print("WRONG:", key)
     for key in sorted(known - wrong):

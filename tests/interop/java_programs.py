@@ -61,7 +61,7 @@ IMAGEJ = JavaProgram("ImageJ", "ImageJFiles.java", "CONVOLUME_IMAGEJ_JAR", "/usr
 BIO_FORMATS = JavaProgram("Bio-Formats", "BioFormatsFiles.java", "CONVOLUME_BIOFORMATS_JAR", "")
 
 
-def written(program, folder, jobs):
+def files_written_by(program, folder, jobs):
     """Writes files with a program, and yields those that it has written."""
     errors = program.write(folder, [fields for _, fields in jobs])
     for file, fields in jobs:
@@ -79,7 +79,7 @@ def raw_samples(folder, specimen, axes, name):
 
 @WRITERS.add("ImageJ", program=IMAGEJ)
 def imagej_files(folder):
-    def job(contents, specimen, options="um", kind=None, extension=".tif", refused_with=None):
+    def write_job(contents, specimen, options="um", kind=None, extension=".tif", refused_with=None):
         raw = raw_samples(folder, specimen, "TZYXC" if kind == "rgb" else "TZCYX", f"imagej {contents}")
         t, c, z, y, x = specimen.pixels.shape
         path = file_name(folder, "imagej", contents, extension=extension)
@@ -90,31 +90,32 @@ def imagej_files(folder):
     # ImageJ keeps a single plane's calibration along z, and rounds pixels per nm to six digits.
     channels = Specimen(make_specimen("CYX", channels=3).pixels, VOXEL_UM)
     nanometers = Specimen(make_specimen().pixels, (0.3, 0.1, 0.1))
-    jobs = [job(f"saveAsTiff, ZYX, {dtype}", make_specimen("ZYX", dtype)) for dtype in ("uint8", "uint16", "float32")]
+    jobs = [write_job(f"saveAsTiff, ZYX, {dtype}", make_specimen("ZYX", dtype))
+            for dtype in ("uint8", "uint16", "float32")]
     jobs += [
-        job("saveAsTiff, YX, uint16", make_specimen("YX")),
-        job("saveAsTiff, 3 planes, uint16", make_specimen(planes=3)),
-        job("saveAsTiff, CZYX, composite", make_specimen("CZYX"), "um,composite"),
-        job("saveAsTiff, TCZYX", series),
-        job("saveAsTiff, TZYX, float32", make_specimen("TZYX", "float32", interval=2.5)),
-        job("saveAsTiff, CYX, 3 channels", channels),
-        job("saveAsTiff, labels of planes", make_specimen(), "um,labels"),
-        job("saveAsTiff, display range", make_specimen(), "um,range"),
-        job("saveAsTiff, unit nm", nanometers, "nm"),
-        job("saveAsTiff, unit micron", make_specimen(), "micron"),
-        job("saveAsTiff, not calibrated", make_specimen(voxel=UNKNOWN), ""),
-        job("saveAsTiff, RGB", make_specimen("CYX", "uint8", channels=3), kind="rgb"),
-        job("saveAsTiff, RGB, 5 planes", make_specimen("CZYX", "uint8", channels=3), kind="rgb"),
-        job("saveAsZip", make_specimen(), "um,zip", extension=".zip", refused_with="is not a TIFF, HDF5 or NPY"),
+        write_job("saveAsTiff, YX, uint16", make_specimen("YX")),
+        write_job("saveAsTiff, 3 planes, uint16", make_specimen(planes=3)),
+        write_job("saveAsTiff, CZYX, composite", make_specimen("CZYX"), "um,composite"),
+        write_job("saveAsTiff, TCZYX", series),
+        write_job("saveAsTiff, TZYX, float32", make_specimen("TZYX", "float32", interval=2.5)),
+        write_job("saveAsTiff, CYX, 3 channels", channels),
+        write_job("saveAsTiff, labels of planes", make_specimen(), "um,labels"),
+        write_job("saveAsTiff, display range", make_specimen(), "um,range"),
+        write_job("saveAsTiff, unit nm", nanometers, "nm"),
+        write_job("saveAsTiff, unit micron", make_specimen(), "micron"),
+        write_job("saveAsTiff, not calibrated", make_specimen(voxel=UNKNOWN), ""),
+        write_job("saveAsTiff, RGB", make_specimen("CYX", "uint8", channels=3), kind="rgb"),
+        write_job("saveAsTiff, RGB, 5 planes", make_specimen("CZYX", "uint8", channels=3), kind="rgb"),
+        write_job("saveAsZip", make_specimen(), "um,zip", extension=".zip", refused_with="is not a TIFF, HDF5 or NPY"),
     ]
-    yield from written(IMAGEJ, folder, jobs)
+    yield from files_written_by(IMAGEJ, folder, jobs)
 
 
 @WRITERS.add("Bio-Formats", program=BIO_FORMATS)
 def bio_formats_files(folder):
     kinds = {"float32": "float", "float64": "double"}
 
-    def job(contents, specimen, options="voxel", order="XYZCT", compression="", extension=".ome.tif"):
+    def write_job(contents, specimen, options="voxel", order="XYZCT", compression="", extension=".ome.tif"):
         rgb = "rgb" in options
         axes = "TZYXC" if rgb else order[:1:-1] + "YX"
         raw = raw_samples(folder, specimen, axes, f"bio-formats {contents}")
@@ -126,23 +127,23 @@ def bio_formats_files(folder):
         return ForeignFile("Bio-Formats", contents, path, specimen), fields
 
     types = ("uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "float64")
-    jobs = [job(f"OME-TIFF, ZYX, {dtype}", make_specimen("ZYX", dtype)) for dtype in types]
-    jobs += [job(f"OME-TIFF, TCZYX, {order}", make_specimen("TCZYX", names=True, interval=2.5),
-                 order=order) for order in ("XYZCT", "XYCZT", "XYTZC")]
+    jobs = [write_job(f"OME-TIFF, ZYX, {dtype}", make_specimen("ZYX", dtype)) for dtype in types]
+    jobs += [write_job(f"OME-TIFF, TCZYX, {order}", make_specimen("TCZYX", names=True, interval=2.5),
+                       order=order) for order in ("XYZCT", "XYCZT", "XYTZC")]
     for scheme in ("LZW", "zlib", "JPEG-2000"):
         for dtype in ("uint8", "uint16", "float32"):
             if scheme != "JPEG-2000" or dtype != "float32":
-                jobs.append(job(f"OME-TIFF, {scheme}, {dtype}", make_specimen("ZYX", dtype), compression=scheme))
+                jobs.append(write_job(f"OME-TIFF, {scheme}, {dtype}", make_specimen("ZYX", dtype), compression=scheme))
     jobs += [
-        job("OME-TIFF, YX", make_specimen("YX")),
-        job("OME-TIFF, 3 planes", make_specimen(planes=3)),
-        job("OME-TIFF, RGB", make_specimen("CYX", "uint8", channels=3), "voxel,rgb"),
-        job("OME-TIFF, RGB, 5 planes", make_specimen("CZYX", "uint8", channels=3), "voxel,rgb"),
-        job("OME-TIFF, BigTIFF", make_specimen(), "voxel,big"),
-        job("OME-TIFF, tiles of 16×16", make_specimen(), "voxel,tiles"),
-        job("OME-TIFF, tiles of 16×16, zlib", make_specimen(), "voxel,tiles", compression="zlib"),
-        job("OME-TIFF, no voxel size", make_specimen(voxel=UNKNOWN), ""),
-        job("TIFF, ZYX", make_specimen(voxel=UNKNOWN), "", extension=".tif"),
-        job("TIFF, ZYX, LZW", make_specimen(voxel=UNKNOWN), "", extension=".tif", compression="LZW"),
+        write_job("OME-TIFF, YX", make_specimen("YX")),
+        write_job("OME-TIFF, 3 planes", make_specimen(planes=3)),
+        write_job("OME-TIFF, RGB", make_specimen("CYX", "uint8", channels=3), "voxel,rgb"),
+        write_job("OME-TIFF, RGB, 5 planes", make_specimen("CZYX", "uint8", channels=3), "voxel,rgb"),
+        write_job("OME-TIFF, BigTIFF", make_specimen(), "voxel,big"),
+        write_job("OME-TIFF, tiles of 16×16", make_specimen(), "voxel,tiles"),
+        write_job("OME-TIFF, tiles of 16×16, zlib", make_specimen(), "voxel,tiles", compression="zlib"),
+        write_job("OME-TIFF, no voxel size", make_specimen(voxel=UNKNOWN), ""),
+        write_job("TIFF, ZYX", make_specimen(voxel=UNKNOWN), "", extension=".tif"),
+        write_job("TIFF, ZYX, LZW", make_specimen(voxel=UNKNOWN), "", extension=".tif", compression="LZW"),
     ]
-    yield from written(BIO_FORMATS, folder, jobs)
+    yield from files_written_by(BIO_FORMATS, folder, jobs)

@@ -29,9 +29,9 @@ def differences(specimen, reading):
     expected = specimen.pixels
     if reading.pixels.shape != expected.shape:
         names = "times, channels, z, y, x"
-        yield True, f"{sizes(reading.pixels)} ({names}) in place of {sizes(expected)}"
-    elif native(reading.pixels) != native(expected):
-        yield True, f"pixels of type {native(reading.pixels)} in place of {native(expected)}"
+        yield True, f"{format_sizes(reading.pixels)} ({names}) in place of {format_sizes(expected)}"
+    elif native_type(reading.pixels) != native_type(expected):
+        yield True, f"pixels of type {native_type(reading.pixels)} in place of {native_type(expected)}"
     elif not np.array_equal(reading.pixels, expected):
         share = np.mean(reading.pixels != expected)
         yield True, f"{share:.0%} of the pixels have other values"
@@ -46,7 +46,7 @@ def differences(specimen, reading):
     interval = reading.frame_interval_s
     if specimen.frame_interval_s is not None and interval is None:
         yield False, "no frame interval"
-    elif specimen.frame_interval_s is not None and not close(interval, specimen.frame_interval_s):
+    elif specimen.frame_interval_s is not None and not sizes_are_close(interval, specimen.frame_interval_s):
         yield True, f"frame interval {interval} s in place of {specimen.frame_interval_s} s"
 
 
@@ -55,23 +55,24 @@ def voxel_differences(expected, found):
         return
     lost = [axis for axis, a, b in zip("zyx", expected, found) if a is not None and b is None]
     other = [f"{axis} {b:.6g} µm" + ("" if a is None else f" in place of {a:.6g} µm")
-             for axis, a, b in zip("zyx", expected, found) if b is not None and not (a is not None and close(a, b))]
+             for axis, a, b in zip("zyx", expected, found)
+             if b is not None and not (a is not None and sizes_are_close(a, b))]
     if lost:
         yield False, "no voxel size" + ("" if len(lost) == 3 else " along " + ", ".join(lost))
     if other:
         yield True, "voxel size along " + ", ".join(other)
 
 
-def native(pixels):
+def native_type(pixels):
     """Returns the type of the samples in native byte order."""
     return pixels.dtype.newbyteorder("=").name
 
 
-def close(a, b):
+def sizes_are_close(a, b):
     return abs(a - b) <= VOXEL_TOLERANCE * abs(a)
 
 
-def sizes(pixels):
+def format_sizes(pixels):
     return "×".join(map(str, pixels.shape))
 
 

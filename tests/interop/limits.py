@@ -13,7 +13,7 @@ LIMITS = (
 KNOWN_FAULTS = Path(__file__).with_name("known_faults.txt")
 
 
-def limit_of(cell):
+def known_limit_of(cell):
     """Returns the reason why a program reads our file wrongly if the limit is its own."""
     for program, pattern, reason in LIMITS:
         if cell.direction == "written" and cell.program == program and re.search(rf"\b{pattern}", cell.contents):
@@ -21,7 +21,7 @@ def limit_of(cell):
     return None
 
 
-def key_of(cell):
+def table_key_of(cell):
     return f"{cell.direction} | {cell.program} | {cell.contents}"
 
 

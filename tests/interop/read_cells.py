@@ -8,9 +8,9 @@ UNAVAILABLE = 4
 USAGE_ERROR = 2
 
 
-def read_cell(command, file):
+def judge_reading(command, file):
     """Judges how the command reads a file. An expected refusal must name its reason, any other be a sentence."""
-    def cell(verdict, detail=""):
+    def make_cell(verdict, detail=""):
         return Cell("read", file.program, file.contents, verdict, detail)
 
     try:
@@ -18,13 +18,13 @@ def read_cell(command, file):
     except Refused as refusal:
         sentence = str(refusal).replace(str(file.path), "FILE").removeprefix("convolume: error: ")
         if refusal.status not in (CONTENT_ERROR, UNAVAILABLE, USAGE_ERROR) or "\n" in sentence:
-            return cell(WRONG, f"exit {refusal.status}: {sentence}")
+            return make_cell(WRONG, f"exit {refusal.status}: {sentence}")
         if file.refused_with is not None and file.refused_with not in sentence:
-            return cell(WRONG, f"refused for another reason: {sentence}")
-        return cell(REFUSED, sentence)
+            return make_cell(WRONG, f"refused for another reason: {sentence}")
+        return make_cell(REFUSED, sentence)
     if file.refused_with is not None and not reading.notes:
-        return cell(WRONG, f"read as {reading.axes} without a note, although the file should be refused")
+        return make_cell(WRONG, f"read as {reading.axes} without a note, although the file should be refused")
     notes = [note.replace(str(file.path), "FILE") for note in reading.notes]
     if file.refused_with is not None:
-        return cell(NOTE, "; ".join(notes))
-    return cell(*verdict_of(file.specimen, reading, notes))
+        return make_cell(NOTE, "; ".join(notes))
+    return make_cell(*verdict_of(file.specimen, reading, notes))

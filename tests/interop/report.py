@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from judge import NOTE, OK, PIXELS, REFUSED, WRONG
-from limits import limit_of
+from limits import known_limit_of
 
 BEGIN, END = "<!-- interop: begin -->", "<!-- interop: end -->"
 WORDS = {OK: "yes", NOTE: "yes", PIXELS: "pixels", REFUSED: "no", WRONG: "**wrong**"}
@@ -15,7 +15,7 @@ GROUPS = {"shape": "Axes and metadata, not compressed", "type": "Pixel types, no
 
 
 def word_for(cell):
-    return "limit" if cell.verdict == WRONG and limit_of(cell) else WORDS[cell.verdict]
+    return "limit" if cell.verdict == WRONG and known_limit_of(cell) else WORDS[cell.verdict]
 
 
 def write_json(path, cells, versions, missing):
@@ -30,10 +30,10 @@ def write_page(path, cells, versions):
     if BEGIN not in text or END not in text:
         raise ValueError(f"{path} lacks the markers {BEGIN} and {END}")
     before, after = text.split(BEGIN)[0], text.split(END)[1]
-    page.write_text(f"{before}{BEGIN}\n{rendered(cells, versions)}{END}{after}", encoding="utf-8")
+    page.write_text(f"{before}{BEGIN}\n{page_text(cells, versions)}{END}{after}", encoding="utf-8")
 
 
-def rendered(cells, versions):
+def page_text(cells, versions):
     lines = ["Versions: " + ", ".join(f"{name} {version}" for name, version in sorted(versions.items(), key=by_name)) +
              ".", "", "## Files of other programs", ""]
     lines += read_table([cell for cell in cells if cell.direction == "read"])
@@ -60,10 +60,10 @@ class Footnotes:
         return f" ({self.numbers.setdefault(sentence, len(self.numbers) + 1)})"
 
     def lines(self):
-        return [f"{number}. {escaped(sentence)}" for sentence, number in self.numbers.items()]
+        return [f"{number}. {escape_markdown(sentence)}" for sentence, number in self.numbers.items()]
 
 
-def escaped(text):
+def escape_markdown(text):
     """Returns text for a list or table in Markdown."""
     text = re.sub(r"([*_<>\[\]|`])", r"\\\1", text)
     is_word = re.match(r"[a-z]+ ", text)
@@ -79,12 +79,12 @@ def read_table(cells):
         rows.setdefault((cell.program, kind, cell.verdict, cell.detail), []).append(contents)
     lines = ["| program | kind | files | read |", "|---|---|---|---|"]
     for (program, kind, verdict, detail), contents in rows.items():
-        files = "; ".join(grouped(filter(None, contents)))
+        files = "; ".join(group_by_contents(filter(None, contents)))
         lines.append(f"| {program} | {kind} | {files} | {WORDS[verdict]}{notes.mark(detail)} |")
     return [*lines, "", *notes.lines(), ""]
 
 
-def grouped(contents):
+def group_by_contents(contents):
     """Joins descriptions that begin alike: "ZYX, uint8" and "ZYX, uint16" become "ZYX, uint8/uint16"."""
     joined = {}
     for text in contents:

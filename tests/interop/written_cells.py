@@ -10,7 +10,7 @@ from registry import failure_text
 PAGE_ORDERS = ("TZCYX", "TCZYX")
 
 
-def in_order(pixels, axes):
+def in_axis_order(pixels, axes):
     """Returns pixels with named axes in the order t, c, z, y, x. RGB samples are channels."""
     axes = axes.replace("S", "C") if "C" not in axes else axes
     if len(axes) != pixels.ndim or set(axes) - set("TCZYX"):
@@ -32,33 +32,33 @@ def without_axes(pixels, specimen):
     return pages.reshape(t, c, z, y, x) if pages.size == specimen.pixels.size else pages
 
 
-def written_cell(program, file, answer):
+def judge_written_file(program, file, answer):
     """Judges a program's answer: a reading or an error."""
-    def cell(verdict, detail=""):
+    def make_cell(verdict, detail=""):
         return Cell("written", program, file.contents, verdict, detail, file.group)
 
     if isinstance(answer, Exception):
-        return cell(REFUSED, failure_text(answer).replace(str(file.path), "FILE"))
+        return make_cell(REFUSED, failure_text(answer).replace(str(file.path), "FILE"))
     specimen = file.specimen
     if answer.pixels is None:
         found = pixels = specimen.pixels
         if answer.sizes is not None and answer.sizes != specimen.pixels.shape:
-            return cell(WRONG, f"sizes {answer.sizes} in place of {specimen.pixels.shape}")
+            return make_cell(WRONG, f"sizes {answer.sizes} in place of {specimen.pixels.shape}")
     else:
         found = answer.pixels
         try:
-            pixels = in_order(found, answer.axes) if answer.axes is not None else without_axes(found, specimen)
+            pixels = in_axis_order(found, answer.axes) if answer.axes is not None else without_axes(found, specimen)
         except ValueError as error:
             pixels = found
-            return cell(PIXELS if same_values(found, specimen) else WRONG, str(error))
+            return make_cell(PIXELS if same_values(found, specimen) else WRONG, str(error))
     interval_source = specimen if answer.frame_interval_s == NOT_TOLD else answer
     reading = Reading(pixels, answer.voxel_um, answer.channel_names, interval_source.frame_interval_s, "", ())
     if answer.axes is None and has_first_axis_last(found, specimen):
-        return cell(PIXELS, f"the axis of {found.shape[-1]} samples comes last")
+        return make_cell(PIXELS, f"the axis of {found.shape[-1]} samples comes last")
     verdict, detail = verdict_of(specimen, reading)
     if verdict == WRONG and same_values(found, specimen):
-        return cell(PIXELS, detail)
-    return cell(verdict, detail)
+        return make_cell(PIXELS, detail)
+    return make_cell(verdict, detail)
 
 
 def same_values(pixels, specimen):

@@ -13,7 +13,7 @@ def scale_of(transforms, axes):
     return tuple(named.get(axis) for axis in "ZYX")
 
 
-def named(names, made_up):
+def real_channel_names(names, made_up):
     """Leaves out the names that a program invents for a file without names."""
     return tuple(name for name in names if name and not name.startswith(made_up))
 
@@ -25,7 +25,7 @@ def read_ome_zarr(path):
 
     node = next(iter(Reader(parse_url(str(path)))()))
     axes = "".join(axis["name"] for axis in node.metadata["axes"]).upper()
-    names = named(node.metadata.get("channel_names") or node.metadata.get("name") or (), "channel_")
+    names = real_channel_names(node.metadata.get("channel_names") or node.metadata.get("name") or (), "channel_")
     return ProgramReading(np.asarray(node.data[0]), axes,
                         scale_of(node.metadata["coordinateTransformations"][0], axes), names)
 
@@ -46,7 +46,7 @@ def read_bioio_zarr(path):
     import bioio_ome_zarr
 
     image = bioio.BioImage(str(path), reader=bioio_ome_zarr.Reader)
-    names = named(image.channel_names, "Channel:")
+    names = real_channel_names(image.channel_names, "Channel:")
     return ProgramReading(image.data, image.dims.order, tuple(image.physical_pixel_sizes), names)
 
 

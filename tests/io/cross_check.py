@@ -25,7 +25,7 @@ SEED = 20240611
 rng = np.random.default_rng(SEED)
 
 
-def pixels(shape, dtype):
+def random_pixels(shape, dtype):
     dtype = np.dtype(dtype)
     if dtype.kind in "ui":
         info = np.iinfo(dtype)
@@ -35,7 +35,7 @@ def pixels(shape, dtype):
     return rng.normal(size=shape).astype(dtype)
 
 
-def dump(path, axes=None):
+def dumped_pixels(path, axes=None):
     raw = path.split(":")[0] + ".raw"
     done = subprocess.run([args.dump, path, raw] + ([axes] if axes else []), capture_output=True, text=True)
     if done.returncode != 0:
@@ -47,9 +47,9 @@ def dump(path, axes=None):
     return about, data
 
 
-def expect(name, path, array, voxel=None, axes=None, **facts):
+def check_read(name, path, array, voxel=None, axes=None, **facts):
     """Reads a file, and compares it with `array` (t, c, z, y, x) and with metadata."""
-    about, data = dump(path, axes)
+    about, data = dumped_pixels(path, axes)
     if about is None:
         check(False, name, data)
         return
@@ -64,8 +64,8 @@ def expect(name, path, array, voxel=None, axes=None, **facts):
         check(about[key] == value, name, key, about[key], "expected", value)
 
 
-def refused(name, path, *words):
-    about, text = dump(path)
+def check_refused(name, path, *words):
+    about, text = dumped_pixels(path)
     check(about is None and all(w in text for w in words) and text.count("\n") == 0, name, "gave", about or text)
 
 
@@ -79,49 +79,49 @@ def read_tifffile_files(folder):
     for dtype in TYPES:
         for order in "<>":
             for big in (False, True):
-                a = pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
+                a = random_pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
                 tifffile.imwrite(file, a, byteorder=order, bigtiff=big, photometric="minisblack")
-                expect(f"plain {dtype} {order} big={big}", file, a[None, None], UNKNOWN)
-    a = pixels((5, 31, 17), "float32")
+                check_read(f"plain {dtype} {order} big={big}", file, a[None, None], UNKNOWN)
+    a = random_pixels((5, 31, 17), "float32")
     for options in ({"compression": "zlib"}, {"rowsperstrip": 4}, {"tile": (16, 32)}, {"metadata": None},
                     {"compression": "zlib", "tile": (16, 16)}, {"contiguous": False}, {"truncate": True}):
         for order in "<>":
             tifffile.imwrite(file, a, byteorder=order, photometric="minisblack", **options)
-            expect(f"plain {order} {options}", file, a[None, None], UNKNOWN)
-    a = pixels((3, 4, 20, 12), "uint16")
+            check_read(f"plain {order} {options}", file, a[None, None], UNKNOWN)
+    a = random_pixels((3, 4, 20, 12), "uint16")
     tifffile.imwrite(file, a, photometric="minisblack", metadata={"axes": "TZYX"})
-    expect("shaped TZYX", file, a[:, None], axes=None)
+    check_read("shaped TZYX", file, a[:, None], axes=None)
     tifffile.imwrite(file, a, photometric="minisblack")
-    expect("shaped 4D", file, a[None])
-    expect("shaped 4D as time", file, a[:, None], axes="TZYX")
+    check_read("shaped 4D", file, a[None])
+    check_read("shaped 4D as time", file, a[:, None], axes="TZYX")
     tifffile.imwrite(file, a[0], photometric="minisblack", metadata=None)
-    expect("pages as time", file, a[0][:, None, None], axes="TYX")
+    check_read("pages as time", file, a[0][:, None, None], axes="TYX")
     for planar in ("contig", "separate"):
         for options in ({}, {"compression": "zlib"}, {"tile": (16, 16)}):
-            rgb = pixels((4, 20, 12, 3) if planar == "contig" else (4, 3, 20, 12), "uint8")
+            rgb = random_pixels((4, 20, 12, 3) if planar == "contig" else (4, 3, 20, 12), "uint8")
             tifffile.imwrite(file, rgb, photometric="rgb", planarconfig=planar, **options)
             wanted = np.moveaxis(rgb, 3 if planar == "contig" else 1, 0)
-            expect(f"rgb {planar} {options}", file, wanted[None])
+            check_read(f"rgb {planar} {options}", file, wanted[None])
     tifffile.imwrite(file, a[0], photometric="minisblack", resolution=(1e5, 5e4), resolutionunit="CENTIMETER")
-    expect("resolution in cm", file, a[:1][None], [None, 0.2, 0.1])
+    check_read("resolution in cm", file, a[:1][None], [None, 0.2, 0.1])
     tifffile.imwrite(file, a[0], photometric="minisblack", resolution=(72, 72), resolutionunit="INCH")
-    expect("screen resolution", file, a[:1][None], UNKNOWN)
+    check_read("screen resolution", file, a[:1][None], UNKNOWN)
     with tifffile.TiffWriter(file) as writer:
         for level in range(2):
             writer.write(a[0, 0, ::level + 1, ::level + 1], subfiletype=level, photometric="minisblack", metadata=None)
-    expect("thumbnail skipped", file, a[:1, :1][None])
+    check_read("thumbnail skipped", file, a[:1, :1][None])
 
 
 def read_imagej_files(folder):
     file = os.path.join(folder, "ij.tif")
     for dtype in ("uint8", "uint16", "float32"):
         for order in "<>":
-            a = pixels((2, 5, 3, 31, 17), dtype)
+            a = random_pixels((2, 5, 3, 31, 17), dtype)
             tifffile.imwrite(file, a, imagej=True, byteorder=order, resolution=(1 / 0.104, 1 / 0.208),
                              metadata={"axes": "TZCYX", "unit": "um", "spacing": 0.3, "finterval": 2.5,
                                        "Labels": [f"p{i}" for i in range(30)]})
-            expect(f"imagej {dtype} {order}", file, a.transpose(0, 2, 1, 3, 4), [0.3, 0.208, 0.104],
-                   format="ImageJ TIFF", interval=2.5)
+            check_read(f"imagej {dtype} {order}", file, a.transpose(0, 2, 1, 3, 4), [0.3, 0.208, 0.104],
+                       format="ImageJ TIFF", interval=2.5)
             # Our copy must keep the labels of slices, in either byte order.
             copied = os.path.join(folder, "copy.tif")
             subprocess.run([args.make, copied, "copy", file], check=True)
@@ -129,17 +129,17 @@ def read_imagej_files(folder):
                 check(tif.imagej_metadata["Labels"] == [f"p{i}" for i in range(30)], "labels", dtype, order)
                 check(np.array_equal(tif.asarray(), a), "copied", dtype, order)
     for unit, factor in (("nm", 1e-3), ("\\u00B5m", 1), ("micron", 1), ("mm", 1e3), ("cm", 1e4), ("inch", 25400)):
-        a = pixels((4, 9, 8), "uint8")
+        a = random_pixels((4, 9, 8), "uint8")
         tifffile.imwrite(file, a, imagej=True, resolution=(2, 4),
                          metadata={"axes": "ZYX", "unit": unit, "spacing": 3.0})
-        expect(f"imagej unit {unit}", file, a[None, None], [3 * factor, factor / 4, factor / 2])
+        check_read(f"imagej unit {unit}", file, a[None, None], [3 * factor, factor / 4, factor / 2])
     tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": "pixel", "spacing": 3.0})
-    expect("imagej pixels", file, a[None, None], UNKNOWN)
+    check_read("imagej pixels", file, a[None, None], UNKNOWN)
     tifffile.imwrite(file, a, imagej=True, resolution=(2, 4), metadata={"axes": "ZYX", "unit": "um"})
-    expect("imagej without spacing", file, a[None, None], [None, 0.25, 0.5])
-    rgb = pixels((4, 9, 8, 3), "uint8")
+    check_read("imagej without spacing", file, a[None, None], [None, 0.25, 0.5])
+    rgb = random_pixels((4, 9, 8, 3), "uint8")
     tifffile.imwrite(file, rgb, imagej=True, metadata={"axes": "ZYXS"})
-    expect("imagej rgb", file, np.moveaxis(rgb, 3, 0)[None])
+    check_read("imagej rgb", file, np.moveaxis(rgb, 3, 0)[None])
 
 
 def read_ome_files(folder):
@@ -148,20 +148,20 @@ def read_ome_files(folder):
              "PhysicalSizeZ": 0.3, "TimeIncrement": 2.5, "Channel": {"Name": ["GFP", "RFP", "DAPI"]}}
     for dtype in TYPES + ["complex64", "complex128"]:
         for order in "<>":
-            a = pixels((2, 3, 4, 9, 8), np.dtype(dtype).newbyteorder(order))
+            a = random_pixels((2, 3, 4, 9, 8), np.dtype(dtype).newbyteorder(order))
             tifffile.imwrite(file, a, ome=True, byteorder=order, photometric="minisblack",
                              metadata={"axes": "TCZYX", **sizes})
-            expect(f"ome {dtype} {order}", file, a, VOXEL, format="OME-TIFF", interval=2.5,
-                   channels=["GFP", "RFP", "DAPI"])
+            check_read(f"ome {dtype} {order}", file, a, VOXEL, format="OME-TIFF", interval=2.5,
+                       channels=["GFP", "RFP", "DAPI"])
     for axes in ("CTZYX", "ZCTYX", "TZCYX"):
-        a = pixels([{"T": 2, "C": 3, "Z": 4}[x] for x in axes[:3]] + [9, 8], "uint16")
+        a = random_pixels([{"T": 2, "C": 3, "Z": 4}[x] for x in axes[:3]] + [9, 8], "uint16")
         tifffile.imwrite(file, a, ome=True, photometric="minisblack", metadata={"axes": axes, **sizes})
-        expect(f"ome {axes}", file, a.transpose([axes.index(x) for x in "TCZYX"]), VOXEL)
+        check_read(f"ome {axes}", file, a.transpose([axes.index(x) for x in "TCZYX"]), VOXEL)
     with tifffile.TiffWriter(file, ome=True) as writer:
-        pyramid = pixels((4, 32, 48), "uint16")
+        pyramid = random_pixels((4, 32, 48), "uint16")
         writer.write(pyramid, subifds=1, tile=(16, 16), photometric="minisblack", metadata={"axes": "ZYX"})
         writer.write(pyramid[:, ::2, ::2], subfiletype=1, tile=(16, 16), photometric="minisblack")
-    expect("ome pyramid", file, pyramid[None, None])
+    check_read("ome pyramid", file, pyramid[None, None])
 
 
 def check_written_tiff(folder):
@@ -170,13 +170,13 @@ def check_written_tiff(folder):
         file = os.path.join(folder, name)
         for dtype in TYPES + ["complex64", "complex128"]:
             for t, c, z in ((1, 1, 1), (1, 1, 5), (2, 3, 4), (3, 1, 1), (1, 2, 1)):
-                a = pixels((t, c, z, 31, 17), dtype)
+                a = random_pixels((t, c, z, 31, 17), dtype)
                 for compression in compressions:
                     what = f"{name} {dtype} {t},{c},{z} {compression}"
                     done = subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
                                           input=a.tobytes(), capture_output=True)
                     check(done.returncode == 0 and not done.stderr, what, done.stderr)
-                    expect(what, file, a, VOXEL, interval=2.5)
+                    check_read(what, file, a, VOXEL, interval=2.5)
                     check_with_tifffile(what, file, a, compression, name)
     check(not [f for f in os.listdir(folder) if "partial" in f], "partial files left")
 
@@ -224,13 +224,13 @@ def read_hdf5(folder):
     for dtype in TYPES + ["complex64", "complex128"]:
         for order in "<>":
             for options in ({}, {"chunks": (2, 8, 8)}, {"chunks": (3, 7, 5), "compression": "gzip", "shuffle": True}):
-                a = pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
+                a = random_pixels((5, 31, 17), np.dtype(dtype).newbyteorder(order))
                 with h5py.File(file, "w") as h:
                     d = h.create_dataset("a/b c", data=a, **options)
                     d.attrs["element_size_um"] = np.array([0.3, 0.104, 0.1], "float32")
-                expect(f"h5 {dtype} {order} {options}", file, a[None, None], VOXEL)
-                expect(f"h5 {dtype} {order} {options} named", file + ":/a/b c", a[None, None], VOXEL)
-    a = pixels((2, 3, 4, 9, 8), "uint16")
+                check_read(f"h5 {dtype} {order} {options}", file, a[None, None], VOXEL)
+                check_read(f"h5 {dtype} {order} {options} named", file + ":/a/b c", a[None, None], VOXEL)
+    a = random_pixels((2, 3, 4, 9, 8), "uint16")
     with h5py.File(file, "w") as h:
         h["exported_data"] = a
         h["other"] = 1
@@ -249,23 +249,23 @@ def read_hdf5(folder):
             h[key].attrs["note"] = "variable"
             h[key].attrs["many"] = np.array(["a", "b"], dtype=h5py.string_dtype())
         h.create_dataset("void", (10**6, 10**5, 10**5), "uint8", chunks=(1, 1000, 1000))
-    expect("h5 exported_data", file, a, UNKNOWN)
-    expect("h5 yx", file + ":/yx", a[0, 0, 0][None, None, None])
-    expect("h5 czyx", file + ":/czyx", a[:1])
-    expect("h5 czyx as time", file + ":/czyx", a[0][:, None], axes="tzyx")
-    expect("h5 axistags", file + ":/zyxc", a[:1])
-    expect("h5 xyz", file + ":/xyz", a[:1, :1], axes="XYZ")
-    refused("h5 unknown path", file + ":/nowhere", "/nowhere", "/czyx", "/exported_data")
+    check_read("h5 exported_data", file, a, UNKNOWN)
+    check_read("h5 yx", file + ":/yx", a[0, 0, 0][None, None, None])
+    check_read("h5 czyx", file + ":/czyx", a[:1])
+    check_read("h5 czyx as time", file + ":/czyx", a[0][:, None], axes="tzyx")
+    check_read("h5 axistags", file + ":/zyxc", a[:1])
+    check_read("h5 xyz", file + ":/xyz", a[:1, :1], axes="XYZ")
+    check_refused("h5 unknown path", file + ":/nowhere", "/nowhere", "/czyx", "/exported_data")
     for key in ("scalar", "empty", "text", "vlen", "void"):
-        refused("h5 " + key, file + ":/" + key, key)
+        check_refused("h5 " + key, file + ":/" + key, key)
     with h5py.File(file, "w") as h:
         h["one"] = a
         h["two"] = a
-    refused("h5 ambiguous", file, "/one, /two")
+    check_refused("h5 ambiguous", file, "/one, /two")
 
 
 def read_layouts(folder):
-    a = pixels((2, 3, 4, 9, 8), "uint16")
+    a = random_pixels((2, 3, 4, 9, 8), "uint16")
     file = os.path.join(folder, "bdv.h5")
     with h5py.File(file, "w") as h:
         for t in range(2):
@@ -275,16 +275,16 @@ def read_layouts(folder):
         for s in range(3):
             h[f"s{s:02}/resolutions"] = np.array([[1, 1, 1], [2, 2, 1]], "f8")
             h[f"s{s:02}/subdivisions"] = np.array([[4, 4, 2]] * 2, "i4")
-    expect("bdv without xml", file, a, UNKNOWN, format="BigDataViewer HDF5")
+    check_read("bdv without xml", file, a, UNKNOWN, format="BigDataViewer HDF5")
     with open(os.path.join(folder, "bdv.xml"), "w") as xml:
         xml.write("<SpimData><SequenceDescription><ViewSetups>" + "".join(
             f"<ViewSetup><id>{s}</id><voxelSize><unit>micron</unit><size>0.1 0.104 0.3</size></voxelSize></ViewSetup>"
             for s in range(3)) + "</ViewSetups></SequenceDescription></SpimData>")
-    expect("bdv", file, a, VOXEL)
-    expect("bdv one", file + ":/t00001/s02/0/cells", a[1:, 2:], VOXEL)
-    expect("bdv level", file + ":/t00001/s02/1/cells", a[1:, 2:, :, ::2, ::2], [0.3, 0.208, 0.2])
+    check_read("bdv", file, a, VOXEL)
+    check_read("bdv one", file + ":/t00001/s02/0/cells", a[1:, 2:], VOXEL)
+    check_read("bdv level", file + ":/t00001/s02/1/cells", a[1:, 2:, :, ::2, ::2], [0.3, 0.208, 0.2])
 
-    def characters(text):
+    def imaris_string(text):
         return np.array([c.encode() for c in text], "S1")
 
     file = os.path.join(folder, "i.ims")
@@ -295,16 +295,16 @@ def read_layouts(folder):
                 g.create_dataset("Data", data=np.pad(a[t, c], ((0, 4), (0, 7), (0, 8))), chunks=(4, 8, 8),
                                  compression="gzip")
                 for axis, size in zip("XYZ", (8, 9, 4)):
-                    g.attrs["ImageSize" + axis] = characters(str(size))
+                    g.attrs["ImageSize" + axis] = imaris_string(str(size))
                 h[f"DataSet/ResolutionLevel 1/TimePoint {t}/Channel {c}/Data"] = a[t, c, :, ::2, ::2]
         image = h.create_group("DataSetInfo/Image")
-        image.attrs["Unit"] = characters("um")
+        image.attrs["Unit"] = imaris_string("um")
         for i, (low, high) in enumerate(((5, 5.8), (-1, -1 + 9 * 0.104), (0, 1.2))):
-            image.attrs[f"ExtMin{i}"] = characters(str(low))
-            image.attrs[f"ExtMax{i}"] = characters(str(high))
+            image.attrs[f"ExtMin{i}"] = imaris_string(str(low))
+            image.attrs[f"ExtMax{i}"] = imaris_string(str(high))
         for c in range(3):
-            h.create_group(f"DataSetInfo/Channel {c}").attrs["Name"] = characters(f"dye {c}")
-    expect("imaris", file, a, VOXEL, format="Imaris HDF5", channels=["dye 0", "dye 1", "dye 2"])
+            h.create_group(f"DataSetInfo/Channel {c}").attrs["Name"] = imaris_string(f"dye {c}")
+    check_read("imaris", file, a, VOXEL, format="Imaris HDF5", channels=["dye 0", "dye 1", "dye 2"])
 
 
 def check_written_hdf5(folder):
@@ -313,10 +313,10 @@ def check_written_hdf5(folder):
         for dtype in TYPES + ["complex64", "complex128"]:
             for t, c, z in ((1, 1, 5), (2, 3, 4)):
                 for compression in ("none", "deflate"):
-                    a = pixels((t, c, z, 31, 17), dtype)
+                    a = random_pixels((t, c, z, 31, 17), dtype)
                     subprocess.run([args.make, file, dtype, compression, str(t), str(c), str(z), "31", "17"],
                                    input=a.tobytes(), check=True)
-                    expect(f"our h5 {dtype} {compression}", file, a, VOXEL, interval=2.5)
+                    check_read(f"our h5 {dtype} {compression}", file, a, VOXEL, interval=2.5)
                     with h5py.File(file.split(":")[0], "r") as h:
                         d = h[key]
                         check(d.dtype == a.dtype and np.array_equal(d[()], a if t > 1 else a[0, 0]), file, dtype)
@@ -333,34 +333,34 @@ def read_npy(folder):
     for dtype in TYPES + ["complex64", "complex128"]:
         for order in "<>":
             for shape in shapes:
-                a = pixels(shape, np.dtype(dtype).newbyteorder(order))
+                a = random_pixels(shape, np.dtype(dtype).newbyteorder(order))
                 five = a.reshape((1,) * (5 - a.ndim) + a.shape)
                 for fortran in (False, True):
                     np.save(file, np.asfortranarray(a) if fortran else a)
-                    expect(f"npy {dtype} {order} {shape} {fortran}", file, five, UNKNOWN)
+                    check_read(f"npy {dtype} {order} {shape} {fortran}", file, five, UNKNOWN)
     for order in "<>":
         for fortran in (False, True):
             half = np.array([[1.5, -2.25, 6.1e-5], [5.96e-8, 65504, -0.0]], order + "f2")
             np.save(file, np.asfortranarray(half) if fortran else half)
-            expect(f"npy half {order} {fortran}", file, half.astype("f4")[None, None, None])
+            check_read(f"npy half {order} {fortran}", file, half.astype("f4")[None, None, None])
             for kind, low in (("i8", -(2**53)), ("u8", 0)):
                 whole = np.array([[2**53, 7, low], [1, 2, 3]], order + kind)
                 np.save(file, np.asfortranarray(whole) if fortran else whole)
-                expect(f"npy {order}{kind} {fortran}", file, whole.astype("f8")[None, None, None])
+                check_read(f"npy {order}{kind} {fortran}", file, whole.astype("f8")[None, None, None])
                 whole[1, 2] = 2**53 + 1
                 np.save(file, whole)
-                refused(f"npy {order}{kind} beyond", file, str(2**53 + 1), "2^53")
+                check_refused(f"npy {order}{kind} beyond", file, str(2**53 + 1), "2^53")
     for version in ((2, 0), (3, 0)):
         with open(file, "wb") as f:
             np.lib.format.write_array(f, a, version)
-        expect(f"npy {version}", file, a)
-    a = pixels((5, 9, 8), "uint16")
+        check_read(f"npy {version}", file, a)
+    a = random_pixels((5, 9, 8), "uint16")
     np.save(file, a)
-    expect("npy as time", file, a[:, None, None], axes="TYX")
-    expect("npy as xyz", file, a.T[None, None], axes="XYZ")
+    check_read("npy as time", file, a[:, None, None], axes="TYX")
+    check_read("npy as xyz", file, a.T[None, None], axes="XYZ")
     for dtype in TYPES + ["complex64", "complex128"]:
         for t, c, z in ((1, 1, 5), (2, 3, 4), (1, 1, 1)):
-            a = pixels((t, c, z, 31, 17), dtype)
+            a = random_pixels((t, c, z, 31, 17), dtype)
             subprocess.run([args.make, file, dtype, "none", str(t), str(c), str(z), "31", "17"], input=a.tobytes(),
                            check=True)
             got = np.load(file)
@@ -369,7 +369,7 @@ def read_npy(folder):
 
 def read_large(folder):
     """Tests several TIFF strips and HDF5 chunks along every axis, the last ones cut."""
-    a = (pixels((1, 2, 5, 310, 530), "uint16") & 0x30F).astype("uint16")
+    a = (random_pixels((1, 2, 5, 310, 530), "uint16") & 0x30F).astype("uint16")
     a[0, 0, 2] = 0
     names = [("l.npy", "none")]
     if args.tiff == "ON":
@@ -381,7 +381,7 @@ def read_large(folder):
         what = f"large {name} {compression}"
         subprocess.run([args.make, file, "uint16", compression, "1", "2", "5", "310", "530"], input=a.tobytes(),
                        check=True)
-        expect(what, file, a)
+        check_read(what, file, a)
         if name.endswith(".npy"):
             check(np.array_equal(np.load(file), a), what, "in NumPy")
         elif name.endswith(".h5"):
@@ -397,7 +397,7 @@ def read_large(folder):
                 file = os.path.join(folder, "t.tif")
                 tifffile.imwrite(file, a[0, 0].astype(order + "u2"), byteorder=order, photometric="minisblack",
                                  **options)
-                expect(f"large {order} {options}", file, a[:, :1])
+                check_read(f"large {order} {options}", file, a[:, :1])
 
 
 parser = argparse.ArgumentParser()

@@ -24,7 +24,7 @@ for target in ("tiff", "hdf5", "npy", "wav", "raw", "description", "bdv", "text"
     os.makedirs(os.path.join(root, target), exist_ok=True)
 
 
-def path(target, name):
+def seed_path(target, name):
     return os.path.join(root, target, name)
 
 
@@ -34,26 +34,26 @@ for number, options in enumerate(({"imagej": True, "metadata": {"axes": "ZYX", "
                                   {"compression": "zlib"},
                                   {"bigtiff": True}, {"byteorder": ">"}, {"tile": (16, 16)}, {"rowsperstrip": 2},
                                   {"metadata": {"axes": "ZYX"}})):
-    tifffile.imwrite(path("tiff", f"{number}.tif"), samples, photometric="minisblack", **options)
-write_stk(path("tiff", "a.stk"), samples, [0, 0.3], pixel=0.1)
-write_lsm(path("tiff", "a.lsm"), samples.reshape(1, 1, 2, 6, 5), lsm_table(2, 1, 1))
+    tifffile.imwrite(seed_path("tiff", f"{number}.tif"), samples, photometric="minisblack", **options)
+write_stk(seed_path("tiff", "a.stk"), samples, [0, 0.3], pixel=0.1)
+write_lsm(seed_path("tiff", "a.lsm"), samples.reshape(1, 1, 2, 6, 5), lsm_table(2, 1, 1))
 scifio = ("SCIFIO=0.46.0\naxes=X,Y,Channel\nlengths=5,6,2\nscales=0.1,0.1,1.0\nunits=micron,micron,null\nimages=2\n"
           "channels=2\n")
-write_pages(path("tiff", "scifio.tif"), samples, scifio)
-write_pages(path("tiff", "ome_label.tif"), samples, ome_text(
+write_pages(seed_path("tiff", "scifio.tif"), samples, scifio)
+write_pages(seed_path("tiff", "ome_label.tif"), samples, ome_text(
     ome_image(0, "i", [("ome_label.tif", "urn:uuid:1", 1)], 5, 6, 1) +
     ome_image(1, "label", [("ome_label.tif", "urn:uuid:1", 0)], 5, 6, 1), "urn:uuid:1"))
-write_pages(path("tiff", "foreign.tif"), samples, "scanimage.SI.hChannels = [1 2]")
-tifffile.imwrite(path("tiff", "scenes.tif"), samples, photometric="minisblack", metadata={"axes": "RYX"})
-tifffile.imwrite(path("tiff", "three.tif"), np.zeros((3, 6, 5), np.uint16), metadata={"axes": "ZYX"})
+write_pages(seed_path("tiff", "foreign.tif"), samples, "scanimage.SI.hChannels = [1 2]")
+tifffile.imwrite(seed_path("tiff", "scenes.tif"), samples, photometric="minisblack", metadata={"axes": "RYX"})
+tifffile.imwrite(seed_path("tiff", "three.tif"), np.zeros((3, 6, 5), np.uint16), metadata={"axes": "ZYX"})
 for bits, sample_format in ((1, 1), (12, 1), (16, 3), (64, 2)):
-    write_page(path("tiff", f"bits_{bits}.tif"), 4, 2, bits, bytes(range(64))[:bits], sample_format)
+    write_page(seed_path("tiff", f"bits_{bits}.tif"), 4, 2, bits, bytes(range(64))[:bits], sample_format)
 for bits, text in JPEG_2000.items():
-    write_page(path("tiff", f"jpeg_2000_{bits}.tif"), 8, 6, bits, base64.b64decode(text), compression=34712)
+    write_page(seed_path("tiff", f"jpeg_2000_{bits}.tif"), 8, 6, bits, base64.b64decode(text), compression=34712)
 for number, options in enumerate(({}, {"chunks": (1, 3, 5)}, {"chunks": (1, 3, 5), "compression": 1},
                                   {"scaleoffset": 0})):
     for version in ("earliest", "latest"):
-        with h5py.File(path("hdf5", f"{number}_{version}.h5"), "w", libver=version) as file:
+        with h5py.File(seed_path("hdf5", f"{number}_{version}.h5"), "w", libver=version) as file:
             file.create_dataset("data", data=samples, **options).attrs["element_size_um"] = [0.3, 0.1, 0.1]
 
 
@@ -63,17 +63,17 @@ def letters(text):
 
 
 for version in ("earliest", "latest"):
-    with h5py.File(path("hdf5", f"texts_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"texts_{version}.h5"), "w", libver=version) as file:
         data = file.create_dataset("group/data", data=samples.astype(">i2"), chunks=(2, 2, 5), shuffle=True,
                                    compression=1, fletcher32=True, maxshape=(None, 6, 5))
         data.attrs.update({"axistags": '{"axes": [{"key": "z"}, {"key": "y"}, {"key": "x"}]}', "unit": "um",
                            "name": np.bytes_("fixed"), "scale_factor": 0.5, "add_offset": 1, "frame_interval_s": 2.0})
         file["others"] = samples.astype("f4")
-    with h5py.File(path("hdf5", f"bdv_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"bdv_{version}.h5"), "w", libver=version) as file:
         for name in ("t00000/s00/0/cells", "t00000/s01/0/cells"):
             file.create_dataset(name, data=samples.astype("i2"), chunks=(1, 3, 5))
         file["s00/resolutions"] = [[1.0, 1.0, 1.0]]
-    with h5py.File(path("hdf5", f"imaris_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"imaris_{version}.h5"), "w", libver=version) as file:
         channel = file.create_group("DataSet/ResolutionLevel 0/TimePoint 0/Channel 0")
         channel.create_dataset("Data", data=samples, chunks=(2, 6, 5), compression=1)
         channel.attrs.update({f"ImageSize{axis}": letters(str(size)) for axis, size in zip("ZYX", (2, 5, 4))})
@@ -81,11 +81,11 @@ for version in ("earliest", "latest"):
         image.attrs.update({"Unit": letters("um"), **{f"ExtMin{axis}": letters("0") for axis in "012"},
                             **{f"ExtMax{axis}": letters("2.5") for axis in "012"}})
         file.create_group("DataSetInfo/Channel 0").attrs.update({"Name": letters("a"), "Color": letters("1 0.5 0")})
-    with h5py.File(path("hdf5", f"fiji_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"fiji_{version}.h5"), "w", libver=version) as file:
         for name in ("t0/channel0", "t0/channel1"):
             file.create_dataset(name, data=samples).attrs["element_size_um"] = [0.3, 0.1, 0.1]
         file["mask"] = samples > 20
-    with h5py.File(path("hdf5", f"scales_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"scales_{version}.h5"), "w", libver=version) as file:
         data = file.create_dataset("image", data=samples)
         for i, name in enumerate("zyx"):
             file[name] = np.arange(samples.shape[i]) * 0.5
@@ -94,15 +94,16 @@ for version in ("earliest", "latest"):
             data.dims[i].attach_scale(file[name])
             data.dims[i].label = name
         data.attrs["channel_names"] = ["a"]
-    with h5py.File(path("hdf5", f"types_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"types_{version}.h5"), "w", libver=version) as file:
         data = file.create_dataset("data", data=samples.astype("i8"), chunks=(1, 3, 5))
         data.attrs["axistags"] = '{"axes": [{"key": "z", "resolution": 0.5}, {"key": "y"}, {"key": "x"}]}'
         data.attrs["axis_units"] = '{"z": "um"}'
     for kind in ("f2", "?"):
-        with h5py.File(path("hdf5", f"{'half' if kind == 'f2' else 'bool'}_{version}.h5"), "w", libver=version) as file:
+        with h5py.File(seed_path("hdf5", f"{'half' if kind == 'f2' else 'bool'}_{version}.h5"), "w",
+                       libver=version) as file:
             file["data"] = samples.astype(kind)
     # The file that is read is called /proc/self/fd/7 or similar: some of these links lead to the file itself.
-    with h5py.File(path("hdf5", f"links_{version}.h5"), "w", libver=version) as file:
+    with h5py.File(seed_path("hdf5", f"links_{version}.h5"), "w", libver=version) as file:
         file["s00/resolutions"] = [[1.0, 1.0, 1.0]]
         file["s00"].attrs["dataType"] = "int16"
         file["data"] = samples.astype("i2")
@@ -122,24 +123,24 @@ for number, packed in enumerate((
     "PezhzVcpwtDmxhlT/rq0pgwQfXlVcw9/PEjW5JOLGpt/AZd3UcpbbtwwDCZ5LjeGH0NMrzbN1Uk3Z7xfL2pwLpzy82uleHV+4xSvy4jZWfpx"
     "G5kwMjW1j3QRsz6PRNrFS/bhXuCpbhsbJ3G0t58TG221tlaakH5CpozvISQ0ITUhPwHxHs6leI+f6c/+1W00VTRVNP4QGBc4kwtYkAtcOxeD"
     "DoQQ5qIUQReiXJJi6PEwIY4+JNCPAQxiiMuyjRGMYgzjmMAkpjCNGcxiDvNYwCKWkEQKy0gjgxWsYo1L7gY2sYV3q9KAig==")):
-    with open(path("hdf5", f"attributes_{number}.h5"), "wb") as file:
+    with open(seed_path("hdf5", f"attributes_{number}.h5"), "wb") as file:
         file.write(zlib.decompress(base64.b64decode(packed)))
 for number, dtype in enumerate(("<u2", ">f4", "<f8", "<c8", "<i8")):
-    np.save(path("npy", f"{number}.npy"), samples.astype(dtype))
+    np.save(seed_path("npy", f"{number}.npy"), samples.astype(dtype))
 for width in (1, 2, 3):
-    with wave.open(path("wav", f"{width}.wav"), "wb") as file:
+    with wave.open(seed_path("wav", f"{width}.wav"), "wb") as file:
         file.setparams((2, width, 48000, 0, "NONE", ""))
         file.writeframes(bytes(60 * width))
-samples.tofile(path("raw", "a.ci16"))
+samples.tofile(seed_path("raw", "a.ci16"))
 
 
 def write_texts(target, texts):
     for number, text in enumerate(texts):
-        with open(path(target, str(number)), "w") as file:
+        with open(seed_path(target, str(number)), "w") as file:
             file.write(text)
 
 
-descriptions = [tifffile.TiffFile(path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)]
+descriptions = [tifffile.TiffFile(seed_path("tiff", f"{number}.tif")).pages[0].description for number in (0, 1, 7)]
 descriptions.append(scifio)
 write_texts("description", [
     *descriptions,
