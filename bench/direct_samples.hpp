@@ -47,11 +47,11 @@ class StagedTiles {
         const Pack<T>* const from = plane_of(samples_, position_.plane + plane);
         for (int row = position_.warp; row < tile_rows_; row += DirectShape::warps) {
             const Pack<T>* const line =
-                from + least(position_.first_row + row, samples_.rows - 1) * samples_.row_packs;
+                from + smaller(position_.first_row + row, samples_.rows - 1) * samples_.row_packs;
             for (int pack = position_.lane; pack < tile_packs_; pack += DirectShape::lanes)
                 context_.copy_async(
                     plane_tile(plane) + row * tile_packs_ + pack,
-                    line + least(position_.first_pack + pack, samples_.row_packs - 1));
+                    line + smaller(position_.first_pack + pack, samples_.row_packs - 1));
         }
     }
 
