@@ -20,7 +20,7 @@ constexpr index_t most_taps = 1024;
 template <class Real, class Sample>
 __global__ void __launch_bounds__(SumsShape<Sample>::threads, 2)
     sums_cuda_kernel(const __grid_constant__ SumsJob<Real> job) {
-    sum_products<Real, Sample>(SegmentBlock{}, job);
+    sum_filters_directly<Real, Sample>(SegmentBlock{}, job);
 }
 
 template <class Real, class Sample>

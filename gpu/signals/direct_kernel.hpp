@@ -87,7 +87,7 @@ CONVOLUME_DEVICE void store_block_results(const Context& context, const SumsJob<
 }
 
 template <class Real, class Sample, class Context>
-CONVOLUME_DEVICE void sum_products(const Context& context, const SumsJob<Real>& job) {
+CONVOLUME_DEVICE void sum_filters_directly(const Context& context, const SumsJob<Real>& job) {
     using Shape = SumsShape<Sample>;
     constexpr int results = Shape::results, filters = Shape::filters, threads = Shape::threads;
     const int thread = context.thread();

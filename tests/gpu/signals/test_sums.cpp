@@ -58,7 +58,7 @@ void check_sums(index_t taps, index_t filters, index_t samples, SampleRange rang
     job.window_length = window;
     run_on_host(signals * job.thread_blocks_per_signal, Shape::threads,
                 Shape::shared_bytes(job.taps_padded), [&](const HostBlock& block) {
-                    sum_products<Real, Sample>(HostSegmentBlock(block), job);
+                    sum_filters_directly<Real, Sample>(HostSegmentBlock(block), job);
                 });
 
     for (index_t s = 0; s < signals; ++s)
