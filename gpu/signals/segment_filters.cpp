@@ -104,8 +104,8 @@ std::optional<SegmentLayout> segment_layout(const FilterSpec& spec,
     return best;
 }
 
-void launch_segments(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape,
-                     void** arguments, cudaStream_t stream) {
+void launch_cuda_kernel(const void* cuda_kernel, index_t blocks, const SegmentCudaKernels& shape,
+                        void** arguments, cudaStream_t stream) {
     if (blocks > std::numeric_limits<int>::max())
         throw InvalidArgument(
             message(blocks, " thread blocks of segments are more than a GPU can launch"));
@@ -134,8 +134,8 @@ class SegmentFilters : public DeviceFilters {
         job.twiddles = twiddles_;
         job.spectra = reinterpret_cast<Complex<Real>*>(spectra_.get());
         void* arguments[] = {&job};
-        launch_segments(cuda_kernel_.spectra, ceil_div(spec.filters, cuda_kernel_.segments),
-                        cuda_kernel_, arguments, stream);
+        launch_cuda_kernel(cuda_kernel_.spectra, ceil_div(spec.filters, cuda_kernel_.segments),
+                           cuda_kernel_, arguments, stream);
         check(cudaStreamSynchronize(stream), "transforming filters");
     }
 
@@ -170,7 +170,7 @@ class SegmentFilters : public DeviceFilters {
             function =
                 static_cast<const FunctionCudaKernels*>(spec_.function->device_kernels())->function;
         void* arguments[] = {&job, const_cast<void*>(function)};
-        launch_segments(cuda_kernel_.filter, layout->blocks, cuda_kernel_, arguments, stream);
+        launch_cuda_kernel(cuda_kernel_.filter, layout->blocks, cuda_kernel_, arguments, stream);
     }
 
   private:
