@@ -75,7 +75,15 @@ def test_a_background_above_the_darkest_region(image):
     mean = image[16:32, 16:32].mean()
     assert len(found) == 1
     assert f"the background of 95 is above the image's darkest region, whose mean is {mean:.6g}" in found[0]
-    assert warnings_of(deconvolve(image, background="auto")) == warnings_of(deconvolve(image, background=60)) == []
+    assert warnings_of(deconvolve(image, background=60)) == []
+
+
+def test_no_background_is_found(image):
+    assert warnings_of(deconvolve(image)) == []
+    image[16:32, 16:32] -= 30
+    found = warnings_of(deconvolve(image))
+    assert len(found) == 1
+    assert f"the image's darkest region, whose mean is {image[16:32, 16:32].mean():.6g}: 0 is used" in found[0]
 
 
 def test_planes_of_psfs(random, caplog):

@@ -149,7 +149,7 @@ TEST_CASE("the PSF of a single plane holds 95 % of the light of that plane by de
     const Array truth = read_image(folder / "specimen.tif").only();
     const auto error = [&](const Arguments& more) {
         run_with_lens({"deconvolve", "image.tif", "-o", "restored.tif", "--overwrite"}, more);
-        return error_of(truth, read_image(folder / "restored.tif").only());
+        return squared_error(truth, read_image(folder / "restored.tif").only());
     };
     const double by_default = error({});
     CHECK(by_default < 0.6 * error({"--capture", "0.5"}));

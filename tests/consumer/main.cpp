@@ -39,7 +39,9 @@ int main() {
     for (index_t i = 0; i < element_count(shape); ++i)
         worst = std::fmax(worst, std::fabs(read.elements<float>()[i] - image.elements<float>()[i]));
 
-    Deconvolver deconvolver(shape, delta.view());
+    DeconvolveOptions deconvolve_options;
+    deconvolve_options.background = 0;
+    Deconvolver deconvolver(shape, delta.view(), deconvolve_options);
     deconvolver.execute(image.view(), read.view());
     for (index_t i = 0; i < element_count(shape); ++i)
         worst = std::fmax(worst,
