@@ -365,14 +365,15 @@ class PassTimer {
         check(cudaMemset(b_.get(), 0, b_.bytes()), "clearing");
     }
 
-    void copy() {
+    void time_copy() {
         report("copy", 2.0 * static_cast<double>(a_.bytes()), [&] {
             check(cudaMemcpyAsync(b_.get(), a_.get(), a_.bytes(), cudaMemcpyDeviceToDevice),
                   "copying");
         });
     }
 
-    void rows(index_t planes, index_t count, index_t length, PixelType type, double subtract) {
+    void time_row_pass(index_t planes, index_t count, index_t length, PixelType type,
+                       double subtract) {
         if (!has_row_pass<Real>(length, false, 0)) return;
         const index_t samples = length / 2 + 1, pitch = round_up(samples, tile_columns<Real>);
         RowSource source;
@@ -566,16 +567,16 @@ class PassTimer {
 
 void time_all() {
     PassTimer<float> volume(index_t{1024} * 1024 * 592);
-    volume.copy();
+    volume.time_copy();
     for (const index_t columns : {528 * 1024})
         for (const index_t n : {320, 512, 576, 1024, 1152})
             volume.time_z_columns(n, round_up(columns * 512 / std::max<index_t>(n, 512), 16));
     for (const index_t n : {1024, 1080, 1120, 1152}) volume.time_y_columns(512 * 1024 / n, n, 528);
     for (const index_t n : {1024, 1080, 1120, 1152, 2048})
-        volume.rows(512, 1024 * 1024 / n, n, PixelType::float32, 0);
-    volume.rows(512, 1024, 1024, PixelType::float32, 1);
-    volume.rows(512, 1024, 1024, PixelType::uint16, 0);
-    volume.rows(512, 1024, 1024, PixelType::uint8, 0);
+        volume.time_row_pass(512, 1024 * 1024 / n, n, PixelType::float32, 0);
+    volume.time_row_pass(512, 1024, 1024, PixelType::float32, 1);
+    volume.time_row_pass(512, 1024, 1024, PixelType::uint16, 0);
+    volume.time_row_pass(512, 1024, 1024, PixelType::uint8, 0);
     volume.time_cufft(512, 1024, 1024);
 }
 

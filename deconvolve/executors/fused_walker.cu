@@ -81,7 +81,7 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
     blur_back(walk(i), step, task.starts[i].unmatched ? 1 : 0, ring);
     if (task.settings.tv_weight > 0) find_divisors(step.update, task);
     for_updates(step.update, {&points, &rings_.changes, &rings_.divisors},
-                [&](index_t z, index_t count, bool alike) {
+                [&](index_t z, index_t count, bool are_equal) {
                     ElementWork work;
                     work.kind = ElementKind::update;
                     work.newest = points.at(z);
@@ -92,8 +92,8 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
                     if (task.settings.tv_weight > 0) {
                         work.weight = rings_.divisors.at(z);
                     } else {
-                        work.weight = alike ? rings_.equal_weights.at(0) : rings_.weights.at(z);
-                        if (alike) work.alike = {0, count};
+                        work.weight = are_equal ? rings_.equal_weights.at(0) : rings_.weights.at(z);
+                        if (are_equal) work.equal_planes = {0, count};
                         work.elements.least_weight = least_weight;
                     }
                     work.elements.unmatched = task.starts[i].unmatched;

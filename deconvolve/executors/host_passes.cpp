@@ -61,7 +61,7 @@ HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_c
     tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
     compares_all = problem.compares_all();
-    alike = alike_planes(problem, axes[0], axes[0].whole_object());
+    equal_planes = alike_planes(problem, axes[0], axes[0].whole_object());
 }
 
 index_t HostPassLayout::array_bytes() const {
@@ -141,15 +141,16 @@ void HostPassExecutor::find_weights() {
         },
         context_);
     passes_.along_z(true, context_);
-    const auto alike = layout_.alike;
+    const auto equal_planes = layout_.equal_planes;
     float* const weights = weights_.as<float>();
     const auto store = [=](const Rows& rows) {
-        float* const target = weights + (alike.stored(rows.z) * object.y + rows.first) * object.x;
+        float* const target =
+            weights + (equal_planes.stored(rows.z) * object.y + rows.first) * object.x;
         for (index_t i = 0; i < rows.count; ++i)
             std::copy_n(rows.row(i), object.x, target + i * object.x);
     };
-    passes_.inverse(Side::object, {0, alike.first + 1}, store, context_);
-    passes_.inverse(Side::object, {alike.last + 1, object.z}, store, context_);
+    passes_.inverse(Side::object, {0, equal_planes.first + 1}, store, context_);
+    passes_.inverse(Side::object, {equal_planes.last + 1, object.z}, store, context_);
 }
 
 void HostPassExecutor::begin(const LoadedImage& image, float held_out_share) {
@@ -159,7 +160,8 @@ void HostPassExecutor::begin(const LoadedImage& image, float held_out_share) {
     if (!has_weights_) find_weights();
     has_weights_ = layout_.compares_all;
     float* const newest = newest_.as<float>();
-    const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x, layout_.alike};
+    const Weights weights{weights_.as<float>(), layout_.object.y * layout_.object.x,
+                          layout_.equal_planes};
     if (write_start(image))
         for_each(element_count(layout_.object), begin_functor(image, newest, weights));
     else
@@ -226,7 +228,7 @@ SumPair HostPassExecutor::step(const StepStart& start) {
     const float* const weights = weights_.as<float>();
     passes_.along_z(true, context_);
     const auto step_rows = [&](const Rows& rows) {
-        const index_t weight_row = layout_.alike.stored(rows.z) * object.y + rows.first;
+        const index_t weight_row = layout_.equal_planes.stored(rows.z) * object.y + rows.first;
         for (index_t i = 0; i < rows.count; ++i) {
             const index_t row = rows.z * object.y + rows.first + i;
             const index_t at = row * object.x;

@@ -16,7 +16,7 @@ struct HostPassLayout {
     HostPassLayout(const DeconvolutionProblem& problem, int threads, bool keep_spectrum);
 
     index_t weight_samples() const {
-        return (object.z - (alike.last - alike.first)) * object.y * object.x;
+        return (object.z - (equal_planes.last - equal_planes.first)) * object.y * object.x;
     }
     index_t array_bytes() const;
     /// Returns an upper bound of the memory that arrays and passes take.
@@ -29,8 +29,8 @@ struct HostPassLayout {
     bool keep_spectrum;
     index_t tap_bytes = 0;  ///< bytes of the PSF and of the used taps while passes are made of them
     bool has_previous, has_changes, has_held_out;
-    bool compares_all;  ///< whether no pixel is left out of comparisons
-    EqualPlanes alike;  ///< planes with equal weights
+    bool compares_all;         ///< whether no pixel is left out of comparisons
+    EqualPlanes equal_planes;  ///< planes with equal weights
 };
 
 class HostPassExecutor final : public Executor {

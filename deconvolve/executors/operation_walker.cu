@@ -10,7 +10,7 @@ struct OperationWalker::RingViews {
     const OperationWalker& walker;
     const WalkTask& task;
     index_t z, count;
-    bool alike = false;  ///< whether the weights of these planes are equal
+    bool equal_planes = false;  ///< whether the weights of these planes are equal
 
     float* object(ArrayRole role) const { return walker.ring(role).at(z); }
     float* image(ArrayRole role) const { return walker.ring(role).at(z); }
@@ -18,7 +18,7 @@ struct OperationWalker::RingViews {
     const float* held_out() const {
         return task.settings.held_out_share > 0 ? walker.rings_.held_out.at(z) : nullptr;
     }
-    Weights weights() const { return walker.weights(z, count, alike); }
+    Weights weights() const { return walker.weights(z, count, equal_planes); }
     PixelNumbers pixel_numbers() const { return walker.pixel_numbers(z); }
 };
 
@@ -154,8 +154,8 @@ struct OperationWalker::WalkOperations {
                 work(RingViews{walker, task, z, count});
             });
         else
-            walker.for_updates(now().update, all, [&](index_t z, index_t count, bool alike) {
-                work(RingViews{walker, task, z, count, alike});
+            walker.for_updates(now().update, all, [&](index_t z, index_t count, bool equal_planes) {
+                work(RingViews{walker, task, z, count, equal_planes});
             });
     }
     template <class Functor>

@@ -43,13 +43,15 @@ struct SlabLayout {
         has_changes = problem.traits.keeps_change;
         has_held_out = problem.options.hold_out;
         keeps_uint16 = problem.keeps_uint16();
-        alike = alike_planes(problem, z, slab.object);
+        equal_planes = alike_planes(problem, z, slab.object);
     }
     index_t plane() const { return object.y * object.x; }
     index_t image_plane() const { return image.y * image.x; }
     index_t voxels() const { return element_count(object); }
     index_t pixels() const { return element_count(image); }
-    index_t weight_samples() const { return (object.z - (alike.last - alike.first)) * plane(); }
+    index_t weight_samples() const {
+        return (object.z - (equal_planes.last - equal_planes.first)) * plane();
+    }
     index_t bytes() const {
         return checked_add(
             (1 + has_previous) * array_bytes(voxels()) + has_changes * change_bytes(),
@@ -66,7 +68,7 @@ struct SlabLayout {
     Shape3 object, image;
     bool has_previous = false, has_changes = false, has_held_out = false;
     bool keeps_uint16 = false;  ///< whether the image is kept as uint16
-    EqualPlanes alike;          ///< planes with equal weights
+    EqualPlanes equal_planes;   ///< planes with equal weights
 };
 
 // A slab of planes in the memory of one GPU, for iterations as passes. The image, the estimates and
@@ -130,7 +132,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     /// Returns the image as float32. Must not be called if the image is kept as uint16.
     float* data() const { return reinterpret_cast<float*>(data_); }
     float* held_out() const { return held_out_; }
-    Weights weights() const { return {weights_, layout_.plane(), layout_.alike}; }
+    Weights weights() const { return {weights_, layout_.plane(), layout_.equal_planes}; }
 
     void write_image(const float* values, index_t first, index_t count) const {
         if (!layout_.keeps_uint16) {
@@ -149,7 +151,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     /// 0 instead, unless `all` says that every pixel is compared.
     void load_ones(bool all) {
         ElementWork work;
-        work.ones = true;
+        work.loads_ones = true;
         if (!all) work.data = data();
         if (planes().image.count() == 0) return;
         passes_->forward(PlaneKind::image, work, passes_->image_slots(), stream());
@@ -157,7 +159,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
     /// Computes the weights: projects back the images of ones of this slab and of its neighbors.
     void find_weights() {
         passes_->back(stream());
-        const auto [first, last] = layout_.alike;
+        const auto [first, last] = layout_.equal_planes;
         passes_->inverse(PlaneKind::object, {0, first + 1}, weights_, stream());
         if (last + 1 < layout_.object.z)
             passes_->inverse(PlaneKind::object, {last + 1, layout_.object.z - last - 1},
@@ -201,7 +203,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         work.last_format = start.last_format;
         work.format = start.format;
         work.weight = weights_;
-        work.alike = layout_.alike;
+        work.equal_planes = layout_.equal_planes;
         work.elements.least_weight = least_weight;
         work.elements.unmatched = start.unmatched;
         stepped_ = passes_->inverse(PlaneKind::object, work, passes_->back_slots(),

@@ -86,7 +86,7 @@ struct WalkArrays {
         : data_is_uint16(problem.keeps_uint16()),
           object{problem.object.y, problem.object.x},
           image{problem.image.y, problem.image.x},
-          alike(alike_planes(problem, z, z.whole_object())) {
+          equal_planes(alike_planes(problem, z, z.whole_object())) {
         const SampleBytes bytes(problem);
         const index_t planes = problem.object.z;
         const auto make = [&](PlaneArray& array, index_t count, const PlaneShape& shape,
@@ -98,7 +98,7 @@ struct WalkArrays {
         make(next, planes, object, next_bytes(bytes, in_tiles));
         make(change, planes, object, bytes.change);
         make(held_out, problem.image.z, image, bytes.held_out);
-        make(weights, planes - (alike.last - alike.first), object, bytes.weights);
+        make(weights, planes - (equal_planes.last - equal_planes.first), object, bytes.weights);
         make(direction, planes, object, bytes.residual);
         make(residual, planes, object, bytes.residual);
         make(product, planes, object, bytes.residual);
@@ -110,12 +110,12 @@ struct WalkArrays {
 
     static index_t bytes(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles) {
         const SampleBytes bytes(problem);
-        const auto alike = alike_planes(problem, z, z.whole_object());
+        const auto equal_planes = alike_planes(problem, z, z.whole_object());
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
         const index_t of_object = bytes.object + bytes.before + bytes.change +
                                   next_bytes(bytes, in_tiles) + 3 * bytes.residual;
         const index_t weights =
-            checked_multiply(problem.object.z - (alike.last - alike.first),
+            checked_multiply(problem.object.z - (equal_planes.last - equal_planes.first),
                              checked_multiply(bytes.weights, problem.object.y * problem.object.x));
         return checked_add(
             checked_multiply(element_count(problem.object), of_object),
@@ -137,8 +137,8 @@ struct WalkArrays {
     PlaneArray newest, before, next, change, held_out, weights;
     /// Arrays of linear systems, whose solution is `newest`.
     PlaneArray direction, residual, product;
-    PlaneArray data;    ///< the image; linear systems keep it in the memory of `product`
-    EqualPlanes alike;  ///< planes with equal weights
+    PlaneArray data;           ///< the image; linear systems keep it in the memory of `product`
+    EqualPlanes equal_planes;  ///< planes with equal weights
 
   private:
     static index_t next_bytes(const SampleBytes& bytes, bool in_tiles) {

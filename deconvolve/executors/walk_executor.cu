@@ -77,7 +77,7 @@ void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
         walk(task, nullptr);
         has_weights_ = task.compares_all;
     }
-    const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.alike};
+    const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.equal_planes};
     if (write_start(image))
         for_each(voxels_, begin_functor(image, arrays_.newest.data(), weights));
     else

@@ -194,7 +194,7 @@ void Walker::work_back(const WalkStep& step, const WalkTask& task) {
             return;
         }
         ElementWork work;
-        work.ones = true;
+        work.loads_ones = true;
         if (!task.compares_all) work.data = rings_.data.at(z);
         passes_->forward(PlaneKind::image, work, slots, work_);
     });
@@ -213,9 +213,9 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
         return;
     }
     for (index_t z = step.update.begin; z < step.update.end; ++z) {
-        if (z > arrays_.alike.first && z <= arrays_.alike.last) continue;
+        if (z > arrays_.equal_planes.first && z <= arrays_.equal_planes.last) continue;
         download_planes(made, made.bytes_of(z), arrays_.weights,
-                        arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
+                        arrays_.weights.bytes_of(arrays_.equal_planes.stored(z)), 1);
     }
 }
 
@@ -225,10 +225,10 @@ void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {
-    const auto [first, last] = arrays_.alike;
+    const auto [first, last] = arrays_.equal_planes;
     const auto load = [&](const PlaneRing& ring, index_t setup, index_t z) {
         upload_planes(ring, ring.bytes_of(setup), arrays_.weights,
-                      arrays_.weights.bytes_of(arrays_.alike.stored(z)), 1);
+                      arrays_.weights.bytes_of(arrays_.equal_planes.stored(z)), 1);
     };
     if (k == 0) load(rings_.equal_weights, 0, first);
     for (index_t z = planes.begin; z < planes.end; ++z)
@@ -289,15 +289,16 @@ void Walker::find_divisors(const IndexRange& planes, const WalkTask& task) {
     variation.extent[1] = tile().y.object.count();
     variation.extent[2] = tile().x.object.count();
     const VoxelGrid grid{variation};
-    for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool alike) {
-        const PenalizedDivisor functor{place_of(z),
-                                       alike ? rings_.equal_weights.at(0) : rings_.weights.at(z),
-                                       alike ? plane : count * plane,
-                                       rings_.divisors.at(z),
-                                       z * plane,
-                                       least_weight,
-                                       variation,
-                                       task.settings.tv_weight};
+    for_updates(planes, {&rings_.divisors}, [&](index_t z, index_t count, bool equal_planes) {
+        const PenalizedDivisor functor{
+            place_of(z),
+            equal_planes ? rings_.equal_weights.at(0) : rings_.weights.at(z),
+            equal_planes ? plane : count * plane,
+            rings_.divisors.at(z),
+            z * plane,
+            least_weight,
+            variation,
+            task.settings.tv_weight};
         const VoxelRows rows{grid, {z * grid.extent[1], (z + count) * grid.extent[1]}};
         add_blocks(2, start_sums(rows, WindowedSum{functor, tile().own_window()}, place_for_sums(2),
                                  work_));
@@ -321,8 +322,8 @@ PixelNumbers Walker::pixel_numbers(index_t z) const {
             tile_->is_whole};
 }
 
-Weights Walker::weights(index_t z, index_t count, bool alike) const {
-    if (!alike) return {rings_.weights.at(z)};
+Weights Walker::weights(index_t z, index_t count, bool equal_planes) const {
+    if (!equal_planes) return {rings_.weights.at(z)};
     return {rings_.equal_weights.at(0), object_plane(), {0, count}};
 }
 

@@ -111,16 +111,16 @@ class Walker {
             if (part.count() > 0)
                 work(part, part.begin >= setup_.image.begin && part.end <= setup_.image.end);
     }
-    /// Calls work(first plane, count, alike) for runs of planes that lie one after another in all
-    /// rings. `alike` says whether their weights are equal.
+    /// Calls work(first plane, count, are_equal) for runs of planes that lie one after another in
+    /// all rings. `are_equal` says whether their weights are equal.
     template <class Rings = std::initializer_list<const PlaneRing*>, class Work>
     void for_updates(const IndexRange& planes, const Rings& rings, const Work& work) const {
-        const auto [first, last] = arrays_.alike;
+        const auto [first, last] = arrays_.equal_planes;
         const PlaneRing none;
-        const auto for_part = [&](const IndexRange& part, bool alike) {
+        const auto for_part = [&](const IndexRange& part, bool equal_planes) {
             for_runs(part, rings, [&](index_t z, index_t count) {
-                for_runs({z, z + count}, {alike ? &none : &rings_.weights},
-                         [&](index_t begin, index_t some) { work(begin, some, alike); });
+                for_runs({z, z + count}, {equal_planes ? &none : &rings_.weights},
+                         [&](index_t begin, index_t some) { work(begin, some, equal_planes); });
             });
         };
         for_part(planes.within({0, first}), false);
@@ -144,7 +144,7 @@ class Walker {
     index_t image_plane() const { return tile_->samples().image; }
     ImagePixels pixels(index_t z) const;
     PixelNumbers pixel_numbers(index_t z) const;
-    Weights weights(index_t z, index_t count, bool alike) const;
+    Weights weights(index_t z, index_t count, bool equal_planes) const;
 
     PairAxis z_;
     WalkArrays& arrays_;

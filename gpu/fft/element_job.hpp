@@ -50,7 +50,7 @@ struct ElementWork {
     // Members of load, update and advance.
     /// Whether load makes ones instead of points, but 0 for samples of `data` that are not
     /// compared.
-    bool ones = false;
+    bool loads_ones = false;
     float* newest = nullptr;
     /// Previous samples; null: the point is the newest sample, and is overwritten.
     float* before = nullptr;
@@ -67,7 +67,7 @@ struct ElementWork {
     ShortFloat* change = nullptr;
     ShortFormat last_format, format;
     const float* weight = nullptr;
-    EqualPlanes alike;  ///< planes of equal weights
+    EqualPlanes equal_planes;  ///< planes of equal weights
 };
 
 /// The largest number of arrays that passes of a kind read.

@@ -31,7 +31,7 @@ struct ElementSamples {
     /// Copies the arrays that the work needs.
     CONVOLUME_DEVICE void copy_arrays() const {
         if constexpr (Kind == ElementKind::load) {
-            if (work.ones) return;
+            if (work.loads_ones) return;
             copies.template copy_array<last, InPairs>(newest_of_load, newest(), row);
             if (extrapolates())
                 copies.template copy_array<last, InPairs>(before_of_load, before(), row);
@@ -52,7 +52,7 @@ struct ElementSamples {
     }
 
     CONVOLUME_DEVICE void load(ThreadSamples& v) const {
-        if (work.ones) {
+        if (work.loads_ones) {
             Fft::template for_each<last>(copies.thread, [&](int sample, int position) {
                 const int x = row.distance(position);
                 v[sample] = {is_compared(x), is_compared(x + 1)};
@@ -159,7 +159,7 @@ struct ElementSamples {
     CONVOLUME_DEVICE const ShortFloat* change() const { return work.change + row.offset; }
     CONVOLUME_DEVICE const float* held_out() const { return work.held_out + row.offset; }
     CONVOLUME_DEVICE const float* weight() const {
-        const index_t stored = work.alike.stored(row.plane);
+        const index_t stored = work.equal_planes.stored(row.plane);
         return work.weight + row.offset + (stored - row.plane) * work.rows * work.count;
     }
     template <class Use>

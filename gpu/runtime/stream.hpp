@@ -97,7 +97,7 @@ class StreamOrder {
 };
 
 struct DeviceStreams {
-    CudaStream up, compute, down;
+    CudaStream upload, compute, download;
 };
 
 /// The CUDA streams and events with which one task works on a device.
@@ -145,7 +145,7 @@ class WaitAtEnd {
     /// Null CUDA streams are ignored.
     WaitAtEnd(std::initializer_list<cudaStream_t> streams) : streams_(streams) {}
     explicit WaitAtEnd(const DeviceStreams& streams)
-        : WaitAtEnd{streams.up, streams.compute, streams.down} {}
+        : WaitAtEnd{streams.upload, streams.compute, streams.download} {}
     ~WaitAtEnd() {
         for (cudaStream_t stream : streams_)
             if (stream)

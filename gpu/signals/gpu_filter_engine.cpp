@@ -101,10 +101,10 @@ class FilterRun {
           result_(result),
           uploader_({transfers.device, transfers.host_threads, &transfers.gate,
                      &transfers.up_staging, &timeline},
-                    streams_.up),
+                    streams_.upload),
           downloader_({transfers.device, transfers.host_threads, &transfers.gate,
                        &transfers.down_staging, &timeline},
-                      streams_.down) {}
+                      streams_.download) {}
 
     void run(const ChunkLayout& layout, char* memory, const ExecutionContext& context) {
         for (ChunkSlot& slot : slots_) {
@@ -138,7 +138,7 @@ class FilterRun {
 
     // Uploads the samples that a chunk's results need.
     SignalView upload(const FilterChunk& chunk, const ChunkSlot& slot) {
-        slot.computed.make_wait(streams_.up);
+        slot.computed.make_wait(streams_.upload);
         const index_t before = spec_.taps - 1 + halo_before(spec_);
         const index_t first = std::max(signal_.first, chunk.range.begin - before);
         const index_t end =
@@ -154,7 +154,7 @@ class FilterRun {
                               {chunk.signal_count * signal_.stride, signal_.stride, 1}},
                              slot.input);
         }
-        slot.uploaded.record(streams_.up);
+        slot.uploaded.record(streams_.upload);
         return {slot.input, chunk.signal_count, samples, first, samples};
     }
 
@@ -175,7 +175,7 @@ class FilterRun {
     }
 
     void download(const FilterChunk& chunk, const ChunkSlot& slot) {
-        slot.computed.make_wait(streams_.down);
+        slot.computed.make_wait(streams_.download);
         const Shape3 shape{chunk.signal_count, spec_.filters, chunk.stored_count};
         const Index3 strides{result_.signal_stride, result_.filter_stride, 1};
         const index_t to = chunk.first_signal * result_.signal_stride + chunk.stored_begin;
@@ -186,7 +186,7 @@ class FilterRun {
             downloader_.download(  // positions are copied as float64, which has their size
                 reinterpret_cast<const char*>(slot.positions),
                 {result_.peak_positions + to, PixelType::float64, shape, strides});
-        slot.downloaded.record(streams_.down);
+        slot.downloaded.record(streams_.download);
     }
 
     const DeviceStreams& streams_;

@@ -19,10 +19,10 @@ BlockRun::BlockRun(DeviceResources& resources, TaskStreams& streams, const Block
       timeline_(context.timeline, resources.engine, task.number, streams.compute),
       uploader_({resources.device, resources.host_threads, resources.gate.get(),
                  &resources.up_staging, &timeline_},
-                streams.up),
+                streams.upload),
       downloader_({resources.device, resources.host_threads, resources.gate.get(),
                    &resources.down_staging, &timeline_},
-                  streams.down) {
+                  streams.download) {
     const BlockGeometry& geometry = task.geometry;
     char* at = task.workspace;
     const auto next = [&at](index_t bytes) {
@@ -103,7 +103,7 @@ ExecutionReport BlockRun::run() {
         store_until(task_.geometry.ring + (previous ? previous->kept : 0));
         if (&window == &windows.back()) uploader_.finish();
         if (&window == &windows.back() && up) {
-            streams_.up.wait();
+            streams_.upload.wait();
             up.unlock();
         }
         convolve(window);
@@ -124,7 +124,7 @@ ExecutionReport BlockRun::run() {
                           streams_.compute),
           "copying counters");
     streams_.compute.wait();
-    streams_.down.wait();
+    streams_.download.wait();
     timeline_.finish();
     ExecutionReport report;
     report.clamped_low = static_cast<index_t>(clamped[0]);
@@ -143,7 +143,7 @@ void BlockRun::load(index_t begin, index_t end) {
         source_buffers_.data + static_cast<index_t>(number) * source_buffers_.bytes;
     if (resources_.gate->policy() == TransferGate::global)
         events.free.wait();  // wait without the bus lock
-    events.free.make_wait(streams_.up);
+    events.free.make_wait(streams_.upload);
     for (index_t plane = begin; plane < end;) {
         const index_t source_z = nothing ? -1 : planes[static_cast<std::size_t>(plane)];
         index_t count = 1;
@@ -164,7 +164,7 @@ void BlockRun::load(index_t begin, index_t end) {
         }
         plane += count;
     }
-    events.full.record(streams_.up);
+    events.full.record(streams_.upload);
     events.full.make_wait(streams_.compute);
     timeline_.phase(Phase::convolve, streams_.compute, 0, [&] {
         for (index_t plane = begin; plane < end;) {
@@ -244,7 +244,7 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
     events.full.record(streams_.compute);
     if (resources_.gate->policy() == TransferGate::global)
         events.full.wait();  // wait without the bus lock
-    events.full.make_wait(streams_.down);
+    events.full.make_wait(streams_.download);
     const index_t first = window.kept_begin + begin;
     const ImageView& image = task_.output.target;
     const Box3 box{{first, 0, 0}, {window.kept_begin + end, image.shape.y, image.shape.x}};
@@ -252,7 +252,7 @@ void BlockRun::store(index_t begin, index_t end, const ZWindow& window) {
         downloader_.download(buffer, task_.output.write, box, image.type);
     else
         downloader_.download(buffer, subview(image, box));
-    events.free.record(streams_.down);
+    events.free.record(streams_.download);
 }
 
 void BlockRun::report_progress(double done) {

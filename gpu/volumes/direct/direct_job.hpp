@@ -111,7 +111,7 @@ struct DirectJob {
     index_t blocks_y = 1, blocks_x = 1;
     PixelRows target;
     bool whole_packs = false;  ///< packs are stored without conversion
-    T add{};
+    T addend{};
     unsigned long long* clamped = nullptr;
 };
 

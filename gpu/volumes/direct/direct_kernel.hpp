@@ -179,7 +179,7 @@ CONVOLUME_DEVICE void store_sums(const DirectJob<T, Taps>& job, const ThreadPosi
             if (plane >= job.planes || y >= job.kept_y) continue;
             Pack<T> pack = sums.values[p][r];
             CONVOLUME_UNROLL
-            for (int i = 0; i < pack_size<T>; ++i) pack.v[i] = pack.v[i] + job.add;
+            for (int i = 0; i < pack_size<T>; ++i) pack.v[i] = pack.v[i] + job.addend;
             const index_t at = plane * job.target.plane_stride + y * job.target.row_stride + x;
             if (job.whole_packs)
                 *reinterpret_cast<Pack<T>*>(static_cast<T*>(job.target.data) + at) = pack;

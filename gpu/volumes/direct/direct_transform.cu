@@ -83,9 +83,10 @@ class DirectTransform : public RingTransform {
         job.whole_packs = can_store_packs<T>(target);
         if constexpr (is_complex_pixel<T>) {
             using Real = real_type_t<T>;
-            job.add = {static_cast<Real>(target.add_real), static_cast<Real>(target.add_imaginary)};
+            job.addend = {static_cast<Real>(target.add_real),
+                          static_cast<Real>(target.add_imaginary)};
         } else {
-            job.add = static_cast<T>(target.add_real);
+            job.addend = static_cast<T>(target.add_real);
         }
         job.clamped = target.clamped;
         return job;

@@ -56,7 +56,7 @@ float extrapolated(const ElementWork& work, index_t i) {
 
 // Returns the sample that a forward pass loads, as a transform would receive it.
 double loaded_sample(const ElementWork& work, index_t i) {
-    if (work.ones) {
+    if (work.loads_ones) {
         const auto* const data = static_cast<const float*>(work.data);
         return data == nullptr || richardson_lucy::is_compared(data[i]) ? 1 : 0;
     }
