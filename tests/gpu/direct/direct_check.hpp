@@ -59,7 +59,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
         job.taps.packs = packs.data();
     else
         std::copy(packs.begin(), packs.end(), job.taps.packs);
-    job.add = random_sample<T>(random);
+    job.addend = random_sample<T>(random);
     DirectSamples<T>& samples = job.samples;
     samples.row_packs = pack_count<T>(kept.x) + layout.reach_packs<T>();
     samples.rows = round_up(kept.y, index_t{DirectShape::thread_rows}) + layout.reach_y();
@@ -111,7 +111,7 @@ void check_sums(const Shape3& kernel, const Shape3& kept) {
                         untouched += std::isnan(got.real());
                         continue;
                     }
-                    std::complex<double> want = value_of(job.add);
+                    std::complex<double> want = value_of(job.addend);
                     const T* tap = taps.data();
                     for (index_t k = kernel.z - 1; k >= 0; --k)
                         for (index_t j = kernel.y - 1; j >= 0; --j)
