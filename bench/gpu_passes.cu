@@ -541,7 +541,7 @@ class PassTimer {
             work.data = arrays;
             work.newest = arrays;
             work.weight = arrays;
-            work.alike = {0, planes};
+            work.equal_planes = {0, planes};
             const auto time = [&](ElementKind kind, double* of_pass) {
                 work.kind = kind;
                 const double ms = median_ms(

@@ -222,7 +222,7 @@ void check_step(int begin, int end, const StepCase& step_case) {
     work.last_format = last_format;
     work.format = format;
     work.weight = weight.data();
-    work.alike = {1, 2};
+    work.equal_planes = {1, 2};
     if (step_case.least_weight) work.elements.least_weight = 1e-2F;
     work.elements.unmatched = unmatched;
     if (step_case.advances)
