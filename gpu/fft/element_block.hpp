@@ -121,7 +121,7 @@ struct RowPairs {
         if (j < middle) return conjugate(*roots.sample_of(j));
         return -1.0F * *roots.opposite_sample_of(j);
     }
-    /// Returns the index of the k0 that pair j has.
+    /// Returns which of the thread's three first sample numbers (k0) pair j counts from: 0, 1 or 2.
     CONVOLUME_CONSTEXPR static int start_of_pair(int j) {
         return j == last ? 2 : j > 0 && j < middle ? 0 : 1;
     }
