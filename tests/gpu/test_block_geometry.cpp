@@ -44,7 +44,7 @@ TEST_CASE("windows load every plane before it is used and keep every result once
         Random random(seed, n);
         const Block block = random_block(random);
         const bool in_space = block.algorithm == Algorithm::direct;
-        const BlockAxis z = (in_space ? gpu::widened(block) : block).axes[0];
+        const BlockAxis z = (in_space ? gpu::widened_block(block) : block).axes[0];
         const index_t limit = random.pick<index_t>({0, 1 << 30, 1 << 28, 1 << 26});
         const auto g = gpu::block_geometry(block, gpu::expected_plane_bytes(block), limit, rates);
         const auto windows = g.windows(z);

@@ -11,8 +11,8 @@ namespace convolume::gpu {
 
 /// Return a block that loads exactly the samples that its outputs need, and its input. Samples that
 /// the given block does not load are gathered as zero.
-Block widened(const Block& block);
-BlockInput widened(const Block& block, const BlockInput& input);
+Block widened_block(const Block& block);
+BlockInput widened_block(const Block& block, const BlockInput& input);
 
 /// Computes rows, pitch and bytes of a block's planes, taps and gathers.
 void describe_direct(const Block& block, BlockGeometry& geometry);
