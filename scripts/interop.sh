@@ -35,6 +35,10 @@ else
     cmake --build "$build" --target convolume_command convolume_python
 fi
 
+# The recipe for files of vendors: their readers are here. conftest.py needs more packages than these tests.
+PYTHONPATH=$build/python "$venv/bin/python" -m pytest -q --noconftest python/tests/test_vendor_files.py \
+    python/tests/test_gallery.py -k 'vendor or lif or optics'
+
 CONVOLUME_BIOFORMATS_JAR=$root/$jar PYTHONPATH=$build/python QT_QPA_PLATFORM=offscreen \
     exec "$venv/bin/python" tests/interop/interop.py --command "$build/cli/convolume" \
     --json build/interop.json --page docs/reference/formats.md

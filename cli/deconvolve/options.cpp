@@ -46,6 +46,12 @@ void add_computation(CLI::App& app, DeconvolveRequest& request) {
     add_selection_options(app, groups::input, request.selection);
 }
 
+double parse_reach_um(std::string_view option, const std::string& text) {
+    const double reach = parse_length_um(option, text);
+    if (reach <= 0) throw InvalidArgument(message(option, " takes a length above 0, not ", text));
+    return reach;
+}
+
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
     const char* group = groups::machine;
     add_device_option(app, group, request.engines);
@@ -90,6 +96,11 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
                   "convolume deconvolve image.tif --na 1.4 --wavelength 520nm -o sharp.tif"});
     add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
+    add_parsed(*command, "--out-of-focus", request->made_psf.out_of_focus_um, parse_reach_um,
+               "LENGTH",
+               "Of one plane through a thick specimen: estimate the specimen this far above and "
+               "below it, so that its light is not sharpened (default: the specimen is thin)")
+        ->group("PSF, if no file is given");
     add_execution(*command, *request);
     const char* group = groups::output;
     add_image_output_options(*command, group, request->output, request->output_type,
@@ -104,6 +115,8 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         check_method(*command, request->options);
+        if (request->made_psf.out_of_focus_um && request->options.boundary)
+            throw InvalidArgument("--out-of-focus needs --edges extend; leave out the other one");
         divide_arguments(*command, *request, *many);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });

@@ -143,7 +143,12 @@ std::string background_warning(const std::vector<DeconvolveReport>& volumes, boo
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
     if (image.shape.z > 1 && !psf.wrapped.any()) warn_of_shallow(psf, image, warnings);
-    warn_of_one_plane(psf, image, warnings);
+    if (image.shape.z == 1 && psf.shape.z > 1 && !psf.made)
+        warnings.push_back(
+            message("the image has one plane, but ", name_of(psf), " has ", psf.shape.z,
+                    ": the specimen above and below the plane is estimated as well, unless --edges "
+                    "is given, which is right if it is thick; for a thin one use a PSF of one "
+                    "plane, as convolume psf --like makes it"));
     warn_of_unknown_voxel(psf, image, warnings);
     return warnings;
 }

@@ -150,8 +150,13 @@ class ChannelKernels {
         if (!source.psf) return load_kernel(source.path, image, options, *context.timeline);
         PsfOptions psf = source.psf->options;
         psf.threads = request.engines.threads;
+        io::ImageMetadata stack = image;
+        if (source.psf->stack_planes) {
+            stack.shape.z = *source.psf->stack_planes;
+            stack.voxel_size_um[0] = psf.voxel.z_um;
+        }
         KernelFile kernel =
-            make_kernel(std::move(psf), request.made_psf.capture, image, options, context);
+            make_kernel(std::move(psf), request.made_psf.capture, stack, options, context);
         kernel.optics = source.psf->optics;
         for (const std::string& warning : source.psf->warnings) kernel.warnings.push_back(warning);
         return kernel;

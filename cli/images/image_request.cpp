@@ -2,6 +2,7 @@
 #include "cli/images/image_request.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iomanip>
 #include <sstream>
@@ -194,6 +195,34 @@ void add_made_psf_options(CLI::App& app, MadePsfRequest& request) {
         ->group(group);
 }
 
+namespace {
+
+/// Gives the PSF planes that reach `reach_um` above and below the image's only one. They are at
+/// most a depth of focus apart, nᵢ λ/NA². Returns the number of planes on one side, and the
+/// image's.
+index_t add_planes_out_of_focus(PsfOptions& psf, double reach_um, const ImageChannel& image) {
+    if (image.metadata.shape.z != 1)
+        throw InvalidArgument(message("--out-of-focus is for images of one plane, and \"",
+                                      image.path, "\" has ", image.metadata.shape.z,
+                                      ", whose light the PSF accounts for; leave it out"));
+    if (psf.size != Shape3{0, 0, 0})
+        throw InvalidArgument(
+            "--out-of-focus chooses the planes of the PSF, and so does --psf-size; leave out the "
+            "one or the other");
+    PsfOptions one = psf;
+    one.size = {1, 1, 1};
+    const double depth_um = psf_facts(one).rayleigh_axial_um / 2;
+    const double planes = std::ceil(reach_um / depth_um);
+    constexpr double most = 1000;
+    if (planes > most)
+        throw InvalidArgument(message("--out-of-focus ", reach_um, " um is ", planes,
+                                      " depths of focus; give the thickness of the specimen"));
+    psf.voxel.z_um = reach_um / planes;
+    return static_cast<index_t>(planes) + 1;
+}
+
+}  // namespace
+
 MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     Json typed = request.typed;
     if (!request.wavelengths_um.empty())
@@ -212,7 +241,11 @@ MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image) {
     if (!parameters.contains("size")) parameters["size"] = {0, 0, 0};
     PsfOptions psf = psf_options_of(std::move(parameters), "the command line");
     refuse_unused_layers(psf, request.typed);
-    return {std::move(psf), optics.line("the image's metadata"), std::move(optics.warnings)};
+    std::optional<index_t> stack_planes;
+    if (request.out_of_focus_um)
+        stack_planes = add_planes_out_of_focus(psf, *request.out_of_focus_um, image);
+    return {std::move(psf), stack_planes, optics.line("the image's metadata"),
+            std::move(optics.warnings)};
 }
 
 }  // namespace convolume::cli

@@ -30,10 +30,14 @@ struct MadePsfRequest {
     nlohmann::ordered_json typed = nlohmann::ordered_json::object();
     std::vector<double> wavelengths_um;  ///< emission: none, one, or one for each channel
     std::optional<double> capture;       ///< share of light to contain, if typed
-    bool is_offered = false;             ///< whether the subcommand has these options
-    bool is_needed = false;              ///< whether a PSF is computed
+    /// Of images of one plane: how far above and below it the specimen is estimated as well.
+    std::optional<double> out_of_focus_um;
+    bool is_offered = false;  ///< whether the subcommand has these options
+    bool is_needed = false;   ///< whether a PSF is computed
 
-    bool any_typed() const { return !typed.empty() || !wavelengths_um.empty() || capture; }
+    bool any_typed() const {
+        return !typed.empty() || !wavelengths_um.empty() || capture || out_of_focus_um;
+    }
 };
 
 /// Adds the options of the microscope, in a group of their own.
@@ -49,6 +53,8 @@ struct ImageChannel {
 /// Options of the PSF for a channel.
 struct MadePsf {
     PsfOptions options;
+    /// Number of planes of the stack for which an automatic size is chosen, if not the image's.
+    std::optional<index_t> stack_planes;
     std::string optics;  ///< sentence on what metadata gave and what was assumed; may be empty
     std::vector<std::string> warnings;
 };

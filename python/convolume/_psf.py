@@ -102,8 +102,9 @@ def warn_of_psf(psf: Kernel, image_shape: Sequence[int]) -> None:
              + ("if it is in FFT order pass origin='corner', else " if in_fft_order else "")
              + "origin='peak' keeps the result in place")
     if taps.ndim == 3 and image_shape[0] == 1 < taps.shape[0]:
-        warn(f"the image has one plane, but the PSF has {taps.shape[0]}: light of planes that are not in the image is "
-             "not accounted for; for a thin specimen use a PSF of one plane")
+        warn(f"the image has one plane, but the PSF has {taps.shape[0]}: the specimen above and below the plane is "
+             "estimated as well, unless edges are given, which is right if it is thick; for a thin one use a PSF of "
+             "one plane")
     elif taps.ndim == 3 and taps.shape[0] < 2 * image_shape[0] - 1:
         light = taps.clip(0).sum((1, 2), dtype=np.float64)
         share = min(light[0], light[-1]) / light.max() if light.max() > 0 else 0.0

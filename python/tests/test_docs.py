@@ -35,20 +35,23 @@ def test_everything_public_is_in_the_reference():
     assert sorted(re.findall(r"^::: convolume\.(\w+)$", page, re.M)) == sorted(set(convolume.__all__) - {"__version__"})
 
 
+BLOCK = re.compile(r"^(?:<!-- from examples/python/(\S+)\.py -->\n)?```python\n(.*?)^```", re.M | re.S)
+GALLERY = DOCS / "gallery.md"
+PROGRAMS = BLOCK.findall(GALLERY.read_text(encoding="utf-8")) if GALLERY.exists() else []
 PAGES = sorted(DOCS.glob("*.md")) + [Path(__file__).parents[2] / "README.md"]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_pages(page, tmp_path, monkeypatch, caplog):
-    """The Python code of a page runs from its first line to its last, and sessions print what they show. Code that is
-    quoted from examples/python is left out, as another test runs it."""
+    """The Python code of a page runs from its first line to its last, and sessions print what they show. Programs that
+    are quoted from examples/python run on their own, in the test of the gallery."""
     if not page.exists():
         pytest.skip("the pages are not beside the tests")
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.WARNING, "convolume")  # restores the level after the test; pages may change it
     names = {}
     text = page.read_text(encoding="utf-8")
-    blocks = re.findall(r"^(<!-- from examples/python/\S+ -->\n)?```python\n(.*?)^```", text, re.M | re.S)
+    blocks = BLOCK.findall(text)
     assert blocks
     for number, (quoted, block) in enumerate(blocks):
         if quoted:
@@ -59,3 +62,17 @@ def test_pages(page, tmp_path, monkeypatch, caplog):
             names = session.globs
         else:
             exec(compile(block, str(page), "exec"), names)
+
+
+@pytest.mark.parametrize(("name", "program"), PROGRAMS, ids=[name for name, _ in PROGRAMS])
+def test_gallery(name, program, tmp_path, monkeypatch):
+    """Each program of the gallery runs as it is shown, with nothing before it."""
+    monkeypatch.chdir(tmp_path)
+    try:
+        exec(compile(program, f"{GALLERY}: {name}", "exec"), {"__name__": "__main__"})
+    except SystemExit as end:  # the program needs a GPU
+        assert str(end).startswith("skipped: ")
+        pytest.skip(str(end))
+    except ModuleNotFoundError as error:
+        assert error.name in ("dask", "scipy", "cupy")
+        pytest.skip(str(error))

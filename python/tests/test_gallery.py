@@ -11,7 +11,8 @@ import pytest
 import convolume
 
 PROGRAMS = sorted((Path(__file__).parents[2] / "examples" / "python").glob("*.py"))
-NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy"}  # modules beside NumPy
+NEEDS = {"dask_blocks": "dask.array", "own_method": "scipy", "cupy_arrays": "cupy",
+         "vendor_files": "bioio_czi"}  # modules beside NumPy
 
 
 @pytest.mark.skipif(not PROGRAMS, reason="the programs are not beside the tests")

@@ -311,8 +311,7 @@ TEST_CASE("every command warns of an image of one plane and a kernel of several"
     write_image(folder / "image.npy", random.array({1, 20, 20}, false, 1), PixelType::float32);
     write_image(folder / "psf.npy", gaussian({5, 7, 7}, {2, 3, 3}, image_voxel_um),
                 PixelType::float32);
-    const std::string warning =
-        "warning: the image has one plane, but the PSF \"psf.npy\" has 5: light of planes";
+    const std::string warning = "warning: the image has one plane, but the PSF \"psf.npy\" has 5: ";
     const auto said = [&](const Arguments& arguments) {
         Arguments all{arguments[0], "image.npy", "psf.npy", "-o", "out.npy", "--overwrite", "-q"};
         all.insert(all.end(), arguments.begin() + 1, arguments.end());

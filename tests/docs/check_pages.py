@@ -6,7 +6,8 @@
 
 - A block that follows a comment `<!-- from FILE -->` must stand, line by line, in FILE. C++ and CMake
   blocks need such a comment, because FILE is compiled and run as a test of its own.
-- Every row of a table has as many cells as its header.
+- Every row of a table has as many cells as its header, and no code with an escaped pipe: MkDocs shows the backslash.
+  `<code>a &#124; b</code>` is right everywhere.
 - Every message in a table of messages must stand in the sources ("…" stands for inserted values).
 - Every relative link leads to a file, and every anchor to a heading.
 """
@@ -51,6 +52,8 @@ def check_tables(text):
             header = line
         elif table_cells(line) != table_cells(header):
             yield f"{table_cells(header)} cells in the header and {table_cells(line)} here: {line}"
+        elif any("\\|" in code for code in line.split("`")[1::2]):
+            yield f"code with an escaped pipe in a table: {line}"
 
 
 def source_text(root):
