@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A container of widgets that runs work in a thread of its own, shows its progress, and can end it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from magicgui.widgets import Container, ProgressBar, PushButton
@@ -31,12 +31,14 @@ class _Bar(QObject):
 class WorkingContainer(Container):
     """A column of fields, then buttons that begin and end the work, and a bar of its progress."""
 
-    def __init__(self, fields: list[Any], start: str, can_stop: bool) -> None:
+    def __init__(self, fields: list[Any], start: str, can_stop: bool, others: Sequence[PushButton] = ()) -> None:
+        """`others` are further buttons that begin work."""
         self.start = PushButton(text=start)
+        self._others = others
         self.stop = PushButton(text="Stop", enabled=False, visible=can_stop)
         self.cancel = PushButton(text="Cancel", enabled=False)
         self.bar = ProgressBar(min=0, max=100, value=0)
-        super().__init__(widgets=[*fields, self.start, self.stop, self.cancel, self.bar])
+        super().__init__(widgets=[*fields, *others, self.start, self.stop, self.cancel, self.bar])
         self._shown = _Bar(self.bar)
         self._ending: str | None = None
         self.worker: Any = None
@@ -77,7 +79,9 @@ class WorkingContainer(Container):
         self._ending = how
 
     def _working(self, busy: bool) -> None:
-        self.start.enabled = not busy
+        for button in (self.start, *self._others):
+            button.enabled = not busy
         self.stop.enabled = self.cancel.enabled = busy
         if not busy:
+            self.worker = None  # which holds the arrays of the work
             self.bar.value = 0
