@@ -102,11 +102,14 @@ def test_ends_early(qtbot, viewer, deconvolve, how):
 @pytest.mark.parametrize("axes", ["ZCYX", "CZYX"])
 def test_a_hyperstack_that_napari_read(qtbot, tmp_path, psf, channels, axes):
     """napari keeps no names of axes and no units of a file. They are taken from the file."""
-    name, place = tmp_path / "two.tif", axes.index("C")
-    tifffile.imwrite(name, np.stack(channels, 1), imagej=True, resolution=(10, 10),
-                     metadata={"axes": "ZCYX", "spacing": 0.3, "unit": "um"})
-    if axes == "CZYX":
-        convolume.save(name, np.stack(channels), axes="CZYX", spacing=SPACING, overwrite=True)
+    place = axes.index("C")
+    name = tmp_path / ("two.tif" if place else "two.ome.tif")
+    if place:
+        tifffile.imwrite(name, np.stack(channels, 1), imagej=True, resolution=(10, 10),
+                         metadata={"axes": axes, "spacing": 0.3, "unit": "um"})
+    else:
+        tifffile.imwrite(name, np.stack(channels), metadata={
+            "axes": axes, **{f"PhysicalSize{axis}": length for axis, length in zip("ZYX", SPACING)}})
     convolume.save(tmp_path / "psf.tif", psf)
     _initialize_plugins()
     viewer = ViewerModel()
