@@ -28,7 +28,7 @@ def recorded_cells(folder):
     channels = []
     for seed, kind, wavelength in ((3, "shells", "461nm"), (4, "filaments", "520nm")):
         psf = convolume.make_psf(na=1.2, ni=1.33, wavelength=wavelength, spacing=SPACING, shape=(31, 63, 63))
-        specimen = convolume.Phantom((32, 256, 256), SPACING, kind=kind, seed=seed, brightness=6000)
+        specimen = convolume.Phantom((32, 400, 400), SPACING, kind=kind, seed=seed, brightness=6000)
         channels.append(convolume.Camera(seed=seed).expose(convolume.convolve(specimen, psf, boundary="zero")))
     name = os.path.join(folder, "cells.ome.tif")
     convolume.save(name, np.stack(channels), axes="CZYX", spacing=SPACING, channel_names=["membrane", "actin"])
@@ -75,13 +75,17 @@ def main():
         maker = dock(viewer, "Make a PSF")
         maker.like.value = actin
         psf = finish(maker, maker.start, viewer)
-        psf.visible = False
+        actin.visible = False
+        psf.translate = actin.extent.world.mean(axis=0) - psf.extent.world.mean(axis=0)
+        viewer.camera.zoom *= 4
         draw(viewer, "make_psf")
+        actin.visible, psf.visible = True, False
         viewer.window.remove_dock_widget("all")
 
         widget = dock(viewer, "Deconvolve")
         widget.image.value, widget.psf.value = actin, psf
-        viewer.camera.zoom *= 1.6
+        viewer.reset_view()
+        viewer.camera.zoom *= 1.15
         QApplication.processEvents()
         viewer.screenshot(flash=False)  # tells the layers what is in view
         preview = finish(widget, widget.preview, viewer)

@@ -55,10 +55,11 @@ class WorkingContainer(Container):
         cancels the work."""
         self._ending = None
         self._working(True)
+        pending = [compute]  # Qt may keep the worker until the end of the program, but not the arrays
 
         def guarded() -> Any:
             try:
-                return compute()
+                return pending.pop()()
             except Cancelled:
                 return None
 
@@ -83,5 +84,5 @@ class WorkingContainer(Container):
             button.enabled = not busy
         self.stop.enabled = self.cancel.enabled = busy
         if not busy:
-            self.worker = None  # which holds the arrays of the work
+            self.worker = None
             self.bar.value = 0

@@ -212,6 +212,19 @@ def test_a_psf_needs_voxels_in_micrometers(qtbot, viewer, errors):
     assert tuple(finish(qtbot, widget, widget.start).scale) == SPACING
 
 
+def test_files_through_the_viewer(tmp_path, channels, viewer):
+    _initialize_plugins()
+    source, target = str(tmp_path / "cells.ome.tif"), str(tmp_path / "sharp.ome.tif")
+    convolume.save(source, np.stack(channels), axes="CZYX", spacing=SPACING, channel_names=["membrane", "actin"])
+    viewer.layers.clear()
+    viewer.open(source, plugin="napari-convolume")
+    assert [layer.name for layer in viewer.layers] == ["membrane", "actin"]
+    viewer.layers.save(target, plugin="napari-convolume")
+    image = convolume.open(target)
+    assert image.channel_names == ["membrane", "actin"] and image.spacing == SPACING
+    np.testing.assert_array_equal(image, np.stack(channels))
+
+
 def test_manifest():
     manifest = PluginManifest.from_distribution("napari-convolume")
     assert {widget.display_name for widget in manifest.contributions.widgets} == {"Deconvolve", "Make a PSF"}
