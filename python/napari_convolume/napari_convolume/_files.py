@@ -47,14 +47,14 @@ def _layers_of(image: convolume.Image, path: str) -> list[LayerData]:
     if image.frame_interval and "T" in letters:
         scale["T"], units["T"] = image.frame_interval, "second"
     name = Path(path).name.partition(".")[0] + (f", {image.image_name}" if image.images > 1 else "")
-    shown = supported({"scale": [scale.get(axis, 1.0) for axis in letters], "axis_labels": list(letters.lower()),
-                       "units": [units.get(axis, "pixel") for axis in letters]})
+    shown = {"scale": [scale.get(axis, 1.0) for axis in letters], "axis_labels": list(letters.lower()),
+                       "units": [units.get(axis, "pixel") for axis in letters]}
     samples = image[...] if np.prod(image.shape) * image.dtype.itemsize <= _IN_MEMORY else image.to_dask(
         [extent if axis in "YX" else 1 for axis, extent in zip(image.axes, image.shape)])
     if "C" not in image.axes:
         channel = image.channel_names[0] if image.channel_names else ""
         own = {"name": channel or name, "metadata": {"convolume": {"file": os.path.abspath(path), "channel": channel}}}
-        return [(samples, {**shown, **own}, "image")]
+        return [(samples, supported({**shown, **own}), "image")]
     layers = []
     channels = samples.shape[image.axes.index("C")]
     for number in range(channels):
@@ -65,7 +65,7 @@ def _layers_of(image: convolume.Image, path: str) -> list[LayerData]:
                "metadata": {"convolume": {"file": os.path.abspath(path), "channel": channel}}}
         if color is not None:
             own["colormap"] = f"#{color:06x}"
-        layers.append((samples.take(number, image.axes.index("C")), {**shown, **own}, "image"))
+        layers.append((samples.take(number, image.axes.index("C")), supported({**shown, **own}), "image"))
     return layers
 
 
@@ -102,7 +102,7 @@ def _channel_names(layers: list[LayerData], origins: list[dict[str, str]]) -> li
 
 def _image_of(data: Any, meta: dict[str, Any]) -> convolume.Image:
     """Returns the image of a layer, and warns of what is assumed or left out."""
-    layer = SimpleNamespace(data=data, multiscale=meta.get("multiscale", False), **{
+    layer = SimpleNamespace(data=data, multiscale=meta.get("multiscale", False), metadata=meta.get("metadata", {}), **{
         name: meta[name] for name in ("scale", "units", "axis_labels") if name in meta})
     letters = letters_of(layer)
     ndim = (data[0] if layer.multiscale else data).ndim

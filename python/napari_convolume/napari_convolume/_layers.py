@@ -4,6 +4,7 @@
 import itertools
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ def data_of(layer: Any) -> Any:
 
 def letters_of(layer: Any) -> str | None:
     """Returns a letter of T, C, Z, Y, X for each axis: the labels of the layer, or what its file says; else None."""
-    labels = getattr(layer, "axis_labels", ())
+    labels = _stated(layer, "axis_labels")
     if labels and not all(re.fullmatch(r"-\d+", label) for label in labels):
         letters = "".join(_WORDS.get(label.upper(), label.upper()) for label in labels)
         return letters if are_letters(letters, layer) else None
@@ -50,14 +51,26 @@ def voxels_of(layer: Any, letters: str) -> Voxels:
     """Returns the voxel sizes that a layer knows by its scale and units; else those of its file, unless the layer has a
     scale."""
     scale = dict(zip(letters, (float(length) for length in layer.scale)))
-    units = dict(zip(letters, getattr(layer, "units", ())))
-    known = {axis: scale[axis] * float((1 * unit).to("micrometer").magnitude)
-             for axis, unit in units.items() if axis in "ZYX" and unit.is_compatible_with("micrometer")}
+    lengths_of_units = dict(zip(letters, map(_micrometers, _stated(layer, "units"))))
+    known = {axis: scale[axis] * length for axis, length in lengths_of_units.items() if axis in "ZYX" and length}
     file = None if known or has_scale(layer, letters) else _file_of(layer)
     if file is None or sorted(file.axes) != sorted(letters):
         return known
     lengths = zip((axis for axis in "ZYX" if axis in file.axes), file.spacing)
     return {axis: length for axis, length in lengths if length is not None}
+
+
+def _stated(layer: Any, name: str) -> Sequence[Any]:
+    """Returns axis_labels or units of a layer. Before napari 0.6 layers have none, and `supported` has put them into
+    the metadata."""
+    return layer.metadata.get("convolume", {}).get(name) or getattr(layer, name, ())
+
+
+def _micrometers(unit: Any) -> float | None:
+    """Returns the µm in a unit of napari; None if it is no unit of length."""
+    if isinstance(unit, str):
+        return 1.0 if unit == "micrometer" else None
+    return float((1 * unit).to("micrometer").magnitude) if unit.is_compatible_with("micrometer") else None
 
 
 def has_scale(layer: Any, letters: str) -> bool:
@@ -90,9 +103,13 @@ def image_of(layer: Any, letters: str, voxels: Voxels) -> convolume.Image:
 
 
 def supported(shown: dict[str, Any]) -> dict[str, Any]:
-    """Returns the keywords for a layer without those that this version of napari lacks."""
-    return {name: value for name, value in shown.items()
-            if name not in ("axis_labels", "units") or hasattr(Image, name)}
+    """Returns the keywords for a layer. Those that this version of napari lacks are moved into the metadata."""
+    lacking = {name: shown[name] for name in ("axis_labels", "units") if name in shown and not hasattr(Image, name)}
+    kept = {name: value for name, value in shown.items() if name not in lacking}
+    if lacking:
+        metadata = shown.get("metadata", {})
+        kept["metadata"] = {**metadata, "convolume": {**metadata.get("convolume", {}), **lacking}}
+    return kept
 
 
 def shown_like(layer: Any, letters: str, voxels: Voxels, start: Any = None) -> dict[str, Any]:
@@ -101,7 +118,7 @@ def shown_like(layer: Any, letters: str, voxels: Voxels, start: Any = None) -> d
     shown = {name: getattr(layer, name) for name in ("scale", "translate", "rotate", "shear", "affine", "metadata")}
     if start is not None:
         shown["translate"] = layer.affine.inverse(layer.data_to_world(start))
-    units = list(getattr(layer, "units", ()))
+    units = list(_stated(layer, "units")) or ["pixel"] * len(letters)
     if voxels and not has_scale(layer, letters) and start is None:  # its file knew them
         shown["scale"] = [voxels.get(axis, 1.0) for axis in letters]
         units = ["micrometer" if axis in voxels else unit for axis, unit in zip(letters, units)]

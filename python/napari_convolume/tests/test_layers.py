@@ -6,7 +6,7 @@ import pytest
 import tifffile
 from napari.layers import Image
 from napari.layers._source import Source
-from napari_convolume._layers import image_of, letters_of, region_in_view, shown_like, voxels_of
+from napari_convolume._layers import image_of, letters_of, region_in_view, shown_like, supported, voxels_of
 
 
 def layer_of(*shape, **shown):
@@ -28,6 +28,14 @@ def test_voxels_are_lengths():
     layer = layer_of(3, 8, 9, scale=(300, 0.1, 2), units=["nm", "um", "pixel"])
     assert voxels_of(layer, "ZYX") == pytest.approx({"Z": 0.3, "Y": 0.1})
     assert voxels_of(layer_of(3, 8, 9, scale=(0.3, 0.1, 0.1)), "ZYX") == {}
+
+
+def test_versions_of_napari_without_labels_and_units(monkeypatch):
+    monkeypatch.setattr("napari_convolume._layers.Image", object)
+    shown = supported({"axis_labels": list("zyx"), "units": ["micrometer"] * 3, "scale": (0.3, 0.1, 0.1)})
+    assert set(shown) == {"scale", "metadata"}
+    layer = layer_of(3, 8, 9, **shown)
+    assert letters_of(layer) == "ZYX" and voxels_of(layer, "ZYX") == pytest.approx({"Z": 0.3, "Y": 0.1, "X": 0.1})
 
 
 @pytest.mark.parametrize("planes, letters", [(5, "ZCYX"), (2, None)])
