@@ -40,8 +40,8 @@ class Deconvolve(WorkingContainer):
         self.background = FloatSpinBox(label="background", min=0, max=1e9, value=0)
         self.device = ComboBox(label="device", choices=["auto", "cpu", "gpu"], value="auto")
         self.preview = PushButton(text="Preview")
-        super().__init__([self.image, self.axes, self.voxels, self.psf, self.method, self.iterations, self.automatic,
-                          self.background, self.device], "Deconvolve", can_stop=True, others=[self.preview])
+        super().__init__(self._fields, [self.psf, self.method, self.iterations, self.automatic, self.background,
+                                        self.device], "Deconvolve", can_stop=True, others=[self.preview])
         self.preview.changed.connect(self.begin_preview)
 
     def begin(self) -> None:

@@ -2,6 +2,8 @@
 """Fields for a layer, its axes and its voxel size. They show what the layer says, and ask for what it does not say."""
 
 import re
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 from magicgui.widgets import LineEdit, create_widget
@@ -20,13 +22,20 @@ class LayerFields:
         self.axes = LineEdit(label="axes", tooltip="A letter of T, C, Z, Y, X for each axis of the layer.")
         self.voxels = LineEdit(label="voxel size, µm", tooltip="Edge lengths of a voxel along z, y, x, in µm.")
         self.layer.changed.connect(self._show_axes)
+        self._shown: Callable[[], Any] = lambda: None  # a weak reference to the layer whose axes are shown
         self.axes.changed.connect(self._show_voxels)
 
     def all(self) -> list[Any]:
         return [self.layer, self.axes, self.voxels]
 
+    def refresh(self) -> None:
+        """Shows the axes of the layer, unless they are shown already, perhaps as the user corrected them."""
+        if self.layer.value is not self._shown():
+            self._show_axes()
+
     def _show_axes(self) -> None:
         layer = self.layer.value
+        self._shown = (lambda: None) if layer is None else weakref.ref(layer)
         self.axes.value = "" if layer is None else letters_of(layer) or "?" * (data_of(layer).ndim - 2) + "YX"
         self._show_voxels()
 

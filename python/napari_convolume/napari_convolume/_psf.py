@@ -28,8 +28,8 @@ class MakePsf(WorkingContainer):
         self.wavelength = FloatSpinBox(label="emission, nm", min=200, max=2000, step=1, value=520)
         self.model = ComboBox(label="model", choices=["vectorial", "gibson-lanni", "born-wolf", "gaussian"])
         self.depth = FloatSpinBox(label="depth, µm", min=0, max=1000, value=0)
-        super().__init__([self.like, self.axes, self.voxels, self.na, self.ni, self.ns, self.wavelength, self.model,
-                          self.depth], "Make a PSF", can_stop=False)
+        super().__init__(self._fields, [self.na, self.ni, self.ns, self.wavelength, self.model, self.depth],
+                         "Make a PSF", can_stop=False)
 
     def begin(self) -> None:
         try:

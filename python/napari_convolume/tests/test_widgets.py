@@ -145,6 +145,18 @@ def test_a_psf_of_other_voxels_is_resampled(qtbot, viewer, channels):
     np.testing.assert_allclose(result.data[0], want, rtol=1e-5, atol=1e-3)
 
 
+def test_the_first_layer_is_described(qtbot, viewer):
+    """A widget that is opened after the layer gets its choice without an event."""
+    widget = MakePsf(viewer)
+    with widget.like.changed.blocked():
+        widget.like.choices = [viewer.layers["image"]]
+    widget._fields.refresh()
+    assert widget.axes.value == "TZYX" and widget.voxels.value == "0.3, 0.1, 0.1"
+    widget.voxels.value = "0.4, 0.1, 0.1"
+    widget._fields.refresh()
+    assert widget.voxels.value == "0.4, 0.1, 0.1"
+
+
 def test_axes_are_asked_for(viewer, channels, errors, qtbot, psf):
     layer = viewer.add_image(np.stack(channels), name="unnamed")
     widget = deconvolve_with(viewer, layer, viewer.layers["psf"])
