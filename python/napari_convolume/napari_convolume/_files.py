@@ -20,7 +20,8 @@ _IN_MEMORY = 1 << 30  # bytes of a layer that are read at once; planes of larger
 
 
 def get_reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None:
-    """Returns the reader for a file, or None if convolume does not read it."""
+    """Returns the reader for a file, or None if convolume does not read it. Of HDF5, which napari itself does not read,
+    the reader then says why."""
     if not isinstance(path, str):
         return None
     try:
@@ -28,7 +29,7 @@ def get_reader(path: str | list[str]) -> Callable[[Any], list[LayerData]] | None
             warnings.simplefilter("ignore", convolume.ConvolumeWarning)
             convolume.open(path)
     except convolume.Error:
-        return None
+        return read if Path(path).is_file() and Path(path).suffix in (".h5", ".hdf5") else None
     return read
 
 
@@ -65,7 +66,7 @@ def _layers_of(image: convolume.Image, path: str) -> list[LayerData]:
                "metadata": {"convolume": {"file": os.path.abspath(path), "channel": channel}}}
         if color is not None:
             own["colormap"] = f"#{color:06x}"
-        layers.append((samples.take(number, image.axes.index("C")), supported({**shown, **own}), "image"))
+        layers.append((np.take(samples, number, image.axes.index("C")), supported({**shown, **own}), "image"))
     return layers
 
 

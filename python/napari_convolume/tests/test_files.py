@@ -94,6 +94,24 @@ def test_what_is_assumed_is_said(tmp_path, pixels):
     assert not (tmp_path / "b.tif").exists()
 
 
+def test_large_files_are_read_when_they_are_shown(tmp_path, pixels, monkeypatch):
+    monkeypatch.setattr("napari_convolume._files._IN_MEMORY", 100)
+    name = tmp_path / "large.tif"
+    convolume.save(name, pixels, axes="CZYX", spacing=SPACING)
+    layers = opened(name)
+    assert not any(isinstance(layer.data, np.ndarray) for layer in layers)
+    np.testing.assert_array_equal(layers[1].data[2], pixels[1, 2])
+    saved(name, *layers)  # over the file that they are read from
+    np.testing.assert_array_equal(convolume.open(name), pixels)
+
+
+def test_hdf5_that_cannot_be_read_is_explained(tmp_path, pixels):
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        file["first"], file["second"] = pixels, pixels
+    with pytest.raises(convolume.BadData, match="which dataset is meant"):
+        opened(tmp_path / "a.h5")
+
+
 def test_files_of_other_kinds_are_left_to_others(tmp_path):
     (tmp_path / "a.tif").write_bytes(b"no image")
     assert get_reader(str(tmp_path / "a.tif")) is None and get_reader(str(tmp_path / "missing.tif")) is None
