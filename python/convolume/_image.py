@@ -125,6 +125,17 @@ class Image(ArrayOperators):
         return list(self._metadata.channel_names)
 
     @property
+    def channel_colors(self) -> list[int | None]:
+        """A display color, 0xRRGGBB, or None for each channel; empty if the file has none."""
+        return list(self._metadata.channel_colors)
+
+    @property
+    def frame_interval(self) -> float | None:
+        """Seconds from one time to the next; None if the file does not say."""
+        interval: float | None = self._metadata.frame_interval
+        return interval
+
+    @property
     def notes(self) -> list[str]:
         """Assumptions and omissions of the reader, one sentence each, such as axes that the file does not name.
         :func:`open` warns of each."""

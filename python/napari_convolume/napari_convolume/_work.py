@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A container of widgets that runs work in a thread of its own, shows its progress, and can end it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from magicgui.widgets import Container, ProgressBar, PushButton
 from napari.qt.threading import create_worker
 from qtpy.QtCore import QObject, Signal, Slot
+
+from ._fields import LayerFields
 
 
 class Cancelled(Exception):
@@ -29,20 +31,30 @@ class _Bar(QObject):
 
 
 class WorkingContainer(Container):
-    """A column of fields, then buttons that begin and end the work, and a bar of its progress."""
+    """A column of fields, the first ones for a layer, then buttons that begin and end the work, and a bar of its
+    progress."""
 
-    def __init__(self, fields: list[Any], start: str, can_stop: bool) -> None:
+    def __init__(self, layer: LayerFields, fields: list[Any], start: str, can_stop: bool,
+                 others: Sequence[PushButton] = ()) -> None:
+        """`others` are further buttons that begin work."""
+        self._layer_fields = layer
         self.start = PushButton(text=start)
+        self._others = others
         self.stop = PushButton(text="Stop", enabled=False, visible=can_stop)
         self.cancel = PushButton(text="Cancel", enabled=False)
         self.bar = ProgressBar(min=0, max=100, value=0)
-        super().__init__(widgets=[*fields, self.start, self.stop, self.cancel, self.bar])
+        super().__init__(widgets=[*layer.all(), *fields, *others, self.start, self.stop, self.cancel, self.bar])
         self._shown = _Bar(self.bar)
         self._ending: str | None = None
         self.worker: Any = None
         self.start.changed.connect(self.begin)
         self.stop.changed.connect(lambda: self._end("stop"))
         self.cancel.changed.connect(lambda: self._end("cancel"))
+
+    def reset_choices(self, *_: Any) -> None:
+        """Updates the lists of layers. napari calls it when the widget is shown, and when layers come and go."""
+        super().reset_choices()
+        self._layer_fields.refresh()  # no event tells that a list without choice has got its first layer
 
     def begin(self) -> None:
         """Begins the work, when the first button is pressed."""
@@ -53,10 +65,11 @@ class WorkingContainer(Container):
         cancels the work."""
         self._ending = None
         self._working(True)
+        pending = [compute]  # Qt may keep the worker until the end of the program, but not the arrays
 
         def guarded() -> Any:
             try:
-                return compute()
+                return pending.pop()()
             except Cancelled:
                 return None
 
@@ -77,7 +90,9 @@ class WorkingContainer(Container):
         self._ending = how
 
     def _working(self, busy: bool) -> None:
-        self.start.enabled = not busy
+        for button in (self.start, *self._others):
+            button.enabled = not busy
         self.stop.enabled = self.cancel.enabled = busy
         if not busy:
+            self.worker = None
             self.bar.value = 0
