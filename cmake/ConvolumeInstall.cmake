@@ -48,6 +48,14 @@ endif()
 if(CONVOLUME_HAVE_TIFF OR CONVOLUME_HAVE_HDF5)
     string(APPEND CONVOLUME_IO_REQUIRES "pugixml ")
 endif()
+# Shared libraries load what they need, so that fields in the package files begin that --static adds.
+# Programs with static libraries link it themselves, with and without --static.
+set(CONVOLUME_BEGIN_PRIVATE_LIBS)
+set(CONVOLUME_BEGIN_PRIVATE_REQUIRES)
+if(BUILD_SHARED_LIBS)
+    set(CONVOLUME_BEGIN_PRIVATE_LIBS "\nLibs.private:")
+    set(CONVOLUME_BEGIN_PRIVATE_REQUIRES "\nRequires.private:")
+endif()
 foreach(package convolume convolume-io)
     configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/${package}.pc

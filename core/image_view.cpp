@@ -55,6 +55,30 @@ bool is_integer(PixelType type) {
     return type < PixelType::float32;
 }
 
+const void* ConstImageView::checked_element(PixelType asked, index_t z, index_t y,
+                                            index_t x) const {
+    if (asked != type)
+        throw InvalidArgument(message("an image of ", to_string(type), " was read as ",
+                                      to_string(asked),
+                                      "; use visit_pixel_type() to find its type"));
+    const Index3 position{z, y, x};
+    for (int axis = 0; axis < 3; ++axis)
+        if (position[axis] < 0 || position[axis] >= shape[axis])
+            throw InvalidArgument(message("there is no element ", position[axis], " along ",
+                                          axis_name(axis), " of an image of ", shape,
+                                          " (z×y×x); count from 0"));
+    return at(z, y, x);
+}
+
+const void* ConstImageView::checked_row(PixelType asked, index_t z, index_t y) const {
+    const void* first = checked_element(asked, z, y, 0);
+    if (strides.x != 1 && shape.x > 1)
+        throw InvalidArgument(message("a row needs adjacent elements, and those of this image are ",
+                                      strides.x,
+                                      " apart; use at(), or copy the image by convert_pixels()"));
+    return first;
+}
+
 namespace {
 template <class View>
 View crop(const View& view, const Box3& box) {

@@ -2,6 +2,7 @@
 #include "convolume/shape.hpp"
 
 #include <algorithm>
+#include <ostream>
 
 #include "convolume/error.hpp"
 
@@ -33,6 +34,10 @@ Index3 contiguous_strides(const Shape3& shape) {
 
 std::string to_string(const Shape3& shape, const char* separator) {
     return message(shape.z, separator, shape.y, separator, shape.x);
+}
+
+std::ostream& operator<<(std::ostream& stream, const Shape3& shape) {
+    return stream << to_string(shape);
 }
 
 Box3 intersection(const Box3& a, const Box3& b) {

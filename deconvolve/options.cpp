@@ -34,7 +34,8 @@ const char* to_string(Acceleration acceleration) {
 
 bool uses_option(DeconvolveMethod method, std::string_view option) {
     return deconvolve::visit_method(method, [&](auto of) {
-        return std::ranges::find(decltype(of)::options, option) != decltype(of)::options.end();
+        return std::ranges::find(decltype(of)::option_names, option) !=
+               decltype(of)::option_names.end();
     });
 }
 

@@ -34,11 +34,10 @@ int main() {
 
     Volume image(shape, PixelType::float32);
     Volume blurred(blur.output_shape(), blur.natural_output_type());
-    const index_t voxel = (12 * shape.y + 30) * shape.x + 30;
     for (const float brightness : {1.0F, 50.0F}) {
-        image.elements<float>()[voxel] = brightness;
+        image.view().at<float>(12, 30, 30) = brightness;
         blur.execute(image.view(), blurred.view());
         std::cout << "a voxel of " << brightness << " becomes a peak of "
-                  << blurred.elements<float>()[voxel] << '\n';
+                  << blurred.view().at<float>(12, 30, 30) << '\n';
     }
 }

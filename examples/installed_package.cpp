@@ -26,7 +26,7 @@ int main() {
     // Blurs a point in an image of 16 × 32 × 32, by a kernel of 3 × 3 × 3 equal weights.
     const Shape3 shape{16, 32, 32};
     Volume image(shape, PixelType::float32);
-    image.elements<float>()[(8 * 32 + 16) * 32 + 16] = 2700;
+    image.view().at<float>(8, 16, 16) = 2700;
     Volume kernel({3, 3, 3}, PixelType::float32);
     for (int i = 0; i < 27; ++i) kernel.elements<float>()[i] = 1;
     Options options;

@@ -16,7 +16,7 @@ namespace {
 
 // Steps of sums over a plane. Few samples are needed: the trapezoidal rule, corrected at the axis,
 // is exact for steps below 2π.
-constexpr double step_rad = 1.6, emission_step_rad = 3 * RadialGrid::fine;
+constexpr double light_step_rad = 1.6, emission_step_rad = 3 * RadialGrid::fine;
 
 // Returns the angle, to either side of its normal, at which a straight side cuts a ring of `radius`
 // around the axis. The side is `half` away from the axis.
@@ -118,7 +118,7 @@ std::vector<PlaneLight> plane_light(const PsfOptions& options, const std::vector
                                     const ExecutionContext& context) {
     const bool summed = is_product(options.modality);
     const double reach = summed ? std::max(radius_um, farthest_light_um(options, z_um)) : radius_um;
-    const RadialGrid grid(intensity_band(options), reach, step_rad);
+    const RadialGrid grid(intensity_band(options), reach, light_step_rad);
     const auto [low, high] = std::minmax_element(z_um.begin(), z_um.end());
     const MicroscopeResponse response(options, {grid.end_um(), *low, *high}, grid.radii(), threads,
                                       context, emission_step_rad);

@@ -12,7 +12,7 @@ namespace convolume::optics {
 
 namespace {
 
-constexpr double farthest_um = 1e4;  // longer lengths are in a mistaken unit
+constexpr double longest_um = 1e4;  // longer lengths are in a mistaken unit
 
 void check_range(const char* what, double value_um, double lowest, double highest) {
     if (!(value_um >= lowest && value_um <= highest))
@@ -21,7 +21,7 @@ void check_range(const char* what, double value_um, double lowest, double highes
 }
 
 void check_length(const char* what, double value_um) {
-    check_range(what, value_um, 0, farthest_um);
+    check_range(what, value_um, 0, longest_um);
 }
 
 constexpr double least_na = 1e-3;  // lower apertures have no focus that can be found
@@ -77,7 +77,7 @@ void check_disc(const PsfOptions& options) {
     if (!(magnification > 0 && magnification <= 1000))
         throw InvalidArgument(message("the magnification between sample and disc is ",
                                       magnification, ": give more than 0 and up to 1000"));
-    check_range("the diameter of the disc's pinholes", *options.disc_pinhole_um, 1e-3, farthest_um);
+    check_range("the diameter of the disc's pinholes", *options.disc_pinhole_um, 1e-3, longest_um);
     if (!(*options.disc_spacing_um >= *options.disc_pinhole_um))
         throw InvalidArgument(message("the disc's pinholes are ", *options.disc_pinhole_um,
                                       " µm wide and ", *options.disc_spacing_um,
@@ -120,7 +120,7 @@ void check_illumination(const PsfOptions& options) {
         throw InvalidArgument(
             "a light-sheet PSF needs the sheet's thickness, and none was given: give its full "
             "width at half maximum");
-    check_range("the thickness of the light sheet", *options.sheet_fwhm_um, 0.1, farthest_um);
+    check_range("the thickness of the light sheet", *options.sheet_fwhm_um, 0.1, longest_um);
 }
 
 }  // namespace
@@ -203,7 +203,7 @@ double nyquist_um(const PsfOptions& options, int axis) {
 }
 
 void check_points(double z_um, const std::vector<double>& radii_um) {
-    check_range("z", z_um, -farthest_um, farthest_um);
+    check_range("z", z_um, -longest_um, longest_um);
     for (const double radius : radii_um) check_length("a radius", radius);
 }
 
@@ -222,7 +222,7 @@ void check_grid(const PsfOptions& options) {
         throw InvalidArgument(message("an oversampling of ", options.oversampling,
                                       " is not possible: give 1 (voxel centers) to 64"));
     if (options.center_z_um)
-        check_range("the z of the middle plane", *options.center_z_um, -farthest_um, farthest_um);
+        check_range("the z of the middle plane", *options.center_z_um, -longest_um, longest_um);
     check_threads(options.threads);
 }
 

@@ -185,9 +185,9 @@ void report_output(const Console& console, const std::string& path, const io::Im
                  message(path, ": z,y,x ", to_string(image.shape), ' ', to_string(image.type),
                          image.scaling ? ", " + scaling_text(*image.scaling) : std::string()));
     if (compression == io::Compression::zstd)
-        console.warning(message("ImageJ and Bio-Formats do not open ", path,
+        console.warning(message("ImageJ without plug-ins does not open ", path,
                                 ", since its compression is zstd; choose --compression deflate for "
-                                "them"));
+                                "it"));
 }
 
 void warn_of_clamped_values(const Console& console, const ExecutionReport& executed,

@@ -7,9 +7,7 @@
 
 namespace convolume::cli {
 
-using Json = nlohmann::ordered_json;
-
-void add_parameters(CLI::App& app, const char* group, Json& typed,
+void add_parameters(CLI::App& app, const char* group, nlohmann::ordered_json& typed,
                     std::initializer_list<std::string_view> names) {
     for (const std::string_view name : names)
         with_option<PsfOptions>(name, [&](const auto& field) {
@@ -24,7 +22,7 @@ void add_parameters(CLI::App& app, const char* group, Json& typed,
         });
 }
 
-void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
+void add_microscope_options(CLI::App& app, const char* group, nlohmann::ordered_json& typed) {
     // --objective is added before --na and --ni, so that these take precedence.
     app.add_option_function<std::string>(
            "--objective",
@@ -43,7 +41,7 @@ void add_microscope_options(CLI::App& app, const char* group, Json& typed) {
                     "disc_pinhole_um", "disc_spacing_um", "disc_magnification"});
 }
 
-void add_layer_options(CLI::App& app, const char* group, Json& typed) {
+void add_layer_options(CLI::App& app, const char* group, nlohmann::ordered_json& typed) {
     add_parameters(app, group, typed,
                    {"ni", "ni0", "ng", "ng0", "ns", "ti0_um", "tg_um", "tg0_um", "depth_um"});
 }

@@ -126,16 +126,20 @@ CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& targ
     CLI::Option* option = nullptr;
     with_option<Struct>(name, [&](const auto& field) {
         using Value = typename std::remove_cvref_t<decltype(field)>::Value;
-        const auto parse_and_set = [&target, &field, parse](const std::string& text) {
-            if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string>)
-                field.set(target, parse(field.text.flags, text));
-            else if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view>)
-                field.set(target, parse(text));
-        };
-        option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
-                                                      option_help(field, target))
-                     ->type_name(option_type(field))
-                     ->group(group);
+        constexpr bool takes_option =
+            std::is_invocable_r_v<Value, Parser, std::string_view, std::string>;
+        if constexpr (takes_option || std::is_invocable_r_v<Value, Parser, std::string_view>) {
+            const auto parse_and_set = [&target, &field, parse](const std::string& text) {
+                if constexpr (takes_option)
+                    field.set(target, parse(field.text.flags, text));
+                else
+                    field.set(target, parse(text));
+            };
+            option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
+                                                          option_help(field, target))
+                         ->type_name(option_type(field))
+                         ->group(group);
+        }
     });
     return option;
 }

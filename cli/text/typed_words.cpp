@@ -232,8 +232,9 @@ std::string translate_command(const CLI::App& app, const std::string& word) {
 }  // namespace
 
 std::string names_of_subcommands(const CLI::App& app) {
+    const auto is_offered = [](const CLI::App* command) { return !command->get_group().empty(); };
     std::string names;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    for (const CLI::App* command : app.get_subcommands(is_offered))
         names += (names.empty() ? "" : ", ") + command->get_name();
     return names;
 }

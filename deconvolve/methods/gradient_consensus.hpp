@@ -99,7 +99,8 @@ struct ConsentCount {
 
 struct GradientConsensus {
     static constexpr DeconvolveMethod method = DeconvolveMethod::gradient_consensus;
-    static constexpr std::array<std::string_view, 3> options{"acceleration", "start", "consensus"};
+    static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
+                                                                  "consensus"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

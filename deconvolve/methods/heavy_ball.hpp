@@ -10,7 +10,7 @@ namespace convolume::deconvolve {
 
 struct HeavyBall {
     static constexpr DeconvolveMethod method = DeconvolveMethod::scaled_heavy_ball;
-    static constexpr std::array<std::string_view, 1> options{"start"};
+    static constexpr std::array<std::string_view, 1> option_names{"start"};
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;

@@ -55,7 +55,7 @@ ProjectedStep(const float*, float*, AnyWeights) -> ProjectedStep<AnyWeights>;
 
 struct NonNegativeLeastSquares {
     static constexpr DeconvolveMethod method = DeconvolveMethod::non_negative_least_squares;
-    static constexpr std::array<std::string_view, 1> options{"start"};
+    static constexpr std::array<std::string_view, 1> option_names{"start"};
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;

@@ -131,7 +131,7 @@ void compare_photons(Operations& operations) {
 
 struct RichardsonLucy {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy;
-    static constexpr std::array<std::string_view, 2> options{"acceleration", "start"};
+    static constexpr std::array<std::string_view, 2> option_names{"acceleration", "start"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

@@ -10,7 +10,8 @@ namespace convolume::deconvolve {
 
 struct RichardsonLucyTv {
     static constexpr DeconvolveMethod method = DeconvolveMethod::richardson_lucy_tv;
-    static constexpr std::array<std::string_view, 3> options{"acceleration", "start", "tv_weight"};
+    static constexpr std::array<std::string_view, 3> option_names{"acceleration", "start",
+                                                                  "tv_weight"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits = RichardsonLucy::traits(options);

@@ -60,7 +60,7 @@ struct ConjugateStep {
 
 struct Wiener {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener;
-    static constexpr std::array<std::string_view, 1> options{"noise_to_signal"};
+    static constexpr std::array<std::string_view, 1> option_names{"noise_to_signal"};
 
     static MethodTraits traits(const DeconvolveOptions&) {
         MethodTraits traits;

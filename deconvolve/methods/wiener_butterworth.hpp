@@ -24,8 +24,8 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
 
 struct WienerButterworth {
     static constexpr DeconvolveMethod method = DeconvolveMethod::wiener_butterworth;
-    static constexpr std::array<std::string_view, 4> options{"acceleration", "start", "unmatched",
-                                                             "noise_to_signal"};
+    static constexpr std::array<std::string_view, 4> option_names{"acceleration", "start",
+                                                                  "unmatched", "noise_to_signal"};
 
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits;

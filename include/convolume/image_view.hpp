@@ -6,6 +6,7 @@
 #include <complex>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -137,8 +138,9 @@ decltype(auto) visit_pixel_type(PixelType type, F&& f) {
 /// @code{.cpp}
 /// const std::vector<float> pixels(64 * 256 * 256);
 /// const ConstImageView image = view_of(pixels.data(), {64, 256, 256});
-/// const auto* last = static_cast<const float*>(image.at(63, 255, 255));
-/// assert(last == &pixels.back());
+/// assert(&image.at<float>(63, 255, 255) == &pixels.back());
+/// double sum = 0;
+/// for (const float pixel : image.row<float>(63, 0)) sum += pixel;
 /// @endcode
 struct CONVOLUME_API ConstImageView {
     const void* data = nullptr;
@@ -146,11 +148,28 @@ struct CONVOLUME_API ConstImageView {
     Shape3 shape;
     Index3 strides;
 
-    /// Returns the address of element (z, y, x).
+    /// Returns the address of element (z, y, x), without a check of the position.
     const void* at(index_t z, index_t y, index_t x) const {
         return static_cast<const char*>(data) + (z * strides.z + y * strides.y + x * strides.x) *
                                                     static_cast<index_t>(size_of(type));
     }
+    /// Returns element (z, y, x). Throws InvalidArgument if T is not the type of the elements, or
+    /// if the position is outside the shape. For loops over many elements, row() checks only once.
+    template <class T>
+    const T& at(index_t z, index_t y, index_t x) const {
+        return *static_cast<const T*>(checked_element(pixel_type_of_v<T>, z, y, x));
+    }
+    /// Returns the elements of row (z, y). Throws InvalidArgument if T is not the type of the
+    /// elements, if the row is outside the shape, or if elements along x are not adjacent.
+    template <class T>
+    std::span<const T> row(index_t z, index_t y) const {
+        return {static_cast<const T*>(checked_row(pixel_type_of_v<T>, z, y)),
+                static_cast<std::size_t>(shape.x)};
+    }
+
+  private:
+    const void* checked_element(PixelType asked, index_t z, index_t y, index_t x) const;
+    const void* checked_row(PixelType asked, index_t z, index_t y) const;
 };
 
 /// A writable 3D array in memory that the caller owns. Axes and strides are as in ConstImageView.
@@ -158,8 +177,10 @@ struct CONVOLUME_API ConstImageView {
 /// std::vector<std::uint16_t> pixels(256 * 256);
 /// const ImageView image = view_of(pixels.data(), {1, 256, 256});
 /// const ImageView transposed{image.data, image.type, image.shape, {65536, 1, 256}};
-/// *static_cast<std::uint16_t*>(transposed.at(0, 3, 5)) = 7;
+/// transposed.at<std::uint16_t>(0, 3, 5) = 7;
 /// assert(pixels[5 * 256 + 3] == 7);
+/// std::ranges::fill(image.row<std::uint16_t>(0, 9), 1);
+/// assert(pixels[9 * 256] == 1 && pixels[10 * 256] == 0);
 /// @endcode
 struct CONVOLUME_API ImageView {
     void* data = nullptr;
@@ -167,10 +188,21 @@ struct CONVOLUME_API ImageView {
     Shape3 shape;
     Index3 strides;
 
-    /// Returns the address of element (z, y, x).
+    /// Returns the address of element (z, y, x), without a check of the position.
     void* at(index_t z, index_t y, index_t x) const {
         return static_cast<char*>(data) + (z * strides.z + y * strides.y + x * strides.x) *
                                               static_cast<index_t>(size_of(type));
+    }
+    /// Returns element (z, y, x), checked as by ConstImageView::at().
+    template <class T>
+    T& at(index_t z, index_t y, index_t x) const {
+        return const_cast<T&>(ConstImageView(*this).at<T>(z, y, x));
+    }
+    /// Returns the elements of row (z, y), checked as by ConstImageView::row().
+    template <class T>
+    std::span<T> row(index_t z, index_t y) const {
+        const std::span<const T> elements = ConstImageView(*this).row<T>(z, y);
+        return {const_cast<T*>(elements.data()), elements.size()};
     }
     operator ConstImageView() const { return {data, type, shape, strides}; }
 };

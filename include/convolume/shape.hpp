@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <iosfwd>
 #include <string>
 
 #include "convolume/export.hpp"
@@ -57,6 +58,13 @@ CONVOLUME_API Index3 contiguous_strides(const Shape3& shape);
 
 /// Returns a text such as "240×480×480", with `separator` between the extents.
 CONVOLUME_API std::string to_string(const Shape3& shape, const char* separator = "×");
+/// Prints a shape as to_string() does, or an Index3 in the same form.
+/// @code{.cpp}
+/// std::ostringstream text;
+/// text << Shape3{240, 480, 480};
+/// assert(text.str() == "240×480×480");
+/// @endcode
+CONVOLUME_API std::ostream& operator<<(std::ostream& stream, const Shape3& shape);
 
 /// A box of positions: half-open, [begin, end), on every axis.
 /// @code{.cpp}

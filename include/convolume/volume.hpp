@@ -76,7 +76,7 @@ class CONVOLUME_API Buffer {
 /// A contiguous 3D array in C order, with axes z, y, x, that owns its memory. Move-only.
 /// @code{.cpp}
 /// Volume image({32, 64, 64}, PixelType::float32);
-/// image.elements<float>()[(16 * 64 + 32) * 64 + 32] = 1;  // z = 16, y = 32, x = 32
+/// image.view().at<float>(16, 32, 32) = 1;  // z, y, x
 /// const Volume smoothed = convolve(image.view(), image.view());
 /// assert(smoothed.shape() == image.shape());
 /// @endcode

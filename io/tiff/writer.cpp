@@ -243,6 +243,20 @@ std::uint16_t predictor_of(std::uint16_t scheme, PixelType type) {
                                                                                      : none;
 }
 
+/// Adds the size of the content to a frame of Zstandard (RFC 8878), where libtiff leaves it out.
+/// Bio-Formats opens only frames that have it.
+void add_content_size(std::string& frame, index_t bytes) {
+    constexpr std::size_t descriptor = 4;  // follows the magic number
+    constexpr std::size_t content_size = 6;
+    constexpr int other_fields = 0xE3;  // bits of a size, of one segment, and of a dictionary
+    constexpr int has_8_bytes = 0xC0;
+    if (frame.size() <= content_size || (frame[descriptor] & other_fields) != 0) return;
+    frame[descriptor] = static_cast<char>(frame[descriptor] | has_8_bytes);
+    std::string size;
+    for (int i = 0; i < 8; ++i) size += static_cast<char>(bytes >> (8 * i) & 0xFF);
+    frame.insert(content_size, size);
+}
+
 /// Writer of compressed files, whose TIFF strips are in the order of their completion.
 class CompressedTiffWriter final : public TiffWriter {
   public:
@@ -335,7 +349,9 @@ class CompressedTiffWriter final : public TiffWriter {
         check(offset > 0 && count > 0 && offset <= tiff.memory().size() &&
                   count <= tiff.memory().size() - offset,
               tiff);
-        return tiff.memory().substr(offset, count);
+        std::string encoded = tiff.memory().substr(offset, count);
+        if (scheme_ == COMPRESSION_ZSTD) add_content_size(encoded, bytes);
+        return encoded;
     }
 
     void check(bool done, const TiffHandle& tiff) const {

@@ -35,12 +35,20 @@ if ! command -v pkg-config >/dev/null; then
     echo "run.sh: pkg-config is missing: the package files for it are not tested"
     exit 0
 fi
-static=
-[ "$kind" = shared ] || static=--static
-for standard in 20 2b; do
+# Programs of both packages link as the pages say, and with --static, which changes nothing for them.
+# link_program SOURCE PACKAGE [PKG_CONFIG_OPTION]
+link_program() {
     # shellcheck disable=SC2046,SC2086 # split into words on purpose
-    "$compiler" -std=c++$standard -o "$build/program" "$sources/main.cpp" \
-        $(PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --cflags --libs $static convolume-io) \
+    "$compiler" -std=c++$standard -o "$build/program" "$1" \
+        $(PKG_CONFIG_PATH="$library_folder/pkgconfig" pkg-config --cflags --libs ${3:-} "$2") \
         ${CONSUMER_LINK_FLAGS:-}
     (cd "$build" && LD_LIBRARY_PATH="$library_folder" ./program)
+}
+for standard in 20 2b; do
+    link_program "$sources/main.cpp" convolume-io
 done
+link_program "$sources/../../examples/installed_package.cpp" convolume
+if [ "$kind" = static ]; then
+    link_program "$sources/main.cpp" convolume-io --static
+    link_program "$sources/../../examples/installed_package.cpp" convolume --static
+fi

@@ -20,7 +20,8 @@ from pathlib import Path
 BEGIN = "/// @code{.cpp}"
 END = "/// @endcode"
 NEED_GPU = ("device.hpp", ".cuh")
-STANDARD = ("algorithm", "cmath", "cstdint", "iostream", "mutex", "stdexcept", "string", "vector", "unistd.h")
+STANDARD = ("algorithm", "cmath", "cstdint", "iostream", "mutex", "sstream", "stdexcept", "string", "vector",
+            "unistd.h")
 
 
 def blocks(header):
