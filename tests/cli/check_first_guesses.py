@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types what people type first: it works, or one sentence names the right option.
-check_first_guesses.py CONVOLUME."""
+check_first_guesses.py CONVOLUME HAVE_CAIRO."""
 import os
 import subprocess
 import sys
@@ -11,6 +11,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../
 from checks import check, finish
 
 COMMAND = os.path.abspath(sys.argv[1])
+HAVE_CAIRO = sys.argv[2] == "ON"
 RESTORE = ["deconvolve", "image.tif", "psf.tif"]
 MAKE = ["deconvolve", "image.tif", "--iterations", "1"]
 BLUR = ["convolve", "image.tif", "psf.tif"]
@@ -64,18 +65,19 @@ ANSWERED = [
     ([*MAKE, "--na", "0.9", "--lambda", "520", "--immersion", "oil", "-o", "f.tif"], "--ni"),
     ([*BLUR, "--resxy", "65", "--resz", "200", "-o", "g.tif"], "--voxel"),
     ([*BLUR, "--voxel", "0.3,0.1,0.1", "-o", "h.tif"], "200,65,65nm"),
-    (["preview", "image.tif", "--lut", "fire", "-o", "i.png"], "--color"),
-    (["preview", "image.tif", "--title", "x", "-o", "j.png"], "--after"),
-    (["preview", "image.tif", "--scale-bar", "5um", "-o", "k.png"], "--scale"),
-    (["preview", "image.tif", "--slice", "12", "-o", "l.png"], "--slices"),
-    (["preview", "image.tif", "--zoom", "2", "-o", "m.png"], "--scale"),
-    (["preview", "image.tif", "--composite", "-o", "n.png"], "--color"),
+    (["preview", "image.tif", "--composite", "-o", "n.png"], "--lut"),
     (["view", "image.tif", "-o", "o.png"], "preview"),
     (["convolve", "image.tif", "--stack", "z", "-o", "q.tif"], "KERNEL is missing"),
     (["help"], ""),
     (["help", "deconvolve"], ""),
     (["version"], ""),
     ([*BLUR, "--out", "r.tif"], "-o"),
+]
+
+# What is typed, which works.
+PICTURES = [
+    ["--lut", "fire"], ["--title", "x"], ["--scale-bar", "1um"], ["--slice", "3"], ["--zoom", "2"],
+    ["--color", "green"],
 ]
 
 # Mistakes, and how their sentence ends or what it suggests.
@@ -89,6 +91,7 @@ REFUSED = [
     ([*BLUR, "--frst", "--second"], "--frst"),
     (["info", "image.tif", "first.tif", "second.tif"], "--stack z"),
     (["compare", "image.tif", "psf.tif"], "convolume diff A B"),
+    (["compare", "image.tif", "psf.tif"], "--after"),
     ([*BLUR, "--channel", "GFP", "-o", "x.tif"], "the channels are 0"),
     (["doctor", "first", "second.tif"], 'no further argument "first"'),
     (["compare", "filter", "--sizs", "64"], "did you mean --sizes? convolume compare filter --help"),
@@ -133,6 +136,10 @@ with tempfile.TemporaryDirectory() as folder:
         done = run(*typed)
         answered = is_sentence(done.stderr) and word in done.stderr
         check(done.returncode == 0 or answered, typed, "exit code", done.returncode, done.stderr)
+
+    for words in PICTURES if HAVE_CAIRO else ():
+        done = run("preview", "image.tif", *words, "-f", "-o", "p.png")
+        check(done.returncode == 0, words, done.stderr)
 
     for typed, word in REFUSED:
         files = sorted(os.listdir())
