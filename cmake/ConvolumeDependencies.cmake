@@ -104,4 +104,5 @@ endif()
 if(CONVOLUME_BUILD_COMMAND)
     find_package(CLI11 REQUIRED)
     find_package(PNG REQUIRED)
+    convolume_optional(CAIRO Cairo "libcairo2-dev and fonts-dejavu-core")  # draws pictures
 endif()

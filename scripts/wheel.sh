@@ -38,7 +38,12 @@ rm -rf build/wheels build/wheel-unrepaired
 # The words in $cuda contain no blanks.
 # shellcheck disable=SC2086
 "$venv/bin/python" -m build --wheel --outdir build/wheel-unrepaired $cuda \
-    -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Ccmake.define.CONVOLUME_WITH_OPENJPEG=OFF -Cbuild-dir=build/wheel .
+    -Ccmake.define.CONVOLUME_WITH_SNDFILE=OFF -Ccmake.define.CONVOLUME_WITH_OPENJPEG=OFF \
+    -Ccmake.define.CONVOLUME_WITH_CAIRO=ON -Cbuild-dir=build/wheel .
+if readelf -d build/wheel/cli/convolume | grep -q 'libcairo'; then
+    echo "wheel.sh: a shared Cairo needs X11, which is not on every machine; Cairo has to be linked statically" >&2
+    exit 1
+fi
 scripts/wheel_without_network.sh build/wheel-stand-ins
 LD_LIBRARY_PATH="$root/build/wheel-stand-ins:$root/build/wheel" PATH="$root/$venv/bin:$PATH" "$venv/bin/auditwheel" repair --strip -z 9 \
     -w build/wheels build/wheel-unrepaired/*.whl

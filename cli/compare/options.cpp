@@ -212,7 +212,8 @@ void add_compare_command(CLI::App& app, Action& action) {
         if (images->output.empty() && !images->image.empty() && !images->kernel.empty())
             throw InvalidArgument(
                 "no folder was named for the report on devices and methods; give -o REPORT_DIR, or "
-                "measure the difference of two images with convolume diff A B");
+                "measure the difference of two images with convolume diff A B, or draw them with "
+                "convolume preview A --after B");
         check_request(*images, images->image.empty(),
                       !images->image.empty() && !images->kernel.empty(), "IMAGE and KERNEL");
         action = [images] { compare(*images); };

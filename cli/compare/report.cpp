@@ -36,6 +36,46 @@ std::string difference(const UnorderedJson& a, const UnorderedJson& b) {
 
 constexpr const char* page_title = "Comparison by convolume";
 
+/// Number of pixels for each unit of a chart in a PNG file.
+constexpr double chart_scale = 2;
+
+std::string escaped_xml(std::string_view text) {
+    std::string escaped;
+    for (const char c : text) switch (c) {
+            case '&':
+                escaped += "&amp;";
+                break;
+            case '<':
+                escaped += "&lt;";
+                break;
+            case '>':
+                escaped += "&gt;";
+                break;
+            case '"':
+                escaped += "&quot;";
+                break;
+            default:
+                escaped += c;
+        }
+    return escaped;
+}
+
+/// Returns an <img> element that holds the chart as SVG. As a document of its own, its names cannot
+/// be those of another chart.
+std::string html_image(const NamedDrawing& chart) {
+    constexpr const char* digits = "0123456789ABCDEF";
+    std::string text =
+        message("<img alt=\"", escaped_xml(chart.title), "\" src=\"data:image/svg+xml,");
+    for (const char c : chart.drawing.svg()) {
+        if (std::string_view("%#<>\"\n").find(c) == std::string_view::npos)
+            text += c;
+        else
+            text += {'%', digits[static_cast<unsigned char>(c) / 16],
+                     digits[static_cast<unsigned char>(c) % 16]};
+    }
+    return text + "\">";
+}
+
 std::string markdown_cell(const std::string& text) {
     std::string cell;
     for (const char c : text) {
@@ -85,7 +125,7 @@ constexpr const char* page_style =
     "th:first-child,td:first-child,table.text td{text-align:left}\n"
     ".text td{white-space:normal}\n"
     ".note{font-size:.85em;color:#555}\n"
-    "svg{max-width:100%;height:auto}\n";
+    "img{max-width:100%;height:auto}\n";
 
 /// Returns the sentences with which both pages begin: what was compared and how.
 std::vector<std::string> introduction(const Comparison& comparison) {
@@ -154,7 +194,7 @@ void ReportFolder::save_all(const Comparison& comparison) const {
     save_data(comparison);
     const std::vector<NamedDrawing> charts = charts_of(comparison);
     for (const NamedDrawing& chart : charts)
-        io::write_whole_file(file(chart.name + ".png"), chart.drawing.png());
+        io::write_whole_file(file(chart.name + ".png"), chart.drawing.png(chart_scale));
     // Remove charts of a replaced report that the new one does not have.
     for (const char* name : {"time", "rate", "error", "phases"}) {
         bool drawn = false;
@@ -189,7 +229,7 @@ std::string html_page(const Comparison& comparison, const std::vector<NamedDrawi
         page_title, "</h1>\n");
     for (const std::string& line : introduction(comparison))
         text += "<p>" + escaped_xml(line) + "</p>\n";
-    for (const NamedDrawing& chart : charts) text += "<p>" + chart.drawing.svg() + "</p>\n";
+    for (const NamedDrawing& chart : charts) text += "<p>" + html_image(chart) + "</p>\n";
     for (const ComparedProblem& problem : comparison.problems) {
         text += message("<h2>", escaped_xml(problem.name), "</h2>\n");
         for (const Table& table : tables_of(problem, comparison.unit, comparison.repeats))

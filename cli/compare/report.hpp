@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cli/compare/comparison.hpp"
-#include "cli/picture/canvas.hpp"
+#include "cli/picture/drawing.hpp"
 
 namespace convolume::cli {
 
@@ -50,7 +50,7 @@ struct NamedDrawing {
 };
 
 /// Returns the charts. One problem has time, rate and phases. A sweep has time, rate and error over
-/// the size, and the phases at the largest size.
+/// the size, and the phases at the largest size. A build that cannot draw has none.
 std::vector<NamedDrawing> charts_of(const Comparison& comparison);
 
 /// Returns the ends of a logarithmic axis: powers of ten around [least, most], least > 0.

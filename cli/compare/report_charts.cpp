@@ -43,6 +43,7 @@ struct CurveChart {
 };
 
 constexpr Color black{30, 30, 30};
+constexpr Color paper{255, 255, 255};
 constexpr Color gray{215, 215, 215};
 constexpr double chart_width = 760;
 constexpr double row_height = 18;
@@ -64,10 +65,6 @@ Color color_of(std::size_t index) {
     return colors[index % color_count];
 }
 
-double width_of(std::string_view text) {
-    return static_cast<double>(text_width(text, 1));
-}
-
 double total(const Bar& bar) {
     return std::accumulate(bar.sections.begin(), bar.sections.end(), 0.0);
 }
@@ -75,13 +72,13 @@ double total(const Bar& bar) {
 Drawing draw(const BarChart& chart) {
     const auto rows = static_cast<double>(chart.bars.size());
     const double height = 2 * margin + (rows + (chart.sections.empty() ? 1.5 : 3.0)) * row_height;
-    Drawing drawing(chart_width, height, chart.title);
+    Drawing drawing(chart_width, height, paper);
     double label_width = 0;
     double figure_width = 0;
     double longest = 0;
     for (const Bar& bar : chart.bars) {
-        label_width = std::max(label_width, width_of(bar.label));
-        figure_width = std::max(figure_width, width_of(bar.figure));
+        label_width = std::max(label_width, drawn_width(bar.label));
+        figure_width = std::max(figure_width, drawn_width(bar.figure));
         longest = std::max(longest, total(bar));
     }
     drawing.text(margin, margin + row_height / 2, chart.title, TextAnchor::begin, black);
@@ -90,7 +87,7 @@ Drawing draw(const BarChart& chart) {
     for (std::size_t i = 0; i < chart.sections.size(); ++i) {
         drawing.rectangle(x, y + 3, 10, 10, color_of(i));
         drawing.text(x + 15, y + row_height / 2, chart.sections[i], TextAnchor::begin, black);
-        x += width_of(chart.sections[i]) + 35;
+        x += drawn_width(chart.sections[i]) + 35;
     }
     if (!chart.sections.empty()) y += 1.5 * row_height;
     const double left = margin + label_width + 12;
@@ -151,7 +148,7 @@ void draw_curves(const CurveChart& chart, const LogAxis& x, const LogAxis& y, Dr
 Drawing draw(const CurveChart& chart) {
     const auto rows = static_cast<double>(chart.curves.size());
     const double height = std::max(360.0, 2 * margin + (rows + 4) * row_height);
-    Drawing drawing(chart_width, height, chart.title);
+    Drawing drawing(chart_width, height, paper);
     std::vector<double> xs;
     double least = INFINITY;
     double most = 0;
@@ -181,9 +178,9 @@ Drawing draw(const CurveChart& chart) {
     for (const double value : xs) {
         drawing.line(x.at(value), y.begin, x.at(value), y.end, gray);
         const std::string text = format_number(value, 12);
-        if (x.at(value) - width_of(text) / 2 < free_from) continue;
+        if (x.at(value) - drawn_width(text) / 2 < free_from) continue;
         drawing.text(x.at(value), bottom + 0.7 * row_height, text, TextAnchor::middle, black);
-        free_from = x.at(value) + width_of(text) / 2 + 4;
+        free_from = x.at(value) + drawn_width(text) / 2 + 4;
     }
     drawing.text((x.begin + x.end) / 2, bottom + 1.7 * row_height, chart.x_label,
                  TextAnchor::middle, black);
@@ -256,6 +253,7 @@ std::pair<double, double> decades(double least, double most) {
 
 std::vector<NamedDrawing> charts_of(const Comparison& comparison) {
     std::vector<NamedDrawing> charts;
+    if (!can_draw()) return charts;
     const auto add = [&charts](const std::string& name, const auto& chart) {
         charts.push_back({name, chart.title, draw(chart)});
     };

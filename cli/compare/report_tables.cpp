@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "cli/compare/report.hpp"
-#include "cli/picture/canvas.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
@@ -234,10 +233,9 @@ Table machine_table(const Comparison& comparison) {
 
 std::string aligned_text(const Table& table) {
     std::vector<std::size_t> widths(table.header.size());
-    const auto width_of = [](const std::string& cell) { return decode_utf8(cell).size(); };
     const auto widen = [&](const std::vector<std::string>& row) {
         for (std::size_t i = 0; i < row.size(); ++i)
-            widths[i] = std::max(widths[i], width_of(row[i]));
+            widths[i] = std::max(widths[i], count_characters(row[i]));
     };
     widen(table.header);
     for (const auto& row : table.rows) widen(row);
@@ -245,7 +243,7 @@ std::string aligned_text(const Table& table) {
     const auto add = [&](const std::vector<std::string>& row) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
-            const std::string space(widths[i] - width_of(row[i]), ' ');
+            const std::string space(widths[i] - count_characters(row[i]), ' ');
             // Names are aligned to the left, figures to the right.
             line += i == 0 ? row[i] + space : "  " + space + row[i];
         }

@@ -82,6 +82,7 @@ void DiffSteps::plan(const ExecutionContext&) {
     constexpr auto sample_bytes = static_cast<index_t>(sizeof(double));
     index_t bytes = compared_box_bytes;
     if (!request_.picture.empty()) {  // pictures are made of whole planes
+        require_drawing();
         picture_.emplace(a_.shape);
         bytes = std::max(bytes, a_.shape.y * a_.shape.x * sample_bytes);
         format.piece = {1, 1, 1};

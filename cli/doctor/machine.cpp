@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "cli/picture/drawing.hpp"
 #include "cli/text/quantity.hpp"
 #include "convolume/engines.hpp"
 #include "convolume/error.hpp"
@@ -90,6 +91,9 @@ std::vector<Feature> built_features() {
         {"WAV", CONVOLUME_HAVE_SNDFILE ? "yes" : "no; install libsndfile1-dev and build again",
          CONVOLUME_HAVE_SNDFILE},
         {"NPY", "yes", true},
+        {"pictures",
+         can_draw() ? "yes" : "no; install libcairo2-dev and fonts-dejavu-core and build again",
+         can_draw()},
         {"FFT", std::string(fftwf_version), true},
         {"SIMD", simd_targets(), true},
         {"CUDA", without_cuda.empty() ? "yes" : without_cuda, without_cuda.empty()},

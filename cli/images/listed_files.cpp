@@ -11,6 +11,7 @@
 #include "cli/images/file_names.hpp"
 #include "cli/run/output_path.hpp"
 #include "cli/run/report.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 
 namespace convolume::cli {
@@ -27,14 +28,8 @@ index_t count(const std::vector<ListedFile>& files, FileStatus status) {
                          [status](const ListedFile& file) { return file.status == status; });
 }
 
-/// Returns the number of characters. Continuation bytes of UTF-8 do not count.
-std::size_t columns(const std::string& text) {
-    return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
-}
-
 std::string padded(const std::string& text, std::size_t width) {
-    return text + std::string(width - std::min(width, columns(text)) + 2, ' ');
+    return text + std::string(width - std::min(width, count_characters(text)) + 2, ' ');
 }
 
 namespace fs = std::filesystem;
@@ -166,8 +161,8 @@ void ListedFile::fail(const std::exception& error, const HasOption& has_option) 
 std::string results_table(const std::vector<ListedFile>& files) {
     std::size_t width = 4, result_width = 6;
     for (const ListedFile& file : files) {
-        width = std::max(width, columns(file.image));
-        result_width = std::max(result_width, columns(to_string(file.status)));
+        width = std::max(width, count_characters(file.image));
+        result_width = std::max(result_width, count_characters(to_string(file.status)));
     }
     TextStream text;
     text << padded("file", width) << padded("result", result_width)

@@ -95,9 +95,9 @@ void Projections::add(const ConstImageView& planes, index_t z_begin) {
     });
 }
 
-void MiddleSlices::add(const ConstImageView& planes, index_t z_begin) {
+void Slices::add(const ConstImageView& planes, index_t z_begin) {
     const Shape3 shape = planes.shape;
-    const index_t middle_z = along_y.rows / 2, middle_y = shape.y / 2, middle_x = shape.x / 2;
+    const index_t middle_y = shape.y / 2, middle_x = shape.x / 2;
     visit_pixel_type(planes.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         const auto value = [&](index_t z, index_t y, index_t x) {
@@ -109,7 +109,7 @@ void MiddleSlices::add(const ConstImageView& planes, index_t z_begin) {
                 along_y.at(z_begin + z, x) = value(z, middle_y, x);
             for (index_t y = 0; y < shape.y; ++y)
                 along_x.at(y, z_begin + z) = value(z, y, middle_x);
-            if (z_begin + z != middle_z) continue;
+            if (z_begin + z != plane) continue;
             for (index_t y = 0; y < shape.y; ++y)
                 for (index_t x = 0; x < shape.x; ++x) along_z.at(y, x) = value(z, y, x);
         }

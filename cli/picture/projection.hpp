@@ -41,9 +41,10 @@ struct Projections : OrthogonalViews {
     void add(const ConstImageView& planes, index_t z_begin);
 };
 
-/// The planes through voxel z/2, y/2, x/2.
-struct MiddleSlices : OrthogonalViews {
-    using OrthogonalViews::OrthogonalViews;
+/// The planes through voxel y/2, x/2 and the given plane along z.
+struct Slices : OrthogonalViews {
+    Slices(const Shape3& shape, index_t z) : OrthogonalViews(shape), plane(z) {}
+    index_t plane;
     void add(const ConstImageView& planes, index_t z_begin);
 };
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/preview/channel_colors.hpp"
+// The colors in which the channels of an image are drawn.
 
 #include <algorithm>
 #include <array>
 #include <cctype>
 #include <charconv>
 
-#include "convolume/error.hpp"
+#include "cli/preview/command.hpp"
 
 namespace convolume::cli {
 
@@ -16,24 +16,14 @@ constexpr Color red{255, 0, 0}, green{0, 255, 0}, blue{0, 0, 255};
 constexpr Color cyan{0, 255, 255}, magenta{255, 0, 255}, yellow{255, 255, 0};
 constexpr Color orange{255, 128, 0}, white{255, 255, 255};
 
-struct NamedColor {
+struct UsualColor {
     const char* name;
     Color color;
 };
-constexpr std::array<NamedColor, 9> named_colors{{{"red", red},
-                                                  {"green", green},
-                                                  {"blue", blue},
-                                                  {"cyan", cyan},
-                                                  {"magenta", magenta},
-                                                  {"yellow", yellow},
-                                                  {"orange", orange},
-                                                  {"white", white},
-                                                  {"gray", white}}};
-
 // Colors by parts of channel names, in lower case and without spaces. The first part that a name
 // contains decides. So "irfp" is before "rfp", and "cy5" before numbers.
 // clang-format off
-constexpr NamedColor usual_colors[] = {
+constexpr UsualColor usual_colors[] = {
     {"farred", magenta}, {"irfp", magenta}, {"cy5", magenta}, {"cy7", magenta}, {"draq5", magenta},
     {"sir-", magenta}, {"to-pro", magenta},
     {"dapi", blue}, {"hoechst", blue}, {"bfp", blue}, {"pacificblue", blue},
@@ -46,7 +36,7 @@ constexpr NamedColor usual_colors[] = {
     {"rfp", red},
     {"brightfield", white}, {"transmitted", white}, {"phasecontrast", white}};
 // Words that also occur within other words, and so count only at the beginning of a name.
-constexpr NamedColor leading_words[] = {
+constexpr UsualColor leading_words[] = {
     {"dic", white}, {"blue", blue}, {"cyan", cyan}, {"green", green}, {"yellow", yellow},
     {"orange", orange}, {"magenta", magenta}, {"red", red}};
 // clang-format on
@@ -89,20 +79,6 @@ Color from_rgb(std::uint32_t rgb) {
             static_cast<std::uint8_t>(rgb)};
 }
 
-ChannelColor parse_channel_color(std::string_view option, const std::string& text) {
-    if (text == "none") return std::nullopt;
-    for (const NamedColor& named : named_colors)
-        if (text == named.name) return named.color;
-    std::uint32_t rgb = 0;
-    const char* const end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data(), end, rgb, 16);
-    if (text.size() == 6 && parsed.ec == std::errc() && parsed.ptr == end) return from_rgb(rgb);
-    std::string names;
-    for (const NamedColor& named : named_colors) names += message(named.name, ", ");
-    throw InvalidArgument(message(option, " knows no color \"", text, "\"; give ", names,
-                                  "none, or six hexadecimal digits such as ff8000"));
-}
-
 /// Returns the color in the file, unless it is black or several channels are white.
 std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t channel) {
     constexpr std::uint32_t all_white = 0xffffff;
@@ -113,36 +89,17 @@ std::optional<Color> color_in_file(const io::ImageMetadata& image, std::size_t c
     return from_rgb(*colors[channel]);
 }
 
-}  // namespace
-
-std::vector<ChannelColor> parse_channel_colors(std::string_view option, const std::string& text) {
-    std::vector<ChannelColor> colors;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const std::size_t end = std::min(text.find(',', begin), text.size());
-        colors.push_back(parse_channel_color(option, text.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    return colors;
-}
-
-std::string text_of(Color color) {
-    for (const NamedColor& named : named_colors)
-        if (color == named.color) return named.name;
-    constexpr const char* digits = "0123456789abcdef";
-    std::string text;
-    for (const int part : {int{color.red}, int{color.green}, int{color.blue}})
-        text += {digits[part / 16], digits[part % 16]};
-    return text;
-}
-
+/// Returns the usual color of a fluorophore or channel of that name; nothing for unknown names.
 std::optional<Color> color_of_name(std::string_view channel_name) {
     const std::string name = normalized(channel_name);
-    for (const NamedColor& usual : usual_colors)
+    for (const UsualColor& usual : usual_colors)
         if (name.find(usual.name) != std::string::npos) return usual.color;
-    for (const NamedColor& word : leading_words)
+    for (const UsualColor& word : leading_words)
         if (name.starts_with(word.name)) return word.color;
     return color_of_excitation(name);
 }
+
+}  // namespace
 
 std::vector<Color> colors_of_channels(const io::ImageMetadata& image) {
     const auto channels = static_cast<std::size_t>(image.channels);

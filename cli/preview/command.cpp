@@ -28,13 +28,17 @@ void check_number(const char* option, index_t asked, index_t available, const st
                                       available - 1));
 }
 
-template <class Views>
-OrthogonalViews views_of(io::ImageReader& reader, index_t frame, index_t channel) {
-    Views views(reader.metadata().shape);
-    for_each_plane_group(
-        reader, frame, channel,
-        [&views](const ConstImageView& planes, index_t z_begin) { views.add(planes, z_begin); });
-    return views;
+OrthogonalViews views_of(io::ImageReader& reader, index_t channel, const PreviewRequest& request) {
+    const Shape3 shape = reader.metadata().shape;
+    const auto read_into = [&](auto views) -> OrthogonalViews {
+        for_each_plane_group(reader, request.frame, channel,
+                             [&views](const ConstImageView& planes, index_t z_begin) {
+                                 views.add(planes, z_begin);
+                             });
+        return views;
+    };
+    if (!request.slices) return read_into(Projections(shape));
+    return read_into(Slices(shape, request.plane.value_or(shape.z / 2)));
 }
 
 GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
@@ -45,38 +49,44 @@ GrayLimits scale_by_decades(OrthogonalViews& views, double decades) {
     return {high - decades, high};
 }
 
-constexpr Color gray_scale{255, 255, 255};
-
 // Largest number of channels whose colors can be told apart.
 constexpr index_t max_merged_channels = 7;
 
 struct ChosenChannel {
     index_t number;
-    Color color;
+    LookUpTable table;
 };
 
 std::vector<ChosenChannel> chosen_channels(const io::ImageMetadata& image, const std::string& path,
                                            const PreviewRequest& request) {
-    const auto given = static_cast<index_t>(request.colors.size());
-    if (given > image.channels)
-        throw InvalidArgument(
-            message("--color names ", given, " colors, but \"", path, "\" has ", image.channels,
-                    image.channels == 1 ? " channel" : " channels", "; leave the others out"));
-    if (!request.channel.empty()) {
-        std::vector<std::string> notes;
-        return {
-            {find_channel("--channel", request.channel, channels_of(image), notes), gray_scale}};
-    }
-    if (given == 0 && (image.channels == 1 || image.channels > max_merged_channels))
-        return {{0, gray_scale}};
-    const std::vector<Color> usual = colors_of_channels(image);
+    const auto given = static_cast<index_t>(request.tables.size());
+    const bool one = !request.channel.empty();
+    if (given > (one ? 1 : image.channels))
+        throw InvalidArgument(message("--lut names ", given, " look-up tables, but ",
+                                      one ? "--channel draws one channel"
+                                          : message("\"", path, "\" has ", image.channels,
+                                                    image.channels == 1 ? " channel" : " channels"),
+                                      "; leave the others out"));
+    const auto table_of = [&](index_t c, const LookUpTable& usual) {
+        return c < given ? request.tables[static_cast<std::size_t>(c)] : usual;
+    };
     std::vector<ChosenChannel> chosen;
-    for (index_t c = 0; c < image.channels; ++c) {
-        const auto at = static_cast<std::size_t>(c);
-        const ChannelColor color = c < given ? request.colors[at] : usual[at];
-        if (color) chosen.push_back({c, *color});
+    const auto choose = [&](index_t c, const std::optional<LookUpTable>& table) {
+        if (table) chosen.push_back({c, *table});
+    };
+    if (one) {
+        std::vector<std::string> notes;
+        choose(find_channel("--channel", request.channel, channels_of(image), notes),
+               table_of(0, gray_table()));
+    } else if (given == 0 && (image.channels == 1 || image.channels > max_merged_channels)) {
+        choose(0, gray_table());
+    } else {
+        const std::vector<Color> usual = colors_of_channels(image);
+        for (index_t c = 0; c < image.channels; ++c)
+            choose(c, table_of(c, LookUpTable(usual[static_cast<std::size_t>(c)])));
     }
-    if (chosen.empty()) throw InvalidArgument("--color leaves every channel out; give one a color");
+    if (chosen.empty())
+        throw InvalidArgument("--lut leaves every channel out; give one a look-up table");
     return chosen;
 }
 
@@ -86,23 +96,29 @@ std::string name_of(const io::ImageMetadata& image, index_t channel) {
     return named ? image.channel_names[at] : message("channel ", channel);
 }
 
-PreviewStack load(const Console& console, const std::string& role, const std::string& path,
+/// Returns a text such as "32×128×128 uint16, maximum projections".
+std::string caption_of(const io::ImageMetadata& image, const PreviewRequest& request) {
+    if (image.shape.z == 1)
+        return message(image.shape.y, "×", image.shape.x, ' ', to_string(image.type));
+    return message(to_string(image.shape), ' ', to_string(image.type),
+                   !request.slices  ? std::string(", maximum projection")
+                   : !request.plane ? std::string(", middle planes")
+                                    : message(", plane ", *request.plane));
+}
+
+PreviewStack load(const Console& console, const std::string& title, const std::string& path,
                   const PreviewRequest& request) {
     const auto reader = io::open_image(path, {.stack = request.stack});
     const io::ImageMetadata& metadata = reader->metadata();
     warn_of_notes(console, path, metadata);
     const std::vector<ChosenChannel> chosen = chosen_channels(metadata, path, request);
     check_number("--frame", request.frame, metadata.frames, path);
-    const std::string name = std::filesystem::path(path).filename().string();
-    PreviewStack stack{role + name,
-                       {message(to_string(metadata.shape), ' ', to_string(metadata.type)),
-                        format_voxel_size(metadata.voxel_size_um)},
-                       {}};
+    if (request.plane) check_number("--slice", *request.plane, metadata.shape.z, path);
+    PreviewStack stack{
+        title, {caption_of(metadata, request), format_voxel_size(metadata.voxel_size_um)}, {}};
     for (const ChosenChannel& one : chosen) {
-        PreviewChannel channel{request.slices
-                                   ? views_of<MiddleSlices>(*reader, request.frame, one.number)
-                                   : views_of<Projections>(*reader, request.frame, one.number)};
-        channel.color = one.color;
+        PreviewChannel channel{views_of(*reader, one.number, request)};
+        channel.table = one.table;
         if (chosen.size() > 1) channel.channel_name = name_of(metadata, one.number);
         channel.limits =
             request.decades
@@ -111,27 +127,63 @@ PreviewStack load(const Console& console, const std::string& role, const std::st
         stack.channels.push_back(std::move(channel));
     }
     set_sample_distances(metadata, stack);
+    if (request.style.bar_length_um && stack.unit != "µm")
+        throw InvalidArgument(message("--scale-bar is a length, but \"", path,
+                                      "\" has no voxel size; set it by convolume convert --voxel, "
+                                      "or give --scale-bar off"));
     stack.logarithmic = request.decades.has_value();
     return stack;
 }
 
 // Loads the PSF for a logarithmic scale, on which its rings and flanks are visible.
-PreviewStack load_psf(const Console& console, const PreviewRequest& request) {
+PreviewStack load_psf(const Console& console, const std::string& title,
+                      const PreviewRequest& request) {
     PreviewRequest of_psf = request;
     of_psf.channel = "0";
     of_psf.frame = 0;
-    of_psf.colors.clear();
+    of_psf.tables.clear();
     of_psf.slices = true;
+    of_psf.plane.reset();
+    of_psf.style.bar_length_um.reset();
     of_psf.decades = request.decades.value_or(4);
-    PreviewStack stack = load(console, "", request.psf, of_psf);
+    PreviewStack stack = load(console, title, request.psf, of_psf);
     stack.own_zoom = true;
     return stack;
 }
 
 std::string levels_text(const PreviewStack& stack, const PreviewChannel& channel) {
     return message(stack.title, channel.channel_name.empty() ? "" : ", ", channel.channel_name,
-                   ": black ", format_number(channel.limits.low), ", ", text_of(channel.color), ' ',
+                   channel.table.is_ramp() ? ": black " : ": lowest ",
+                   format_number(channel.limits.low), ", ",
+                   channel.table.is_ramp() ? channel.table.name : "highest", ' ',
                    format_number(channel.limits.high), stack.logarithmic ? ", powers of ten" : "");
+}
+
+/// Returns the paths of the images, without the PSF.
+std::vector<std::string> images_of(const PreviewRequest& request) {
+    std::vector<std::string> paths = request.stacks;
+    if (!request.after.empty()) paths.push_back(request.after);
+    return paths;
+}
+
+/// Returns the titles of all stacks: those of --title, then file names.
+std::vector<std::string> titles_of(const PreviewRequest& request) {
+    std::vector<std::string> titles;
+    for (const std::string& path : images_of(request)) {
+        const bool is_after = titles.size() == request.stacks.size();
+        titles.push_back(message(request.after.empty() ? ""
+                                 : is_after            ? "after: "
+                                                       : "before: ",
+                                 std::filesystem::path(path).filename().string()));
+    }
+    if (!request.psf.empty())
+        titles.push_back(std::filesystem::path(request.psf).filename().string());
+    if (request.titles.size() > titles.size())
+        throw InvalidArgument(message("there are ", request.titles.size(), " times --title, but ",
+                                      titles.size(), titles.size() == 1 ? " stack" : " stacks",
+                                      "; give one for each stack at most"));
+    std::copy(request.titles.begin(), request.titles.end(), titles.begin());
+    return titles;
 }
 
 }  // namespace
@@ -147,18 +199,20 @@ void set_sample_distances(const io::ImageMetadata& metadata, PreviewStack& stack
 void run_preview(const PreviewRequest& request) {
     const Console console(std::cerr, request.quiet ? Verbosity::quiet : Verbosity::normal,
                           stderr_wants_colors());
+    require_drawing();
     check_output_path(request.output, request.overwrite);
-    const bool pair = !request.after.empty();
+    const std::vector<std::string> titles = titles_of(request);
     std::vector<PreviewStack> stacks;
-    for (const std::string& path : request.stacks)
-        stacks.push_back(load(console, pair ? "before: " : "", path, request));
-    if (pair) stacks.push_back(load(console, "after: ", request.after, request));
-    if (!request.psf.empty()) stacks.push_back(load_psf(console, request));
+    for (const std::string& path : images_of(request))
+        stacks.push_back(load(console, titles[stacks.size()], path, request));
+    if (!request.psf.empty()) stacks.push_back(load_psf(console, titles.back(), request));
     const std::vector<char> png = draw_preview(stacks, request.style).png();
     io::write_whole_file(request.output, png);
     for (const PreviewStack& stack : stacks)
         for (const PreviewChannel& channel : stack.channels)
-            console.fact(channel.color == gray_scale ? "gray" : "color",
+            console.fact(channel.table == gray_table() ? "gray"
+                         : channel.table.is_ramp()     ? "color"
+                                                       : channel.table.name,
                          levels_text(stack, channel));
     console.fact("output", request.output);
 }

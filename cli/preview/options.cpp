@@ -6,8 +6,8 @@
 #include "cli/app.hpp"
 #include "cli/files/selected_image.hpp"
 #include "cli/picture/gray_png.hpp"
-#include "cli/preview/channel_colors.hpp"
 #include "cli/preview/command.hpp"
+#include "cli/preview/look_up_table.hpp"
 #include "cli/text/option_help.hpp"
 
 namespace convolume::cli {
@@ -38,62 +38,111 @@ void check_is_png(const std::string& output) {
                                       "\" does not end in .png; name it so"));
 }
 
+std::optional<double> parse_bar_length(std::string_view option, const std::string& text) {
+    if (text == "off" || text == "none") return std::nullopt;
+    const double length = parse_length_um(option, text);
+    if (!(length > 0))
+        throw InvalidArgument(message(option, " is off or a length above 0, not \"", text,
+                                      "\"; give one such as 5um"));
+    return length;
+}
+
+void add_scale_bar_option(CLI::App& app, const char* group, PreviewStyle& style) {
+    app.add_option_function<std::string>(
+           "--scale-bar",
+           [&style](const std::string& text) {
+               style.bar_length_um = parse_bar_length("--scale-bar", text);
+               style.scale_bar = style.bar_length_um.has_value();
+           },
+           "Length of the scale bar, such as 5um, or off (default: a round one)")
+        ->type_name("LENGTH|off")
+        ->group(group);
+}
+
+void add_picture_options(CLI::App& app, const char* group, PreviewRequest& request) {
+    const auto grouped = [group](CLI::Option* option) { return option->group(group); };
+    CLI::Option* slices = grouped(app.add_flag("--slices", request.slices,
+                                               "The middle planes instead of maximum projections"));
+    grouped(app.add_option_function<index_t>(
+                   "--slice",
+                   [&request](index_t plane) {
+                       request.slices = true;
+                       request.plane = plane;
+                   },
+                   "This plane along z, from 0; beside it, the middle planes along y and x")
+                ->excludes(slices)
+                ->type_name("N"));
+    grouped(app.add_flag("--xy", request.style.xy_only,
+                         "The view along z alone, without those along y and x"));
+    grouped(add_parsed(app, "--lut", request.tables, parse_look_up_tables, "NAME,…",
+                       "Look-up tables of the channels: gray, red, green, blue, cyan, magenta, "
+                       "yellow, orange, white, fire, viridis, inferno, none, or ff8000 (default: "
+                       "colors of the file, else by the channels' names, else cyan, magenta, …)"));
+    CLI::Option* limits = grouped(
+        add_parsed(app, "--limits", request.limits, parse_limits, "LOW,HIGH",
+                   "Values drawn darkest and brightest (default: percentiles 1 and 99.9 of each "
+                   "channel)"));
+    grouped(
+        app.add_option("--gamma", request.style.gamma, "Brightness = fraction^GAMMA (default 1)")
+            ->check(CLI::PositiveNumber)
+            ->type_name("GAMMA"));
+    grouped(app.add_option("--log", request.decades,
+                           "Logarithmic scale of this many decades (default: linear; PSF: 4)")
+                ->check(CLI::PositiveNumber)
+                ->excludes(limits)
+                ->type_name("DECADES"));
+    grouped(
+        app.add_option("--scale", request.style.zoom, "Picture pixels for the smallest voxel side")
+            ->check(CLI::PositiveNumber)
+            ->type_name("PIXELS"));
+    add_scale_bar_option(app, group, request.style);
+    grouped(app.add_option("--title", request.titles,
+                           "Title of the first stack instead of its file name; again for the next")
+                ->type_name("TEXT")
+                ->allow_extra_args(false));
+    grouped(app.add_flag("--light", request.style.light, "Dark text on white"));
+}
+
 }  // namespace
 
 void add_preview_command(CLI::App& app, Action& action) {
     CLI::App* command =
         app.add_subcommand("preview", "Draw views of stacks along z, y and x as a PNG picture");
     auto request = std::make_shared<PreviewRequest>();
-    set_examples(*command, {"convolume preview image.tif -o image.png",
+    set_examples(*command, {"convolume preview image.tif -o image.png --lut fire",
                             "convolume preview image.tif --after restored.tif -o both.png"});
-    command->option_defaults()->group(groups::output);
     command->add_option("STACK", request->stacks, "The images to draw, side by side")
         ->required()
         ->expected(1, 8);
+    const char* group = groups::input;
     command
         ->add_option("--after", request->after, "One more image; titles then say before and after")
-        ->type_name("STACK2");
+        ->type_name("STACK2")
+        ->group(group);
     command
         ->add_option("--psf", request->psf,
                      "A PSF beside the images: its middle slices on a logarithmic scale")
-        ->type_name("PSF");
-    command->add_flag("--slices", request->slices,
-                      "The planes through the middle instead of maximum projections");
+        ->type_name("PSF")
+        ->group(group);
+    command
+        ->add_option("--channel", request->channel,
+                     "This channel alone, by its number from 0 or its name (default: two to seven "
+                     "channels are merged; of more than seven, channel 0)")
+        ->type_name("N|NAME")
+        ->group(group);
+    command->add_option("--frame", request->frame, "Time point, from 0 (default 0)")
+        ->type_name("N")
+        ->group(group);
+    add_stack_option(*command, group, request->stack);
+    add_picture_options(*command, "Picture", *request);
+    group = groups::output;
     command->add_option("-o,--output", request->output, "The picture")
         ->required()
-        ->type_name("PNG");
-    command
-        ->add_option("--scale", request->style.zoom, "Picture pixels for the smallest voxel side")
-        ->check(CLI::PositiveNumber)
-        ->type_name("PIXELS");
-    CLI::Option* channel =
-        command
-            ->add_option(
-                "--channel", request->channel,
-                "This channel alone, by its number from 0 or its name, in gray (default: two to "
-                "seven channels are merged in color; of more than seven, channel 0)")
-            ->type_name("N|NAME");
-    add_stack_option(*command, groups::input, request->stack);
-    add_parsed(*command, "--color", request->colors, parse_channel_colors, "COLOR,…",
-               "Colors of the channels: red, green, blue, cyan, magenta, yellow, orange, white, "
-               "gray, none, or ff8000 (default: those of the file, else by the channels' names, "
-               "else cyan, magenta, yellow, …)")
-        ->excludes(channel);
-    command->add_option("--frame", request->frame, "Time point, from 0 (default 0)")
-        ->type_name("N");
-    command->add_option("--gamma", request->style.gamma, "Gray = fraction^GAMMA (default 1)")
-        ->check(CLI::PositiveNumber)
-        ->type_name("GAMMA");
-    add_parsed(*command, "--limits", request->limits, parse_limits, "LOW,HIGH",
-               "Values drawn black and white (default: percentiles 1 and 99.9 of each stack)");
-    command
-        ->add_option("--log", request->decades,
-                     "Logarithmic scale of this many decades (default: linear; PSF: 4)")
-        ->check(CLI::PositiveNumber)
-        ->excludes("--limits")
-        ->type_name("DECADES");
-    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists");
-    command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors");
+        ->type_name("PNG")
+        ->group(group);
+    command->add_flag("--overwrite", request->overwrite, "Replace a picture that exists")
+        ->group(group);
+    command->add_flag("-q,--quiet", request->quiet, "Only warnings and errors")->group(group);
     command->callback([request, &action] {
         check_is_png(request->output);
         action = [request] { run_preview(*request); };

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cli/text/command_tree.hpp"
+#include "cli/text/quantity.hpp"
 
 namespace convolume::cli {
 
@@ -17,14 +18,6 @@ namespace {
 
 constexpr int label_column = 2;
 constexpr int help_column = 26;
-
-/// Returns the number of columns that a UTF-8 text takes.
-int text_width(std::string_view text) {
-    // Bytes that continue a character begin with the bits 10.
-    return static_cast<int>(std::count_if(text.begin(), text.end(), [](char c) {
-        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
-    }));
-}
 
 /// Text that is written word by word into lines of a width.
 class Lines {
@@ -35,7 +28,7 @@ class Lines {
     void append(const std::string& text, int indent) {
         std::istringstream words(text);
         for (std::string word; words >> word;) {
-            const int needed = text_width(word);
+            const int needed = static_cast<int>(count_characters(word));
             if (column_ > indent && column_ + 1 + needed > width_) end_line();
             if (column_ < indent)
                 pad(indent);

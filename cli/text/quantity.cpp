@@ -174,6 +174,13 @@ std::string format_number(double value, int digits) {
     return text.str();
 }
 
+std::size_t count_characters(std::string_view utf8) {
+    // Bytes that continue a character begin with the bits 10.
+    return static_cast<std::size_t>(std::count_if(utf8.begin(), utf8.end(), [](char c) {
+        return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U;
+    }));
+}
+
 std::string format_duration(double seconds) {
     TextStream text;
     if (seconds < 100) {

@@ -61,8 +61,8 @@ constexpr auto option_aliases = std::to_array<OptionAlias>({
     {"--max", "--by", "max"},
     {"--mean", "--by", "mean"},
     {"--sum", "--by", "sum"},
-    {"--cmap", "--color"},
-    {"--lut", "--color"},
+    {"--cmap", "--lut"},
+    {"--color", "--lut"},
     {"--zoom", "--scale"},
 });
 
@@ -80,10 +80,7 @@ constexpr auto foreign_options = std::to_array<ForeignOption>({
      "give its refractive index, e.g. --ni 1.518 for oil, or --objective \"60x/1.4 oil\""},
     {"--resxy", "--voxel", "give all edges of a voxel as --voxel Z,Y,X, e.g. --voxel 200,65,65nm"},
     {"--resz", "--voxel", "give all edges of a voxel as --voxel Z,Y,X, e.g. --voxel 200,65,65nm"},
-    {"--slice", "--slices", "--slices draws the planes through the middle"},
-    {"--title", "--after", "titles are file names; with --after they are before and after"},
-    {"--scale-bar", "--scale", "pictures have a scale bar; --scale sets the size of pixels"},
-    {"--composite", "--color", "channels are merged without an option, in the colors of --color"},
+    {"--composite", "--lut", "channels are merged without an option, in the colors of --lut"},
 });
 
 /// Another name for a subcommand.

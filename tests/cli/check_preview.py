@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks the colors of merged channels: those of OME-XML, of ImageJ's lookup tables, of names, and chosen ones.
-check_preview.py CONVOLUME.
+check_preview.py CONVOLUME HAVE_CAIRO.
 
-Ends with 77 (skipped) if a module is missing."""
+Ends with 77 (skipped) if a module is missing, or convolume cannot draw."""
 import os
 import subprocess
 import sys
@@ -21,6 +21,9 @@ except ImportError as error:
 from png_oracle import read_png
 
 command = os.path.abspath(sys.argv[1])
+if sys.argv[2] != "ON":
+    print("SKIPPED: convolume was built without Cairo")
+    sys.exit(77)
 SIDE = 60  # width and height of the image, which is drawn four times as large
 
 
@@ -100,20 +103,21 @@ with tempfile.TemporaryDirectory() as folder:
                                    "Labels": ["a", "b"]})
         check(panel_color("ij.tif") == light((half, chosen[0]), (half, chosen[1])), "ImageJ", order)
 
-    # Colors chosen by --color, a single selected channel, and images with one channel.
+    # Colors chosen by --lut, a single selected channel, and images with one channel.
     write("three.ome.tif", [100, 30, 60], Channel={"Name": ["DAPI", "GFP", "Cy5"]})
     third = 60 / 200
-    check(panel_color("three.ome.tif", "--color", "orange,none,00ff80")
+    check(panel_color("three.ome.tif", "--lut", "orange,none,00ff80")
           == light((half, ORANGE), (third, (0, 255, 128))), "chosen")
-    check(panel_color("three.ome.tif", "--color", "red")
+    check(panel_color("three.ome.tif", "--lut", "red")
           == light((half, RED), (part, GREEN), (third, MAGENTA)), "the first is chosen")
+    check(panel_color("three.ome.tif", "--channel", "2", "--lut", "red") == light((third, RED)), "one in red")
     check(panel_color("three.ome.tif", "--channel", "2") == light((third, (255, 255, 255))), "alone")
     said = run("three.ome.tif", "-o", "p.png", "--overwrite", "--limits", "0,200").stderr
     check("GFP: black 0, green 200" in said, said)
     one = np.full((SIDE, SIDE), 100, np.uint8)
     tifffile.imwrite("one.tif", one)
     check(panel_color("one.tif") == light((half, (255, 255, 255))), "one channel is gray")
-    check(panel_color("one.tif", "--color", "green") == light((half, GREEN)), "one channel in color")
+    check(panel_color("one.tif", "--lut", "green") == light((half, GREEN)), "one channel in color")
     many = np.full((8, SIDE, SIDE), 100, np.uint8)
     tifffile.imwrite("many.ome.tif", many, photometric="minisblack", metadata={"axes": "CYX"})
     check(panel_color("many.ome.tif") == light((half, (255, 255, 255))), "more than seven channels")
@@ -123,10 +127,9 @@ with tempfile.TemporaryDirectory() as folder:
 
     # Wrong options are refused.
     out = ["-o", "new.png"]
-    run("three.ome.tif", *out, "--color", "red,green,blue,cyan", status=2, names="--color")
-    run("three.ome.tif", *out, "--color", "none,none,none", status=2, names="--color")
-    run("three.ome.tif", *out, "--color", "rouge", status=2, names="rouge")
-    run("three.ome.tif", *out, "--color", "red", "--channel", "1", status=2, names="--channel")
+    run("three.ome.tif", *out, "--lut", "red,green,blue,cyan", status=2, names="--lut")
+    run("three.ome.tif", *out, "--lut", "none,none,none", status=2, names="--lut")
+    run("three.ome.tif", *out, "--lut", "rouge", status=2, names="rouge")
     run("three.ome.tif", *out, "--channel", "3", status=2, names="--channel")
     check(not os.path.exists("new.png"), "a picture was written")
 
