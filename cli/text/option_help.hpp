@@ -126,11 +126,10 @@ CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& targ
     CLI::Option* option = nullptr;
     with_option<Struct>(name, [&](const auto& field) {
         using Value = typename std::remove_cvref_t<decltype(field)>::Value;
-        constexpr bool takes_option =
-            std::is_invocable_r_v<Value, Parser, std::string_view, std::string>;
-        if constexpr (takes_option || std::is_invocable_r_v<Value, Parser, std::string_view>) {
+        if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string> ||
+                      std::is_invocable_r_v<Value, Parser, std::string_view>) {
             const auto parse_and_set = [&target, &field, parse](const std::string& text) {
-                if constexpr (takes_option)
+                if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string>)
                     field.set(target, parse(field.text.flags, text));
                 else
                     field.set(target, parse(text));

@@ -45,7 +45,7 @@ TEST_CASE("boxes of any shape and stride are written and read by several threads
         {
             std::vector<std::jthread> writers;
             for (index_t number = 0; number < 6; ++number)
-                writers.emplace_back([&image, number, &shape] {
+                writers.emplace_back([&image, number] {
                     const index_t t = number / 3, c = number % 3;
                     // Tiles along y and x, and one in memory with every second sample of its rows.
                     const Box3 boxes[] = {{{0, 0, 0}, {5, 6, 3}},

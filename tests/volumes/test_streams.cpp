@@ -49,9 +49,12 @@ TEST_CASE("streams: parts that do not fit in memory go through scratch files") {
     const Volume kernel = ramp(kernel_shape, PixelType::float32, 7);
     for (const BoundaryKind boundary :
          {BoundaryKind::zero, BoundaryKind::mirror, BoundaryKind::wrap})
-        for (const auto& [type, parts, engines] :
+        for (const auto& split :
              {std::tuple{PixelType::uint16, 4, 1}, std::tuple{PixelType::uint16, 16, 2},
               std::tuple{PixelType::complex64, 8, 1}, std::tuple{PixelType::float64, 8, 1}}) {
+            // Clang before 16 does not capture structured bindings.
+            const PixelType type = std::get<0>(split);
+            const int parts = std::get<1>(split), engines = std::get<2>(split);
             Options options;
             options.method = Method::dif;
             options.parts = parts;

@@ -212,7 +212,8 @@ void check_step(int begin, int end, const StepCase& step_case) {
     std::vector<ShortFloat> change;
     for (const float value : check.light(7)) change.push_back(last_format.shortened(value));
     weight[check.element(0, 0, 2)] = 1e-3F;
-    const auto newest_was = newest, before_was = before, change_was = change;
+    const auto newest_was = newest, before_was = before;
+    const auto change_was = change;
     RowWork work = check.work(step_case.advances ? ElementKind::advance : ElementKind::update);
     work.newest = newest.data();
     if (ahead) work.before = before.data();
