@@ -47,7 +47,7 @@ constexpr Color paper{255, 255, 255};
 constexpr Color gray{215, 215, 215};
 constexpr double chart_width = 760;
 constexpr double row_height = 18;
-constexpr double margin = 10;
+constexpr double chart_margin = 10;
 
 constexpr std::size_t color_count = 10;
 
@@ -71,7 +71,8 @@ double total(const Bar& bar) {
 
 Drawing draw(const BarChart& chart) {
     const auto rows = static_cast<double>(chart.bars.size());
-    const double height = 2 * margin + (rows + (chart.sections.empty() ? 1.5 : 3.0)) * row_height;
+    const double height =
+        2 * chart_margin + (rows + (chart.sections.empty() ? 1.5 : 3.0)) * row_height;
     Drawing drawing(chart_width, height, paper);
     double label_width = 0;
     double figure_width = 0;
@@ -81,19 +82,20 @@ Drawing draw(const BarChart& chart) {
         figure_width = std::max(figure_width, drawn_width(bar.figure));
         longest = std::max(longest, total(bar));
     }
-    drawing.text(margin, margin + row_height / 2, chart.title, TextAnchor::begin, black);
-    double y = margin + 1.5 * row_height;
-    double x = margin;
+    drawing.text(chart_margin, chart_margin + row_height / 2, chart.title, TextAnchor::begin,
+                 black);
+    double y = chart_margin + 1.5 * row_height;
+    double x = chart_margin;
     for (std::size_t i = 0; i < chart.sections.size(); ++i) {
         drawing.rectangle(x, y + 3, 10, 10, color_of(i));
         drawing.text(x + 15, y + row_height / 2, chart.sections[i], TextAnchor::begin, black);
         x += drawn_width(chart.sections[i]) + 35;
     }
     if (!chart.sections.empty()) y += 1.5 * row_height;
-    const double left = margin + label_width + 12;
-    const double space = std::max(40.0, chart_width - margin - figure_width - 8 - left);
+    const double left = chart_margin + label_width + 12;
+    const double space = std::max(40.0, chart_width - chart_margin - figure_width - 8 - left);
     for (const Bar& bar : chart.bars) {
-        drawing.text(margin, y + row_height / 2, bar.label, TextAnchor::begin, black);
+        drawing.text(chart_margin, y + row_height / 2, bar.label, TextAnchor::begin, black);
         double begin = left;
         for (std::size_t i = 0; i < bar.sections.size(); ++i) {
             const double width = longest > 0 ? bar.sections[i] / longest * space : 0;
@@ -124,7 +126,7 @@ struct LogAxis {
 
 /// Draws the curves, and a legend beside them.
 void draw_curves(const CurveChart& chart, const LogAxis& x, const LogAxis& y, Drawing& drawing) {
-    double row = margin + 2 * row_height;
+    double row = chart_margin + 2 * row_height;
     for (std::size_t i = 0; i < chart.curves.size(); ++i) {
         const Color color = color_of(i);
         // Further curves repeat the colors with hollow dots.
@@ -147,7 +149,7 @@ void draw_curves(const CurveChart& chart, const LogAxis& x, const LogAxis& y, Dr
 
 Drawing draw(const CurveChart& chart) {
     const auto rows = static_cast<double>(chart.curves.size());
-    const double height = std::max(360.0, 2 * margin + (rows + 4) * row_height);
+    const double height = std::max(360.0, 2 * chart_margin + (rows + 4) * row_height);
     Drawing drawing(chart_width, height, paper);
     std::vector<double> xs;
     double least = INFINITY;
@@ -159,15 +161,16 @@ Drawing draw(const CurveChart& chart) {
             least = std::min(least, point.second);
             most = std::max(most, point.second);
         }
-    drawing.text(margin, margin + row_height / 2, chart.title, TextAnchor::begin, black);
+    drawing.text(chart_margin, chart_margin + row_height / 2, chart.title, TextAnchor::begin,
+                 black);
     if (xs.empty()) return drawing;
     std::sort(xs.begin(), xs.end());
     xs.erase(std::unique(xs.begin(), xs.end()), xs.end());
 
-    const double bottom = height - margin - 2.2 * row_height;
+    const double bottom = height - chart_margin - 2.2 * row_height;
     const auto [low, high] = decades(least, most);
-    const LogAxis y{low, high, bottom, margin + 2 * row_height};
-    LogAxis x{xs.front(), xs.back(), margin + 60, chart_width - margin - 270};
+    const LogAxis y{low, high, bottom, chart_margin + 2 * row_height};
+    LogAxis x{xs.front(), xs.back(), chart_margin + 60, chart_width - chart_margin - 270};
     // A single size is placed in the middle of the axis.
     if (xs.size() == 1) x = {xs.front() / 2, xs.front() * 2, x.begin, x.end};
     for (double value = low; value < high * 1.5; value *= 10) {

@@ -31,7 +31,9 @@ using Surface = std::unique_ptr<cairo_surface_t, decltype(&cairo_surface_destroy
 void check(cairo_status_t status) {
     if (status == CAIRO_STATUS_SUCCESS) return;
     const std::string text = message("Cairo could not draw: ", cairo_status_to_string(status));
-    if (status == CAIRO_STATUS_NO_MEMORY) throw OutOfMemory(text);
+    // Pictures are encoded to memory, so that libpng can fail only if it gets no memory.
+    if (status == CAIRO_STATUS_NO_MEMORY || status == CAIRO_STATUS_PNG_ERROR)
+        throw OutOfMemory(text);
     throw InternalError(text);
 }
 

@@ -21,7 +21,7 @@ struct Theme {
 constexpr Theme dark_theme{{16, 18, 22}, {236, 239, 244}, {150, 158, 172}};
 constexpr Theme light_theme{{255, 255, 255}, {20, 22, 26}, {95, 102, 114}};
 constexpr Color bright{255, 255, 255};
-constexpr Color black{0, 0, 0};
+constexpr Color pure_black{0, 0, 0};
 
 constexpr int picture_margin = 28;
 constexpr int panel_gap = 6;
@@ -192,7 +192,8 @@ class StackColumn {
     void draw_plane(Drawing& drawing, const PixelArea& area,
                     FloatPlane OrthogonalViews::*view) const {
         std::vector<Color> colors(
-            static_cast<std::size_t>(area.width) * static_cast<std::size_t>(area.height), black);
+            static_cast<std::size_t>(area.width) * static_cast<std::size_t>(area.height),
+            pure_black);
         for (const PreviewChannel& channel : stack_.channels) {
             const FloatPlane plane = resample(channel.views.*view, area.height, area.width);
             for (std::size_t i = 0; i < colors.size(); ++i)
@@ -206,7 +207,7 @@ class StackColumn {
     static void draw_label(Drawing& drawing, const PixelArea& area, const char* label) {
         const double width = std::round(drawn_width(label, label_size)) + 10;
         if (width > area.width || label_height > area.height) return;
-        drawing.rectangle(area.left, area.top, width, label_height, black, label_shade);
+        drawing.rectangle(area.left, area.top, width, label_height, pure_black, label_shade);
         drawing.text(area.left + 5, area.top + label_height / 2, label, TextAnchor::begin, bright,
                      label_size);
     }
@@ -232,7 +233,7 @@ class StackColumn {
         const int width = std::max(bar, labelled ? label_width : 0) + 2 * margin;
         const int height = (labelled ? label_height + 4 : 6) + 14;
         if (height > sizes_.y) return;
-        drawing.rectangle(right - width, bottom - height, width, height, black, label_shade);
+        drawing.rectangle(right - width, bottom - height, width, height, pure_black, label_shade);
         if (labelled)
             drawing.text(right - width / 2.0, bottom - height + 4 + label_height / 2, label,
                          TextAnchor::middle, bright, text_size);
@@ -259,7 +260,7 @@ class StackColumn {
         std::vector<Color> colors;
         for (int i = 0; i < ramp * ramp_height; ++i)
             colors.push_back(add_light(
-                black, channel.table.at(brightness(i % ramp, {0, ramp - 1}, style_.gamma))));
+                pure_black, channel.table.at(brightness(i % ramp, {0, ramp - 1}, style_.gamma))));
         drawing.pixels(left, middle - ramp_height / 2, ramp, colors);
         left += ramp + space;
         std::string high = number(channel.limits.high);

@@ -9,7 +9,7 @@ from deconvolve_oracle import (
     close,
     command,
     np,
-    restored,
+    restored_by_command,
     rng,
     run_parts,
     signal,
@@ -109,8 +109,8 @@ def check_iterations():
             x = np.where(lit, x * blur.back(y / (blur.forward(x) + background)) / np.where(lit, weight, 1), 0)
         for kind in ("u2", "f4"):
             np.save("y.npy", y.astype(kind))
-            got = restored("--coarse-start", "6", "--iterations", "3", "--acceleration", "none", "--background",
-                           str(background))
+            got = restored_by_command("--coarse-start", "6", "--iterations", "3", "--acceleration", "none",
+                                      "--background", str(background))
             close(f"{shape}, PSF {extents}, {kind}", x[blur.inside()], got, BOUND)
 
 
@@ -142,15 +142,15 @@ def check_messages():
 
     # A given estimate is used as the start.
     np.save("s.npy", np.full(y.shape, 5, "f4"))
-    one = restored("--start", "s.npy", "--iterations", "2", "--coarse-start", "5")
-    close("with --start", restored("--start", "s.npy", "--iterations", "2"), one, 1e-12)
+    one = restored_by_command("--start", "s.npy", "--iterations", "2", "--coarse-start", "5")
+    close("with --start", restored_by_command("--start", "s.npy", "--iterations", "2"), one, 1e-12)
     # The values of saturated pixels do not matter.
     y[0, 10, 10:13] = 5000
     np.save("y.npy", y.astype("u2"))
-    one = restored("--coarse-start", "--iterations", "2", "--saturation", "5000")
+    one = restored_by_command("--coarse-start", "--iterations", "2", "--saturation", "5000")
     y[0, 10, 10:13] = 9000
     np.save("y.npy", y.astype("u2"))
-    close("saturated", one, restored("--coarse-start", "--iterations", "2", "--saturation", "5000"), 1e-12)
+    close("saturated", one, restored_by_command("--coarse-start", "--iterations", "2", "--saturation", "5000"), 1e-12)
 
 
 def psnr(truth, x):
@@ -171,11 +171,11 @@ def check_quality():
     np.save("y.npy", rng.poisson(light * scale + 2).astype("u2"))
     inside = truth[tuple(slice(k // 2, k // 2 + n) for k, n in zip(psf.shape, light.shape))]
     options = ["--background", "2"]
-    coarse = psnr(inside, restored("--coarse-start", "--iterations", "3", *options))
-    plain = psnr(inside, restored("--iterations", "8", *options))
+    coarse = psnr(inside, restored_by_command("--coarse-start", "--iterations", "3", *options))
+    plain = psnr(inside, restored_by_command("--iterations", "8", *options))
     check(coarse > plain, "coarse start:", coarse, "dB, without:", plain)
-    coarse = psnr(inside, restored("--coarse-start", "--stop", "auto", *options))
-    plain = psnr(inside, restored("--stop", "auto", *options))
+    coarse = psnr(inside, restored_by_command("--coarse-start", "--stop", "auto", *options))
+    plain = psnr(inside, restored_by_command("--stop", "auto", *options))
     check(coarse > plain - 0.3, "--stop auto after a coarse start:", coarse, "dB, without:", plain)
 
 

@@ -2,7 +2,7 @@
 """Compares results of `convolume deconvolve` with SciPy in double precision: check_deconvolve.py CONVOLUME.
 
 Ends with 77 (skipped) if a module is missing."""
-from deconvolve_oracle import Blur, close, kernel, np, restored, run_parts, specimen
+from deconvolve_oracle import Blur, close, kernel, np, restored_by_command, run_parts, specimen
 
 # Ten multiplications by corrections from float32 transforms, each accurate to 1e-6 of the largest value.
 BOUND_RL = 2e-5
@@ -33,8 +33,8 @@ def check_richardson_lucy():
             for edges in all_edges + (("mirror",) if min(shape) > 1 else ()):
                 blur = Blur(shape, psf / psf.sum(), center, edges)
                 want = richardson_lucy(y, blur, background, 10)
-                got = restored("--acceleration", "none", "--iterations", "10", "--edges", edges, "--background",
-                               str(background), "--kernel-center", ",".join(map(str, center)))
+                got = restored_by_command("--acceleration", "none", "--iterations", "10", "--edges", edges,
+                                          "--background", str(background), "--kernel-center", ",".join(map(str, center)))
                 close(f"rl {shape} {extents} at {center}, {edges}, background {background}", want, got, BOUND_RL)
 
 
@@ -49,8 +49,9 @@ def check_wiener():
         np.save("h.npy", psf)
         for ratio in (0.3, 0.01):
             want = np.fft.ifftn(np.conj(H) * np.fft.fftn(y - 30) / (np.abs(H) ** 2 + ratio)).real
-            got = restored("--method", "wiener", "--edges", "wrap", "--background", "30", "--noise-to-signal",
-                           str(ratio), "--iterations", "1000", "--stop", str(STOP_WIENER))
+            got = restored_by_command("--method", "wiener", "--edges", "wrap", "--background", "30",
+                                      "--noise-to-signal", str(ratio), "--iterations", "1000", "--stop",
+                                      str(STOP_WIENER))
             close(f"wiener {shape} {extents}, K {ratio}", want, got, 2 * STOP_WIENER * (1 + ratio) / ratio)
 
 

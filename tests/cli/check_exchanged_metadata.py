@@ -192,7 +192,7 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     np.save("delta.npy", np.ones((1, 1, 1), np.float32))
     tifffile.imwrite("stack.tif", rng.poisson(20, (3, 9, 16)).astype(np.uint16), imagej=True, metadata={"axes": "ZYX"})
-    tifffile.imwrite("tall.tif", rng.poisson(20, (2, 500, 300)).astype(np.uint16), imagej=True,
+    tifffile.imwrite("tall.tif", rng.poisson(20, (2, 1000, 300)).astype(np.uint16), imagej=True,
                      metadata={"axes": "ZYX"})
     np.save("blur.npy", np.full((1, 3, 3), 1 / 9, np.float32))
     for part in (check_unknown_sizes, check_display_ranges, check_compression_for_imagej, check_sizes_in_zstandard,

@@ -36,7 +36,7 @@ def run(*arguments):
     check(done.returncode == 0, arguments, done.returncode, done.stderr)
 
 
-def restored(*options):
+def restored_by_command(*options):
     done = subprocess.run([command, "deconvolve", "y.npy", "h.npy", "-o", "x.npy", "--overwrite", "-q", "--device",
                            "cpu", *options], capture_output=True, text=True)
     check(done.returncode == 0, options, done.returncode, done.stderr)
