@@ -148,7 +148,8 @@ class GpuEngine : public Engine {
         if (!prepared) throw InternalError("a GPU engine was given another engine's kernel");
         throw_if_stopped(context);
         if (block.algorithm == Algorithm::direct)
-            return run(widened_block(block), *prepared, widened_block(block, input), output, task, context);
+            return run(widened_block(block), *prepared, widened_block(block, input), output, task,
+                       context);
         return run(block, *prepared, input, output, task, context);
     }
 

@@ -34,7 +34,8 @@ def check_richardson_lucy():
                 blur = Blur(shape, psf / psf.sum(), center, edges)
                 want = richardson_lucy(y, blur, background, 10)
                 got = restored_by_command("--acceleration", "none", "--iterations", "10", "--edges", edges,
-                                          "--background", str(background), "--kernel-center", ",".join(map(str, center)))
+                                          "--background", str(background), "--kernel-center",
+                                          ",".join(map(str, center)))
                 close(f"rl {shape} {extents} at {center}, {edges}, background {background}", want, got, BOUND_RL)
 
 

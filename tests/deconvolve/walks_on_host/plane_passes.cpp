@@ -212,7 +212,8 @@ index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, cons
             double* const plane =
                 samples_of(ring(slots.ring) + (slots.first + z) % slots_ * plane_);
             std::vector<double> after(static_cast<std::size_t>(plane_));
-            const index_t first_weight = work.equal_planes.stored(z) * box_rows.rows * box_rows.count;
+            const index_t first_weight =
+                work.equal_planes.stored(z) * box_rows.rows * box_rows.count;
             for (index_t y = 0; y < box_rows.rows; ++y)
                 for (index_t x = 0; x < box_rows.count; ++x, ++i) {
                     const index_t at = (box_rows.first_row + y) * pitch_ + box_rows.first_x + x;
