@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine_rates.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -92,23 +90,7 @@ void write_rates(const fs::path& file, const std::string& key, const MachineRate
     nlohmann::ordered_json values;
     for (const MeasurableRate& rate : measurable) values[rate.name] = rates.*rate.value;
     const nlohmann::ordered_json json{{"machine", key}, {"rates", std::move(values)}};
-    std::error_code failed;
-    fs::create_directories(file.parent_path(), failed);
-    const fs::path partial = file.string() + "." + std::to_string(getpid());
-    {
-        std::ofstream stream(partial);
-        stream << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        if (!stream.flush()) {
-            fs::remove(partial, failed);
-            throw IoError(message("cannot write ", partial.string(),
-                                  ": set XDG_CACHE_HOME to a folder that can be written"));
-        }
-    }
-    fs::rename(partial, file, failed);
-    if (!failed) return;
-    const std::string why = failed.message();
-    fs::remove(partial, failed);
-    throw IoError(message("cannot replace ", file.string(), ": ", why));
+    replace_cache_file(file, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 const MachineRates& machine_rates() {

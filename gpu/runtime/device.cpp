@@ -2,9 +2,12 @@
 #include "gpu/runtime/device.hpp"
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "convolume/error.hpp"
 #include "core/threads.hpp"
@@ -18,6 +21,8 @@ constexpr const char* requirement =
     "convolume needs an NVIDIA GPU of compute capability 7.5 or later and its driver";
 
 std::atomic<bool> has_started{false};
+// Process that has found a usable device. CUDA does not work in a process that it forks.
+std::atomic<pid_t> usable_in{0};
 
 int attribute(cudaDeviceAttr which, int device) {
     int value = 0;
@@ -29,18 +34,7 @@ std::string version_text(int version) {
     return version > 0 ? message(version / 1000, ".", version % 1000 / 10) : std::string();
 }
 
-}  // namespace
-
-DeviceScope::DeviceScope(int device) {
-    check(cudaGetDevice(&previous_), "asking for the current device");
-    check(cudaSetDevice(device), "choosing a device");
-}
-
-DeviceScope::~DeviceScope() {
-    static_cast<void>(cudaSetDevice(previous_));  // the device that was current before
-}
-
-DeviceProperties device_properties(int device) {
+DeviceProperties read_properties(int device) {
     cudaDeviceProp cuda_properties{};
     check(cudaGetDeviceProperties(&cuda_properties, device),
           "asking the device for its properties");
@@ -55,6 +49,31 @@ DeviceProperties device_properties(int device) {
     properties.memory_bytes_per_s = 2e3 * attribute(cudaDevAttrMemoryClockRate, device) *
                                     attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
     return properties;
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(int device) {
+    check(cudaGetDevice(&previous_), "asking for the current device");
+    check(cudaSetDevice(device), "choosing a device");
+}
+
+DeviceScope::~DeviceScope() {
+    static_cast<void>(cudaSetDevice(previous_));  // the device that was current before
+}
+
+DeviceProperties device_properties(int device) {
+    static std::mutex mutex;
+    static std::map<int, DeviceProperties> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(device);
+    return found != known.end() ? found->second : known[device] = read_properties(device);
+}
+
+std::string bus_address(int device) {
+    char address[32] = {};
+    check(cudaDeviceGetPCIBusId(address, sizeof address, device), "asking for the PCI address");
+    return address;
 }
 
 int device_count(std::string* why) {
@@ -99,12 +118,16 @@ bool started() {
 
 std::string unavailable() {
     has_started = true;
+    if (usable_in == getpid()) return {};
     std::string why;
     const int count = device_count(&why);
     if (count == 0) return why;
     try {
         for (int device = 0; device < count; ++device)
-            if (device_properties(device).is_usable()) return {};
+            if (device_properties(device).is_usable()) {
+                usable_in = getpid();
+                return {};
+            }
     } catch (const Error& error) {
         return error.what();
     }
@@ -125,9 +148,7 @@ std::vector<GpuDevice> list_devices() {
             device.usable = properties.is_usable();
             device.memory_bytes = properties.memory_bytes;
             device.free_bytes = free_device_bytes(number);
-            char bus[32] = {};
-            check(cudaDeviceGetPCIBusId(bus, sizeof bus, number), "asking for the PCI address");
-            device.bus_id = bus;
+            device.bus_id = bus_address(number);
             for (int other = 0; other < count; ++other) {
                 int reaches = 0;
                 if (other != number)

@@ -38,8 +38,10 @@ struct DeviceProperties {
     }
 };
 
-/// Returns the properties of a device. Throws like check().
+/// Returns the properties of a device, which are read once in a process. Throws like check().
 DeviceProperties device_properties(int device);
+/// Returns the PCI address of a device. Throws like check().
+std::string bus_address(int device);
 
 /// Returns the number of devices that the driver offers. If it is 0, `why` receives a sentence that
 /// says why.
