@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 namespace {
 
 // Largest size of a file that this program can have written.
-constexpr std::uintmax_t largest_file_bytes = 1 << 18;
+constexpr std::uintmax_t largest_measurements_bytes = 1 << 18;
 
 bool are_plausible(const KeptMeasurements::Values& values) {
     return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) {
@@ -35,7 +35,7 @@ KeptMeasurements::KeptMeasurements(fs::path file, std::string key)
 void KeptMeasurements::load() {
     std::error_code failed;
     const auto bytes = fs::file_size(file_, failed);
-    if (failed || bytes > largest_file_bytes) return;
+    if (failed || bytes > largest_measurements_bytes) return;
     std::ifstream stream(file_);
     const auto json = nlohmann::json::parse(stream, nullptr, false);
     if (!json.is_object() || !json.contains("machine") || json["machine"] != key_ ||

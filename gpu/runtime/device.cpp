@@ -10,8 +10,10 @@
 #include <mutex>
 
 #include "convolume/error.hpp"
+#include "core/plan_cache.hpp"
 #include "core/threads.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
 
 namespace convolume::gpu {
 
@@ -108,8 +110,14 @@ index_t free_device_bytes(int device) {
     return static_cast<index_t>(free);
 }
 
+index_t available_device_bytes(int device) {
+    const index_t kept =
+        std::min(PlanCache::instance().gpu_bytes(), device_memory_use().current_bytes);
+    return std::min(free_device_bytes(device) + kept, device_properties(device).memory_bytes);
+}
+
 index_t usable_device_bytes(int device) {
-    return free_device_bytes(device) / 10 * 9;
+    return available_device_bytes(device) / 10 * 9;
 }
 
 bool started() {

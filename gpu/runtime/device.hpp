@@ -62,7 +62,10 @@ void require_device(int device);
 
 /// Returns the present free memory of a device.
 index_t free_device_bytes(int device);
-/// Returns the default memory limit of a device: nine tenths of its free memory.
+/// Returns the free memory of a device, and what the cache of plans gives back when it is needed.
+/// Plans therefore do not depend on the cache.
+index_t available_device_bytes(int device);
+/// Returns the default memory limit of a device: nine tenths of its available memory.
 index_t usable_device_bytes(int device);
 
 /// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there

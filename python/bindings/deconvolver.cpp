@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deconvolver.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <functional>
 #include <memory>
 
@@ -8,6 +10,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 
 namespace convolume::python {
@@ -180,6 +183,18 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+    module.def(
+        "cached_deconvolver",
+        [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,
+           const EngineChoice& engines) {
+            const ConstImageView taps = view(psf);
+            std::shared_ptr<const Deconvolver> found;
+            plan_released(
+                [&] { found = cached_deconvolver(index3(shape), taps, options, engines); });
+            return std::const_pointer_cast<Deconvolver>(found);
+        },
+        "Returns a Deconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
+        nb::arg("options"), nb::arg("engines"));
     bind_device_deconvolver(module);
 }
 

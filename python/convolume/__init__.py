@@ -8,6 +8,7 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from . import cache
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
@@ -48,7 +49,7 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
            "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
            "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__",
-           "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "cache", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
            "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
            "wiener"]
 

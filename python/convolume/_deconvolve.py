@@ -114,6 +114,8 @@ class Deconvolver:
     (16, 16)
     """
 
+    _from_cache = False  # whether plans are taken from the cache, and left there
+
     @with_keywords(DeconvolverKeywords, deconvolution_defaults(DeconvolverKeywords))
     def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
         shape = tuple(int(n) for n in image_shape)
@@ -147,8 +149,9 @@ class Deconvolver:
     def _core_of(self, number: int) -> _core.Deconvolver:
         """Plans for one of the PSFs."""
         taps = self._psfs[number].taps
-        return _core.Deconvolver(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
-                                 self._options_of(number), engines(self._arguments))
+        plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
+        return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(number),
+                    engines(self._arguments))
 
     def _options_of(self, number: int) -> _core.DeconvolveOptions:
         arguments = {**self._arguments, "origin": self._psfs[number].origin}
@@ -292,6 +295,12 @@ class Deconvolver:
         return result.array if out is None else out
 
 
+class _CachedDeconvolver(Deconvolver):
+    """A deconvolver of a function that plans and computes in one call. Its plans stay in the cache."""
+
+    _from_cache = True
+
+
 def _planned(shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> Deconvolver:
     made = Deconvolver.__new__(Deconvolver)
     made._set_up(shape, psfs, arguments)
@@ -313,7 +322,7 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
             warn_of_unknown_voxels(image, psfs_of(psf)[0])
     out = options.pop("out", None)
     run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}
-    return Deconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
+    return _CachedDeconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
 
 
 @with_keywords(RichardsonLucyKeywords, deconvolution_defaults(RichardsonLucyKeywords, tv_weight=0.0))
