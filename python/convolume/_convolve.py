@@ -265,19 +265,21 @@ def _adapted(kernel: Any, image: Any, dimensions: int, options: ConvolveKeywords
     return prepared_kernel(kernel, "the kernel", dimensions, origin, along), chosen
 
 
-def _can_stay_on_gpu(kernel: Any, image: DeviceArray, form: dict[str, Any]) -> bool:
-    """Tells whether a kernel is prepared on the GPU of the image. Some options need its samples on the host."""
-    if not is_on_gpu(kernel) or int(kernel.__dlpack_device__()[1]) != image.device:
-        return False
+def _taps_on_gpu(kernel: Any, image: DeviceArray, form: dict[str, Any]) -> DeviceArray | None:
+    """Returns a kernel that is prepared on the GPU of the image; None if options need its samples on the host."""
     origin = form.get("origin", "middle")
-    return (form.get("normalize") is None and (not isinstance(origin, str) or origin in ("middle", "scipy"))
-            and (form.get("boundary") != "constant" or float(form.get("cval", 0)) == 0)
-            and (np.dtype(DeviceArray.of(kernel, "the kernel").dtype).kind != "c" or form["operation"] == "convolve"))
+    if (form.get("normalize") is not None or (isinstance(origin, str) and origin not in ("middle", "scipy"))
+            or (form.get("boundary") == "constant" and float(form.get("cval", 0)) != 0)
+            or not is_on_gpu(kernel)):
+        return None
+    taps = DeviceArray.of(kernel, "the kernel")
+    conjugated = taps.dtype.kind == "c" and form["operation"] != "convolve"
+    return None if conjugated or taps.device != image.device else taps
 
 
 def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> Any:
     source, dtype = DeviceArray.of(image, "the image"), options.get("dtype")
-    taps = DeviceArray.of(kernel, "the kernel") if _can_stay_on_gpu(kernel, source, form) else None
+    taps = _taps_on_gpu(kernel, source, form)
     origin: Origin = options.get("origin", "middle")
     prepared = (prepared_kernel(kernel, "the kernel", len(source.shape), origin) if taps is None
                 else Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), origin, None))
