@@ -121,6 +121,7 @@ struct GpuBackend {
                                   Precision precision);
     /// Frees the page-locked memory that is kept for later transfers.
     void (*release_idle_memory)();
+    index_t (*memory_bytes)();  ///< returns the memory of the largest usable device, or 0
     bool (*started)();  ///< whether this process has used a GPU, or has found none
     // The CUDA part's implementations of functions in convolume/engines.hpp with similar names.
     std::string (*unavailable)();

@@ -16,14 +16,6 @@ namespace convolume {
 
 namespace {
 
-PlanCacheLimits default_limits() {
-    PlanCacheLimits limits{available_host_bytes() / 8, 0};
-    if (const GpuBackend* const backend = gpu_backend(); backend && backend->started())
-        for (const GpuDevice& gpu : backend->devices())
-            limits.gpu_bytes = std::max(limits.gpu_bytes, gpu.memory_bytes / 4);
-    return limits;
-}
-
 // Never destroyed, because CUDA may end before.
 PlanCache* current_cache = nullptr;
 
@@ -81,7 +73,8 @@ PlanCache& PlanCache::instance() {
         // Threads of the parent may hold locks of the cache, and CUDA does not work in the child.
         pthread_atfork(nullptr, nullptr, [] {
             PlanCache* const child = new PlanCache;
-            child->limits_ = current_cache->limits_;
+            child->host_limit_ = current_cache->host_limit_;
+            child->gpu_limit_ = current_cache->gpu_limit_;
             current_cache = child;
         });
     });
@@ -110,7 +103,7 @@ void PlanCache::keep(std::size_t hash, std::unique_ptr<AnyKey> key,
     const PlanBytes all{bytes.host + small_objects, bytes.gpu};
     Entries dropped;
     const std::lock_guard lock(mutex_);
-    const PlanCacheLimits& most = limits();
+    const PlanCacheLimits most = limits();
     if (all.host > most.host_bytes || all.gpu > most.gpu_bytes) return;
     entries_.push_front({hash, std::move(key), std::move(plan), all});
     bytes_.host += all.host;
@@ -132,7 +125,7 @@ void PlanCache::drop(const IsDropped& is_dropped, Entries& dropped) {
 }
 
 void PlanCache::drop_excess(Entries& dropped) {
-    const PlanCacheLimits& most = limits();
+    const PlanCacheLimits most = limits();
     drop(
         [&](const Entry& entry) {
             return (bytes_.host > most.host_bytes && entry.bytes.host > 0) ||
@@ -141,9 +134,12 @@ void PlanCache::drop_excess(Entries& dropped) {
         dropped);
 }
 
-const PlanCacheLimits& PlanCache::limits() {
-    if (!limits_) limits_ = default_limits();
-    return *limits_;
+PlanCacheLimits PlanCache::limits() {
+    if (!host_limit_) host_limit_ = available_host_bytes() / 8;
+    // A look at GPUs would start them.
+    const GpuBackend* const backend = gpu_backend();
+    if (!gpu_limit_ && backend && backend->started()) gpu_limit_ = backend->memory_bytes() / 4;
+    return {*host_limit_, gpu_limit_.value_or(0)};
 }
 
 PlanCacheInfo PlanCache::info() {
@@ -157,7 +153,8 @@ void PlanCache::limit(const PlanCacheLimits& limits) {
         throw InvalidArgument("a limit of the cache of plans is negative: give 0 bytes or more");
     Entries dropped;
     const std::lock_guard lock(mutex_);
-    limits_ = limits;
+    host_limit_ = limits.host_bytes;
+    gpu_limit_ = limits.gpu_bytes;
     drop_excess(dropped);
 }
 

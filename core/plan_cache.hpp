@@ -9,6 +9,7 @@
 #include <list>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <typeinfo>
 #include <utility>
@@ -73,7 +74,11 @@ class PlanCache {
             if (!clear()) throw;
             made = make();
         }
-        keep(hash, std::make_unique<TypedKey<Key>>(key), made, bytes_of(*made));
+        try {
+            keep(hash, std::make_unique<TypedKey<Key>>(key), made, bytes_of(*made));
+        } catch (const std::bad_alloc&) {
+            return made;  // it serves this call alone
+        }
         return made;
     }
 
@@ -114,12 +119,12 @@ class PlanCache {
     template <class IsDropped>
     void drop(const IsDropped& is_dropped, Entries& dropped);
     void drop_excess(Entries& dropped);
-    const PlanCacheLimits& limits();
+    PlanCacheLimits limits();
 
     std::mutex mutex_;
     Entries entries_;  ///< in order of their last use, the latest first
     PlanBytes bytes_;
-    std::optional<PlanCacheLimits> limits_;
+    std::optional<index_t> host_limit_, gpu_limit_;  ///< none: the defaults
     index_t hits_ = 0, misses_ = 0;
 };
 

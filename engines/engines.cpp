@@ -161,6 +161,10 @@ EngineList make_engines(const EngineChoice& choice) {
     return engines;
 }
 
+void keep_ffts(const EngineList& engines) {
+    for (const auto& engine : engines) keep_ffts(*engine);
+}
+
 FilterEngineList make_filter_engines(const EngineChoice& choice) {
     check_threads(choice.threads);
     FilterEngineList engines = gpu_engines(choice, &GpuBackend::make_filter_engines, {});

@@ -14,6 +14,7 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_device_filter_program = gpu::make_device_filter_program,
     .good_device_length = gpu::good_device_length,
     .release_idle_memory = gpu::release_idle_staging,
+    .memory_bytes = gpu::largest_memory_bytes,
     .started = gpu::started,
     .unavailable = gpu::unavailable,
     .devices = gpu::list_devices,

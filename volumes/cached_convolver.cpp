@@ -10,6 +10,7 @@
 #include "core/engine.hpp"
 #include "core/option_fields.hpp"
 #include "core/plan_cache.hpp"
+#include "volumes/convolver_factory.hpp"
 
 namespace convolume {
 
@@ -70,8 +71,8 @@ std::shared_ptr<const Convolver> cached_convolver(const Shape3& image_shape,
     return PlanCache::instance().find_or_make<const Convolver>(
         key,
         [&] {
-            return std::make_shared<const Convolver>(image_shape, kernel, options, engines,
-                                                     image_type, output_type);
+            return std::make_shared<const Convolver>(ConvolverFactory::make_steady(
+                image_shape, kernel, options, engines, image_type, output_type));
         },
         [&](const Convolver& made) { return bytes_of_plan(made.plan(), key); });
 }

@@ -377,4 +377,12 @@ Convolver ConvolverFactory::make(const Shape3& image_shape, const ConstImageView
         image_shape, kernel, options, std::move(engines), image_type, output_type));
 }
 
+Convolver ConvolverFactory::make_steady(const Shape3& image_shape, const ConstImageView& kernel,
+                                        const Options& options, const EngineChoice& engines,
+                                        PixelType image_type, PixelType output_type) {
+    Convolver made(image_shape, kernel, options, engines, image_type, output_type);
+    keep_ffts(made.impl_->engines);  // engines plan transforms when they prepare kernels
+    return made;
+}
+
 }  // namespace convolume

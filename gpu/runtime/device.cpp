@@ -120,6 +120,15 @@ index_t usable_device_bytes(int device) {
     return available_device_bytes(device) / 10 * 9;
 }
 
+index_t largest_memory_bytes() {
+    index_t largest = 0;
+    for (int device = 0; device < device_count(); ++device) {
+        const DeviceProperties properties = device_properties(device);
+        if (properties.is_usable()) largest = std::max(largest, properties.memory_bytes);
+    }
+    return largest;
+}
+
 bool started() {
     return has_started;
 }

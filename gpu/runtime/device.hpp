@@ -47,6 +47,9 @@ std::string bus_address(int device);
 /// says why.
 int device_count(std::string* why = nullptr);
 
+/// Returns the memory of the largest usable device, or 0 if there is none. Makes no CUDA context.
+index_t largest_memory_bytes();
+
 /// Whether unavailable() was called, which starts the driver.
 bool started();
 
