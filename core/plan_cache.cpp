@@ -148,13 +148,14 @@ PlanCacheInfo PlanCache::info() {
         static_cast<index_t>(entries_.size()), bytes_.host, bytes_.gpu, limits(), hits_, misses_};
 }
 
-void PlanCache::limit(const PlanCacheLimits& limits) {
-    if (limits.host_bytes < 0 || limits.gpu_bytes < 0)
+void PlanCache::limit(const std::optional<index_t>& host_bytes,
+                      const std::optional<index_t>& gpu_bytes) {
+    if (host_bytes.value_or(0) < 0 || gpu_bytes.value_or(0) < 0)
         throw InvalidArgument("a limit of the cache of plans is negative: give 0 bytes or more");
     Entries dropped;
     const std::lock_guard lock(mutex_);
-    host_limit_ = limits.host_bytes;
-    gpu_limit_ = limits.gpu_bytes;
+    if (host_bytes) host_limit_ = host_bytes;
+    if (gpu_bytes) gpu_limit_ = gpu_bytes;
     drop_excess(dropped);
 }
 
@@ -181,8 +182,9 @@ PlanCacheInfo plan_cache_info() {
     return PlanCache::instance().info();
 }
 
-void limit_plan_cache(const PlanCacheLimits& limits) {
-    PlanCache::instance().limit(limits);
+void limit_plan_cache(const std::optional<index_t>& host_bytes,
+                      const std::optional<index_t>& gpu_bytes) {
+    PlanCache::instance().limit(host_bytes, gpu_bytes);
 }
 
 void clear_plan_cache() {

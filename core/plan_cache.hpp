@@ -83,7 +83,7 @@ class PlanCache {
     }
 
     PlanCacheInfo info();
-    void limit(const PlanCacheLimits& limits);
+    void limit(const std::optional<index_t>& host_bytes, const std::optional<index_t>& gpu_bytes);
     /// Drops all objects. Returns whether there were any.
     bool clear();
     /// Drops the objects that hold memory of GPUs. Returns whether there were any.

@@ -10,6 +10,7 @@
 // forked process starts with an empty cache.
 
 #include <memory>
+#include <optional>
 
 #include "convolume/convolver.hpp"
 #include "convolume/deconvolver.hpp"
@@ -47,10 +48,12 @@ struct PlanCacheInfo {
 /// @endcode
 CONVOLUME_API PlanCacheInfo plan_cache_info();
 
-/// Sets the limits, and drops plans that exceed them. With limits of 0, no plan is kept. By
-/// default, the cache holds an eighth of the host memory that is available at its first use, and
-/// a quarter of the memory of one GPU.
-CONVOLUME_API void limit_plan_cache(const PlanCacheLimits& limits);
+/// Sets the limits of the memory of the host and of all GPUs together, and drops plans that exceed
+/// them. A limit that is not given stays as it is. With limits of 0, no plan is kept. By default,
+/// the cache holds an eighth of the host memory that is available at its first use, and a quarter
+/// of the memory of one GPU. Throws InvalidArgument for negative limits.
+CONVOLUME_API void limit_plan_cache(const std::optional<index_t>& host_bytes,
+                                    const std::optional<index_t>& gpu_bytes = {});
 
 /// Drops all plans, and frees the page-locked memory that is kept for transfers to GPUs. Plans
 /// that are in use are freed when their execution ends.

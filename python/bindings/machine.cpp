@@ -41,8 +41,7 @@ void bind_plan_cache(nb::module_& module) {
         "limit_plan_cache",
         [](std::optional<index_t> host, std::optional<index_t> gpu) {
             const nb::gil_scoped_release released;
-            const PlanCacheLimits old = plan_cache_info().limits;
-            limit_plan_cache({host.value_or(old.host_bytes), gpu.value_or(old.gpu_bytes)});
+            limit_plan_cache(host, gpu);
         },
         "Sets the limits of the cache of plans; None leaves one as it is.",
         nb::arg("max_host_mem") = nb::none(), nb::arg("max_gpu_mem") = nb::none());

@@ -45,7 +45,7 @@ TEST_CASE("the cache of plans gives GPU memory back when an allocation needs it"
     NEEDS_GPU();
     const PlanCacheLimits before = plan_cache_info().limits;
     clear_plan_cache();
-    limit_plan_cache({index_t{1} << 40, index_t{1} << 40});
+    limit_plan_cache(index_t{1} << 40, index_t{1} << 40);
     const Volume kernel = random_volume(0, {16, 16, 16});
     cached_device_convolver({256, 512, 512}, kernel.view());
     const index_t kept = plan_cache_info().gpu_bytes;
@@ -56,7 +56,7 @@ TEST_CASE("the cache of plans gives GPU memory back when an allocation needs it"
         const gpu::DeviceMemory memory(0, free + kept / 2);
         CHECK(plan_cache_info().gpu_bytes == 0);
     }
-    limit_plan_cache(before);
+    limit_plan_cache(before.host_bytes, before.gpu_bytes);
 }
 
 TEST_CASE("kernels prepared on the device and on the host give the same result", "[gpu]") {

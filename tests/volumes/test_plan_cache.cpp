@@ -34,11 +34,11 @@ class EmptyCache {
   public:
     explicit EmptyCache(const PlanCacheLimits& limits) : before_(plan_cache_info().limits) {
         clear_plan_cache();
-        limit_plan_cache(limits);
+        limit_plan_cache(limits.host_bytes, limits.gpu_bytes);
     }
     ~EmptyCache() {
         clear_plan_cache();
-        limit_plan_cache(before_);
+        limit_plan_cache(before_.host_bytes, before_.gpu_bytes);
     }
     EmptyCache(const EmptyCache&) = delete;
     EmptyCache& operator=(const EmptyCache&) = delete;
@@ -115,7 +115,7 @@ TEST_CASE("random calls through a small cache give the results of their own plan
     CHECK(hits > 0);
     CHECK(misses > static_cast<index_t>(cases.size()));  // some plans were dropped and made again
 
-    limit_plan_cache({0, 0});
+    limit_plan_cache(0, 0);
     CHECK(plan_cache_info().plans == 0);
     for (std::size_t number = 0; number < 20; ++number) {
         CHECK(is_as_expected(cases[number]));
@@ -162,13 +162,13 @@ TEST_CASE("the plan that was used least recently is dropped first") {
     const std::weak_ptr<const Convolver> first = plan(20), second = plan(21);
     const auto third = plan(22);
     plan(20);
-    limit_plan_cache({plan_cache_info().host_bytes - 1, 0});
+    limit_plan_cache(plan_cache_info().host_bytes - 1, 0);
     CHECK(second.expired());
     CHECK_FALSE(first.expired());
     clear_plan_cache();
     CHECK(first.expired());
     CHECK(third->output_shape() == Shape3{4, 22, 24});  // a plan in use stays valid
-    CHECK_THROWS_AS(limit_plan_cache({-1, 0}), InvalidArgument);
+    CHECK_THROWS_AS(limit_plan_cache(-1, 0), InvalidArgument);
 }
 
 TEST_CASE("threads share plans") {
