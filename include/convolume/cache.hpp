@@ -83,4 +83,10 @@ CONVOLUME_API std::shared_ptr<const Deconvolver> cached_deconvolver(
     const Shape3& image_shape, const ConstImageView& psf, const DeconvolveOptions& options = {},
     const EngineChoice& engines = {});
 
+/// As cached_deconvolver(), for images in the memory of a GPU.
+/// DeviceDeconvolveOptions::workspace_of must be empty.
+CONVOLUME_API std::shared_ptr<const DeviceDeconvolver> cached_device_deconvolver(
+    const Shape3& image_shape, const ConstImageView& psf, const DeconvolveOptions& options = {},
+    const DeviceDeconvolveOptions& device = {});
+
 }  // namespace convolume

@@ -281,7 +281,8 @@ class Deconvolver:
         key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
             taps = self._psfs[0].taps
-            self._on_gpus[key] = _core.DeviceDeconvolver(
+            plan = _core.cached_device_deconvolver if self._from_cache else _core.DeviceDeconvolver
+            self._on_gpus[key] = plan(
                 triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
                 image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
         deconvolver, start = self._on_gpus[key], run.get("start")
