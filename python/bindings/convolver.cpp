@@ -42,9 +42,17 @@ PlannedConvolver find_convolver(const Triple& shape, const ReadArray& kernel,
                                 PixelType image_type, PixelType output_type) {
     const ConstImageView taps = view(kernel);
     std::shared_ptr<const Convolver> found;
-    plan_released([&] {
+    const auto find = [&] {
         found = cached_convolver(index3(shape), taps, options, engines, image_type, output_type);
-    });
+    };
+    // Only kernels of many taps take so long to plan that Ctrl-C has to stop it.
+    constexpr index_t many_taps = 1 << 16;
+    if (element_count(taps.shape) >= many_taps) {
+        plan_released(find);
+    } else {
+        const nb::gil_scoped_release released;
+        find();
+    }
     return PlannedConvolver(std::move(found));
 }
 
