@@ -72,7 +72,8 @@ Case random_case(Random& random) {
     one.options.boundary.kind =
         random.pick<BoundaryKind>({BoundaryKind::zero, BoundaryKind::reflect, BoundaryKind::wrap});
     one.options.operation = random.pick<Operation>({Operation::convolve, Operation::correlate});
-    one.options.method = random.pick<Method>({Method::automatic, Method::in_core, Method::in_core, Method::direct});
+    one.options.method =
+        random.pick<Method>({Method::automatic, Method::in_core, Method::in_core, Method::direct});
     one.options.expected_executions = 1;
     const Convolver planned(shape, one.kernel.view(), one.options, on_cpu());
     one.expected = Volume(planned.output_shape(), PixelType::float32);
