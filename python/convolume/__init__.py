@@ -8,7 +8,6 @@ Drop-ins for other libraries' functions are in :mod:`convolume.signal`, :mod:`co
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from . import cache
 from ._beads import BeadPsf, RefinedParameter, RefinedPsf, psf_from_beads, refine_psf
 from ._convolve import Convolver, convolve, correlate
 from ._core import version
@@ -36,6 +35,7 @@ from ._problem import Plan
 from ._run import GpuDevice, Run, gpu_devices
 
 if TYPE_CHECKING:
+    from . import cache as cache
     from . import ndimage as ndimage
     from . import restoration as restoration
     from . import signal as signal
@@ -49,15 +49,15 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
            "Deconvolver", "DeviceFailure", "Error", "FileFailure", "FilterBank", "FilterPlan", "GpuDevice", "Image",
            "InputNotFound", "InvalidArgument", "Iteration", "OutOfMemory", "OutputExists", "Phantom", "Plan",
            "ProcessPlan", "ProcessReport", "RefinedParameter", "RefinedPsf", "Run", "Unavailable", "__version__",
-           "cache", "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process",
-           "process", "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel",
-           "richardson_lucy", "save", "wiener"]
+           "convolve", "correlate", "filter_bank", "gpu_devices", "make_psf", "open", "plan_process", "process",
+           "process_status", "psf_facts", "psf_from_beads", "refine_psf", "resample_kernel", "richardson_lucy", "save",
+           "wiener"]
 
 # Names and modules that are imported at their first use. Some need threads, sockets and more, which take longer to
 # import than all other modules.
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
-_MODULES = ("ndimage", "restoration", "signal")
+_MODULES = ("cache", "ndimage", "restoration", "signal")
 
 
 def __getattr__(name: str) -> Any:

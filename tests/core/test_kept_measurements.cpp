@@ -30,7 +30,7 @@ struct Measurement {
 
 TEST_CASE("a measurement is kept in the process and for later processes") {
     const TemporaryFolder folder;
-    const auto file = folder / "cache" / "rates.json";
+    const auto file = folder / "cache/rates.json";
     int calls = 0;
     KeptMeasurements first(file, machine);
     CHECK(first.find_or_measure("link", 2, Measurement{&calls, 7.5}) ==
