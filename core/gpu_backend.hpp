@@ -38,10 +38,10 @@ struct DeviceProgramSpec {
     int device = 0;
     /// Block to convolve. Its source and target types are the types of the images.
     Block block;
-    ConstImageView taps;    ///< kernel, as in Engine::prepare; may be freed after the call
-    std::optional<RunKernel> run_kernel;  ///< if given, `taps` has a shape but no data
-    Index3 kernel_shift{};  ///< tap i is at grid position (i - shift) mod grid
-    Shape3 source;          ///< shape of the input: contiguous, in C order
+    ConstImageView taps;  ///< kernel, as in Engine::prepare; may be freed after the call
+    std::optional<RunKernel> run_kernel;         ///< if given, `taps` has a shape but no data
+    Index3 kernel_shift{};                       ///< tap i is at grid position (i - shift) mod grid
+    Shape3 source;                               ///< shape of the input: contiguous, in C order
     std::array<std::vector<index_t>, 3> gather;  ///< source indices, as in BlockInput
     double subtract = 0;
     std::complex<double> add = 0;
@@ -122,7 +122,7 @@ struct GpuBackend {
     /// Frees the page-locked memory that is kept for later transfers.
     void (*release_idle_memory)();
     index_t (*memory_bytes)();  ///< returns the memory of the largest usable device, or 0
-    bool (*started)();  ///< whether this process has used a GPU, or has found none
+    bool (*started)();          ///< whether this process has used a GPU, or has found none
     // The CUDA part's implementations of functions in convolume/engines.hpp with similar names.
     std::string (*unavailable)();
     std::vector<GpuDevice> (*devices)();
