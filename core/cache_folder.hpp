@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 namespace convolume {
 
@@ -18,5 +19,9 @@ inline std::optional<std::filesystem::path> cache_folder() {
         return fs::path(home) / ".cache" / "convolume";
     return {};
 }
+
+/// Writes `text` to a temporary file and renames it to `file`, whose folder is made if it is
+/// missing. Throws IoError.
+void replace_cache_file(const std::filesystem::path& file, std::string_view text);
 
 }  // namespace convolume

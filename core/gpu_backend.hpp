@@ -26,13 +26,22 @@ class DeviceWorkspace {
 /// Throws InvalidArgument if `workspace`, which may be null, is on another device.
 void require_on_device(const DeviceWorkspace* workspace, int device);
 
+/// A kernel whose samples are in device memory and come with each run: contiguous, in C order.
+struct RunKernel {
+    Shape3 shape;
+    PixelType type = PixelType::float32;
+    bool flip = false;  ///< along all axes
+    Index3 begin{};     ///< sample of the kernel, flipped if so requested, that is the first tap
+};
+
 struct DeviceProgramSpec {
     int device = 0;
     /// Block to convolve. Its source and target types are the types of the images.
     Block block;
-    ConstImageView taps;    ///< kernel, as in Engine::prepare; may be freed after the call
-    Index3 kernel_shift{};  ///< tap i is at grid position (i - shift) mod grid
-    Shape3 source;          ///< shape of the input: contiguous, in C order
+    ConstImageView taps;  ///< kernel, as in Engine::prepare; may be freed after the call
+    std::optional<RunKernel> run_kernel;         ///< if given, `taps` has a shape but no data
+    Index3 kernel_shift{};                       ///< tap i is at grid position (i - shift) mod grid
+    Shape3 source;                               ///< shape of the input: contiguous, in C order
     std::array<std::vector<index_t>, 3> gather;  ///< source indices, as in BlockInput
     double subtract = 0;
     std::complex<double> add = 0;
@@ -57,9 +66,10 @@ class DeviceProgram {
     virtual ~DeviceProgram() = default;
 
     /// Enqueues the convolution on the CUDA stream and returns. `input` and `output` are in device
-    /// memory and may be equal. Calls must follow each other on the device, because they share a
+    /// memory and may be equal. `kernel` has the samples of DeviceProgramSpec::run_kernel, and is
+    /// null without one. Calls must follow each other on the device, because they share a
     /// workspace.
-    virtual void run(const void* input, void* output, void* stream) = 0;
+    virtual void run(const void* input, void* output, void* stream, const void* kernel) = 0;
     /// Returns the bytes of device memory held, apart from the caller's images and the initial
     /// size of a shared workspace.
     virtual index_t bytes() const = 0;
@@ -109,7 +119,10 @@ struct GpuBackend {
     /// fastest.
     index_t (*good_device_length)(int device, int axis, index_t least, bool complex_data,
                                   Precision precision);
-    bool (*started)();  ///< whether this process has used a GPU, or has found none
+    /// Frees the page-locked memory that is kept for later transfers.
+    void (*release_idle_memory)();
+    index_t (*memory_bytes)();  ///< returns the memory of the largest usable device, or 0
+    bool (*started)();          ///< whether this process has used a GPU, or has found none
     // The CUDA part's implementations of functions in convolume/engines.hpp with similar names.
     std::string (*unavailable)();
     std::vector<GpuDevice> (*devices)();

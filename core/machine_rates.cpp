@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "core/machine_rates.hpp"
 
-#include <unistd.h>
-
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -38,7 +36,7 @@ constexpr MeasurableRate measurable[] = {
 constexpr double plausible_factor = 200;
 
 // Largest size of a file that this program can have written.
-constexpr std::uintmax_t largest_file_bytes = 1 << 16;
+constexpr std::uintmax_t largest_rates_file_bytes = 1 << 16;
 
 }  // namespace
 
@@ -68,7 +66,7 @@ fs::path rates_file() {
 std::optional<MachineRates> read_rates(const fs::path& file, const std::string& key) {
     std::error_code failed;
     const auto bytes = fs::file_size(file, failed);
-    if (failed || bytes > largest_file_bytes) return {};
+    if (failed || bytes > largest_rates_file_bytes) return {};
     std::ifstream stream(file);
     const auto json = nlohmann::json::parse(stream, nullptr, false);
     if (!json.is_object() || !json.contains("machine") || json["machine"] != key ||
@@ -92,23 +90,7 @@ void write_rates(const fs::path& file, const std::string& key, const MachineRate
     nlohmann::ordered_json values;
     for (const MeasurableRate& rate : measurable) values[rate.name] = rates.*rate.value;
     const nlohmann::ordered_json json{{"machine", key}, {"rates", std::move(values)}};
-    std::error_code failed;
-    fs::create_directories(file.parent_path(), failed);
-    const fs::path partial = file.string() + "." + std::to_string(getpid());
-    {
-        std::ofstream stream(partial);
-        stream << json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
-        if (!stream.flush()) {
-            fs::remove(partial, failed);
-            throw IoError(message("cannot write ", partial.string(),
-                                  ": set XDG_CACHE_HOME to a folder that can be written"));
-        }
-    }
-    fs::rename(partial, file, failed);
-    if (!failed) return;
-    const std::string why = failed.message();
-    fs::remove(partial, failed);
-    throw IoError(message("cannot replace ", file.string(), ": ", why));
+    replace_cache_file(file, json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
 const MachineRates& machine_rates() {

@@ -11,6 +11,7 @@
 
 #include "convolume/options.hpp"
 #include "core/host_memory.hpp"
+#include "core/plan_cache.hpp"
 #include "core/threads.hpp"
 
 namespace convolume {
@@ -86,9 +87,13 @@ Buffer::Buffer(index_t bytes, const char* purpose) {
     if (bytes < 0) throw InternalError(message("a negative size for ", purpose));
     if (bytes == 0) return;
     bytes = rounded_bytes(bytes);
-    data_ = bytes >= mapped_from_bytes
-                ? map_huge(bytes)
-                : std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
+    const auto allocate = [&] {
+        return bytes >= mapped_from_bytes
+                   ? map_huge(bytes)
+                   : std::aligned_alloc(alignment, static_cast<std::size_t>(bytes));
+    };
+    data_ = allocate();
+    if (!data_ && PlanCache::instance().clear()) data_ = allocate();
     if (!data_)
         throw OutOfMemory(message("the system refused ", format_bytes(bytes), " for ", purpose,
                                   ": free memory, or set a lower memory limit"));

@@ -14,6 +14,7 @@
 #include "convolume/volume.hpp"
 #include "core/gpu_backend.hpp"
 #include "core/host_memory.hpp"
+#include "core/kept_measurements.hpp"
 #include "core/machine_rates.hpp"
 #include "core/option_names.hpp"
 #include "core/scratch_file.hpp"
@@ -160,6 +161,10 @@ EngineList make_engines(const EngineChoice& choice) {
     return engines;
 }
 
+void keep_ffts(const EngineList& engines) {
+    for (const auto& engine : engines) keep_ffts(*engine);
+}
+
 FilterEngineList make_filter_engines(const EngineChoice& choice) {
     check_threads(choice.threads);
     FilterEngineList engines = gpu_engines(choice, &GpuBackend::make_filter_engines, {});
@@ -268,6 +273,7 @@ Calibration calibrate(const std::string& folder) {
                        rates);
     cpu::measure_rates(threads, rates);
     write_rates(file, machine_key(), rates);
+    std::filesystem::remove(gpu_measurements_file(), ignored);  // the next process measures them
     return describe(rates);
 }
 

@@ -12,6 +12,10 @@ namespace convolume {
 /// Device::automatic, GPUs that cannot be used are left out, and gpu_unavailable() says why.
 EngineList make_engines(const EngineChoice& choice = {});
 
+/// Keeps the FFT plans of engines as they are, however long they are used: the results of an object
+/// that is used for long are then those of a new one.
+void keep_ffts(const EngineList& engines);
+
 /// Makes engines for filter banks by the rules of make_engines(). Ignores choice.transfer_gate and
 /// choice.cpu_engines.
 FilterEngineList make_filter_engines(const EngineChoice& choice = {});

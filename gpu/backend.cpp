@@ -3,6 +3,7 @@
 
 #include "gpu/runtime/bandwidth.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/staging.hpp"
 
 namespace gpu = convolume::gpu;
 
@@ -12,6 +13,8 @@ extern "C" constexpr convolume::GpuBackend convolume_cuda_backend = {
     .make_device_program = gpu::make_device_program,
     .make_device_filter_program = gpu::make_device_filter_program,
     .good_device_length = gpu::good_device_length,
+    .release_idle_memory = gpu::release_idle_staging,
+    .memory_bytes = gpu::largest_memory_bytes,
     .started = gpu::started,
     .unavailable = gpu::unavailable,
     .devices = gpu::list_devices,

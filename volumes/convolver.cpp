@@ -5,6 +5,7 @@
 #include <memory>
 #include <mutex>
 
+#include "convolume/cache.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
@@ -362,9 +363,10 @@ ExecutionReport Convolver::execute(ImageSource& source, ImageSink& sink,
 
 Volume convolve(const ConstImageView& image, const ConstImageView& kernel, const Options& options,
                 const EngineChoice& engines) {
-    const Convolver convolver(image.shape, kernel, options, engines, image.type);
-    Volume result(convolver.output_shape(), convolver.natural_output_type());
-    convolver.execute(image, result.view());
+    const auto convolver =
+        cached_convolver(image.shape, kernel, options, engines, image.type, PixelType::float32);
+    Volume result(convolver->output_shape(), convolver->natural_output_type());
+    convolver->execute(image, result.view());
     return result;
 }
 
@@ -373,6 +375,14 @@ Convolver ConvolverFactory::make(const Shape3& image_shape, const ConstImageView
                                  PixelType output_type) {
     return Convolver(std::make_unique<Convolver::Impl>(
         image_shape, kernel, options, std::move(engines), image_type, output_type));
+}
+
+Convolver ConvolverFactory::make_steady(const Shape3& image_shape, const ConstImageView& kernel,
+                                        const Options& options, const EngineChoice& engines,
+                                        PixelType image_type, PixelType output_type) {
+    Convolver made(image_shape, kernel, options, engines, image_type, output_type);
+    keep_ffts(made.impl_->engines);  // engines plan transforms when they prepare kernels
+    return made;
 }
 
 }  // namespace convolume

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "convolume/device.hpp"
 #include "convolume/error.hpp"
 #include "core/gpu_backend.hpp"
@@ -45,13 +47,65 @@ DeviceAxis device_axis(const ConvolutionProblem& problem, int axis, int device) 
     return result;
 }
 
+// Resolves a problem whose kernel is known by its shape and type. Throws InvalidArgument for
+// options that need the samples.
+ResolvedProblem resolve_without_taps(const Shape3& image, const ConstImageView& kernel,
+                                     const Options& options, const DeviceOptions& device) {
+    using Kind = KernelCenter::Kind;
+    const Kind center = options.center.kind;
+    const char* const needed =
+        options.normalization != KernelNormalization::none ? "normalization"
+        : center == Kind::peak || center == Kind::centroid || center == Kind::corner
+            ? "a center that its samples decide"
+        : options.boundary.kind == BoundaryKind::constant && options.boundary.value != 0
+            ? "a constant boundary"
+        : is_complex(kernel.type) && options.operation != Operation::convolve ? "conjugation"
+                                                                              : nullptr;
+    if (needed)
+        throw InvalidArgument(message("a kernel in device memory allows no ", needed,
+                                      ": give its samples in host memory"));
+    for (int a = 0; a < 3; ++a)
+        if (kernel.shape[a] < 1)
+            throw InvalidArgument(message("the kernel's extent along ", axis_name(a), " is ",
+                                          kernel.shape[a],
+                                          ": it needs at least 1 sample on every axis"));
+    // The problem does not depend on the samples.
+    Volume ones(kernel.shape, kernel.type);
+    visit_pixel_type(kernel.type, [&](auto tag) {
+        using Sample = typename decltype(tag)::type;
+        std::fill_n(ones.elements<Sample>(), element_count(kernel.shape), Sample(1));
+    });
+    return resolve_problem(image, ones.view(), options, device.image_type,
+                           device.output_type.value_or(PixelType::float32));
+}
+
+RunKernel run_kernel_of(const ConvolutionProblem& problem, const ConstImageView& kernel,
+                        const Options& options) {
+    RunKernel form{kernel.shape, kernel.type, options.operation != Operation::convolve, {}};
+    for (int a = 0; a < 3; ++a) form.begin[a] = trim_kernel(problem.axis(a)).kernel_begin;
+    return form;
+}
+
 }  // namespace
 
 struct DeviceConvolver::Impl {
     ResolvedProblem resolved;
     PixelType output_type;
     Shape3 grid;
+    bool kernel_on_device = false;
     std::unique_ptr<DeviceProgram> program;
+
+    void run(const void* input, const void* kernel, void* output, void* stream) const {
+        check_memory(input, "input", output, "output");
+        if (kernel_on_device != (kernel != nullptr))
+            throw InvalidArgument(
+                kernel_on_device
+                    ? "this convolver was made for a kernel in device memory: give it with each "
+                      "execution"
+                    : "this convolver has a kernel: make one with kernel_on_device to give another "
+                      "with each execution");
+        program->run(input, output, stream, kernel);
+    }
 };
 
 DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView& kernel,
@@ -60,8 +114,11 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
     if (const std::string why = gpu_unavailable(); !why.empty()) throw GpuUnavailable(why);
     require_on_device(device.workspace_of.get().get(), device.device);
     ResolvedProblem& resolved = impl_->resolved;
-    resolved = resolve_problem(image_shape, kernel, options, device.image_type,
-                               device.output_type.value_or(PixelType::float32));
+    resolved = device.kernel_on_device
+                   ? resolve_without_taps(image_shape, kernel, options, device)
+                   : resolve_problem(image_shape, kernel, options, device.image_type,
+                                     device.output_type.value_or(PixelType::float32));
+    impl_->kernel_on_device = device.kernel_on_device;
     const ConvolutionProblem& problem = resolved.problem;
     const PixelType natural = sample_type(options.precision, problem.complex_data);
     impl_->output_type = device.output_type.value_or(natural);
@@ -82,6 +139,10 @@ DeviceConvolver::DeviceConvolver(const Shape3& image_shape, const ConstImageView
         impl_->grid[a] = axis.window.grid;
     }
     spec.taps = resolved.taps->view();
+    if (device.kernel_on_device) {
+        spec.taps.data = nullptr;
+        spec.run_kernel = run_kernel_of(problem, kernel, options);
+    }
     spec.source = resolved.input_shape;
     spec.subtract = resolved.subtract;
     spec.add = resolved.add;
@@ -123,8 +184,12 @@ const Shape3& DeviceConvolver::grid() const {
 }
 
 void DeviceConvolver::execute(const void* input, void* output, DeviceStream stream) const {
-    check_memory(input, "input", output, "output");
-    impl_->program->run(input, output, stream.get());
+    impl_->run(input, nullptr, output, stream.get());
+}
+
+void DeviceConvolver::execute_with_kernel(const void* input, const void* kernel, void* output,
+                                          DeviceStream stream) const {
+    impl_->run(input, kernel, output, stream.get());
 }
 
 }  // namespace convolume

@@ -181,20 +181,34 @@ class Planner {
         }
         std::optional<Candidate> best;
         std::array<const SizedTiling*, 3> best_tiling{};
-        for (const SizedTiling& z : tilings[0])
-            for (const SizedTiling& y : tilings[1])
-                for (const SizedTiling& x : tilings[2]) {
-                    const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
-                    if (element_count(tiles) > max_tiles) break;
-                    Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
-                    if (best && !is_better(found.candidate, best->candidate)) continue;
-                    best.emplace();
-                    static_cast<Prediction&>(*best) = std::move(found);
-                    best_tiling = {&z, &y, &x};
-                }
+        const auto try_tilings = [&](index_t most) {
+            for (const SizedTiling& z : tilings[0])
+                for (const SizedTiling& y : tilings[1])
+                    for (const SizedTiling& x : tilings[2]) {
+                        const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
+                        if (element_count(tiles) > most) break;
+                        Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
+                        if (best && !is_better(found.candidate, best->candidate)) continue;
+                        best.emplace();
+                        static_cast<Prediction&>(*best) = std::move(found);
+                        best_tiling = {&z, &y, &x};
+                    }
+        };
+        index_t most = few_tiles();
+        for (try_tilings(most); most < max_tiles && !fits(best->candidate); try_tilings(most))
+            most = std::min(16 * most, max_tiles);
         best->layout = shape;
         for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_tiling[a]->tiling;
         candidates_.push_back(std::move(*best));
+    }
+
+    // Returns the number of tiles beyond which more are tried only if none fits. Engines that walk
+    // through blocks transfer while they compute, and their transforms take as long for short rows
+    // as for long ones. More tiles only add to the halos.
+    index_t few_tiles() const {
+        if (!engines_.front()->can_walk()) return max_tiles;
+        constexpr index_t tiles_of_an_engine = 64;
+        return tiles_of_an_engine * static_cast<index_t>(engines_.size());
     }
 
     // Returns the numbers of tiles that are tried along an axis: 1, 2, 3, 4, 6, 8, 12, …, extent.

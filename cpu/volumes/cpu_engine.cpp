@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cpu/volumes/cpu_engine.hpp"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <tuple>
@@ -60,6 +61,7 @@ class CpuEngine : public Engine {
     }
 
     void release_workspaces() override { workspaces_.release(); }
+    void keep_ffts() { ffts_stay_ = true; }
 
   private:
     template <class Real>
@@ -90,8 +92,8 @@ class CpuEngine : public Engine {
         auto& cached = plans[{grid.z, grid.y, grid.x, block.complex_data}];
         auto fft = cached.lock();
         if (!fft)
-            cached = fft =
-                make_fft<Real>(grid, block.complex_data, estimate(block).compute_s, memory);
+            cached = fft = make_fft<Real>(grid, block.complex_data, estimate(block).compute_s,
+                                          ffts_stay_, memory);
         return fft;
     }
 
@@ -101,6 +103,7 @@ class CpuEngine : public Engine {
 
     EngineInfo info_;
     BufferPool workspaces_;
+    std::atomic<bool> ffts_stay_{false};
     std::mutex plans_mutex_;
     std::tuple<PlanCache<float>, PlanCache<double>> plans_;
 };
@@ -110,6 +113,10 @@ class CpuEngine : public Engine {
 
 std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options) {
     return std::make_shared<cpu::CpuEngine>(options);
+}
+
+void keep_ffts(Engine& engine) {
+    if (auto* const on_cpu = dynamic_cast<cpu::CpuEngine*>(&engine)) on_cpu->keep_ffts();
 }
 
 }  // namespace convolume

@@ -23,6 +23,10 @@ struct CpuEngineOptions {
 /// $XDG_CACHE_HOME/convolume or ~/.cache/convolume.
 std::shared_ptr<Engine> make_cpu_engine(const CpuEngineOptions& options);
 
+/// Keeps the FFT plans of a CPU engine as they are, so that its results never change by rounding.
+/// Otherwise they are measured when they have been used for some seconds. Ignores other engines.
+void keep_ffts(Engine& engine);
+
 namespace cpu {
 
 /// A kernel as the CPU engine keeps it, which convolves blocks.

@@ -217,15 +217,17 @@ template <class Real>
 class ImprovingFft {
   public:
     /// `expected_s` is the predicted time of one block. FFT plans for long ones are measured at
-    /// once.
-    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s,
+    /// once. Those that `stay` are not measured later.
+    ImprovingFft(const Shape3& grid, bool complex_data, double expected_s, bool stay,
                  const PlanningMemory<Real>& memory)
         : grid_(grid),
           complex_data_(complex_data),
           measured_(expected_s >= worth_measuring_s && can_measure(grid)),
           current_(std::make_shared<FftBlock<Real>>(
               grid, complex_data, measured_ ? PlanningEffort::measured : PlanningEffort::quick,
-              memory)) {}
+              memory)) {
+        measured_ = measured_ || stay;
+    }
 
     std::shared_ptr<const FftBlock<Real>> current() const {
         const std::lock_guard lock(mutex_);
@@ -371,9 +373,9 @@ index_t fft_scratch_bytes(const SpectrumLayout& layout, Precision precision, boo
 
 template <class Real>
 std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
-                                             double expected_s,
+                                             double expected_s, bool stay,
                                              const PlanningMemory<Real>& memory) {
-    return std::make_shared<ImprovingFft<Real>>(grid, complex_data, expected_s, memory);
+    return std::make_shared<ImprovingFft<Real>>(grid, complex_data, expected_s, stay, memory);
 }
 
 template <class Real>
@@ -383,10 +385,10 @@ std::shared_ptr<const CpuKernel> make_fft_kernel(std::shared_ptr<ImprovingFft<Re
     return std::make_shared<const FftKernel<Real>>(std::move(fft), taps, threads, scratch);
 }
 
-#define CONVOLUME_INSTANTIATE(Real)                                                     \
-    template std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3&, bool, double,  \
-                                                          const PlanningMemory<Real>&); \
-    template std::shared_ptr<const CpuKernel> make_fft_kernel(                          \
+#define CONVOLUME_INSTANTIATE(Real)                                                          \
+    template std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3&, bool, double, bool, \
+                                                          const PlanningMemory<Real>&);      \
+    template std::shared_ptr<const CpuKernel> make_fft_kernel(                               \
         std::shared_ptr<ImprovingFft<Real>>, const Volume&, int, const ThreadScratch&);
 CONVOLUME_INSTANTIATE(float)
 CONVOLUME_INSTANTIATE(double)

@@ -65,10 +65,12 @@ template <class Real>
 class ImprovingFft;
 
 /// Plans the transforms of a grid. `expected_s` is the predicted time of one block. FFT plans for
-/// long blocks are measured at once, others when they have been used for some seconds.
+/// long blocks are measured at once, others when they have been used for some seconds, unless
+/// they `stay`. Other FFT plans round differently.
 template <class Real>
 std::shared_ptr<ImprovingFft<Real>> make_fft(const Shape3& grid, bool complex_data,
-                                             double expected_s, const PlanningMemory<Real>& memory);
+                                             double expected_s, bool stay,
+                                             const PlanningMemory<Real>& memory);
 
 /// Makes a kernel that is kept as 2D spectra. `taps` are those of the part that the block belongs
 /// to, real or complex as the data of the block are.

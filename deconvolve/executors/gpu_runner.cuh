@@ -50,7 +50,7 @@ struct DeviceChoice final : GpuChoice {
         // Transforms and arrays must leave the driver some memory.
         constexpr double usable_share = 0.95;
         const auto free_bytes = static_cast<index_t>(
-            usable_share * static_cast<double>(gpu::free_device_bytes(device)));
+            usable_share * static_cast<double>(gpu::available_device_bytes(device)));
         return std::min(free_bytes, max_bytes.value_or(free_bytes)) /
                gpu::occurrences_of(devices, device);
     }

@@ -28,6 +28,21 @@ int device_attribute(cudaDeviceAttr which, int device) {
     return value;
 }
 
+// Whether the code of passes has a version for a device. All passes are compiled for the same
+// devices, so that a look at one CUDA kernel is enough.
+bool is_compiled_for(int device, const void* cuda_kernel) {
+    const int before = current_device();
+    check(cudaSetDevice(device), "switching to a device");
+    cudaFuncAttributes attributes{};
+    // Code of earlier versions is empty, see device_block.cuh.
+    const bool compiled = cudaFuncGetAttributes(&attributes, cuda_kernel) == cudaSuccess &&
+                          attributes.ptxVersion >= 80;
+    // The CUDA kernel may have no code for this device, which is no error here.
+    static_cast<void>(cudaGetLastError());
+    check(cudaSetDevice(before), "switching to a device");
+    return compiled;
+}
+
 }  // namespace
 
 template <class Real>
@@ -58,27 +73,13 @@ template const Complex<float>* device_twiddles(const TransformPlan&, cudaStream_
 template const Complex<double>* device_twiddles(const TransformPlan&, cudaStream_t);
 
 bool can_run(const void* cuda_kernel, index_t shared_bytes, int device) {
-    if (shared_bytes > device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device))
-        return false;
-    // All passes are compiled for the same devices, so that a look at one CUDA kernel is enough.
-    static std::map<int, bool> compiled;
+    // The planner asks for every length of every candidate.
+    static std::map<int, index_t> shared_bytes_of;  // 0: passes have no code for the device
     const std::lock_guard lock(mutex);
-    const auto [entry, added] = compiled.try_emplace(device, false);
-    if (added) {
-        const int before = current_device();
-        check(cudaSetDevice(device), "switching to a device");
-        cudaFuncAttributes attributes{};
-        const cudaError_t status = cudaFuncGetAttributes(&attributes, cuda_kernel);
-        if (status == cudaSuccess) {
-            // Code of earlier versions is empty, see device_block.cuh.
-            entry->second = attributes.ptxVersion >= 80;
-        } else {
-            // The CUDA kernel has no code for this device, which is no error here.
-            static_cast<void>(cudaGetLastError());
-        }
-        check(cudaSetDevice(before), "switching to a device");
-    }
-    return entry->second;
+    const auto [entry, added] = shared_bytes_of.try_emplace(device, 0);
+    if (added && is_compiled_for(device, cuda_kernel))
+        entry->second = device_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return shared_bytes <= entry->second;
 }
 
 index_t resident_blocks(const void* cuda_kernel, int threads, index_t shared_bytes) {

@@ -2,6 +2,9 @@
 #include "gpu/fft/passes.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 #include "convolume/error.hpp"
@@ -148,19 +151,32 @@ double transform_cost(int n, int rate) {
     return n * (0.5 / rate + 0.5 / usual_rate);
 }
 
-index_t cheapest_length(index_t least, index_t step, index_t samples_each, short LengthRates::*rate,
-                        bool double_precision) {
-    const LengthRates* best = nullptr;
-    for (const LengthRates& candidate : rates) {
-        const index_t length = candidate.n * samples_each;
-        if (length < least || length % step != 0) continue;
-        if (!is_pass_length(candidate.n, double_precision)) continue;
-        if (best == nullptr ||
-            transform_cost(candidate.n, candidate.*rate) < transform_cost(best->n, best->*rate)) {
-            best = &candidate;
-        }
+/// The lengths that `cheapest_length` can return in one precision, in ascending order: those that
+/// cost less than all longer ones.
+std::vector<int> efficient_lengths(short LengthRates::*rate, bool double_precision) {
+    std::vector<int> lengths;
+    double least = std::numeric_limits<double>::infinity();
+    for (auto entry = std::rbegin(rates); entry != std::rend(rates); ++entry) {
+        if (!is_pass_length(entry->n, double_precision)) continue;
+        const double own = transform_cost(entry->n, (*entry).*rate);
+        if (own > least) continue;
+        least = own;
+        lengths.push_back(entry->n);
     }
-    return best == nullptr ? 0 : best->n * samples_each;
+    std::reverse(lengths.begin(), lengths.end());
+    return lengths;
+}
+
+/// Returns the cheapest length of at least `least` samples. The planner asks for thousands.
+index_t cheapest_length(index_t least, short LengthRates::*rate, bool double_precision) {
+    static const std::array<std::vector<int>, 4> tables = {
+        efficient_lengths(&LengthRates::columns, false),
+        efficient_lengths(&LengthRates::columns, true),
+        efficient_lengths(&LengthRates::rows, false), efficient_lengths(&LengthRates::rows, true)};
+    const auto& lengths =
+        tables[(rate == &LengthRates::rows ? 2U : 0U) + (double_precision ? 1U : 0U)];
+    const auto found = std::lower_bound(lengths.begin(), lengths.end(), least);
+    return found == lengths.end() ? 0 : *found;
 }
 
 }  // namespace
@@ -227,17 +243,19 @@ CONVOLUME_INSTANTIATE(double)
 
 bool is_pass_length(index_t length, bool double_precision) {
     const auto found = [&](const auto& all) {
-        return std::find(all.begin(), all.end(), length) != all.end();
+        return std::binary_search(all.begin(), all.end(), length);
     };
     return double_precision ? found(lengths<double>) : found(lengths<float>);
 }
 
-index_t good_column_length(index_t least, index_t step, bool double_precision) {
-    return cheapest_length(least, step, 1, &LengthRates::columns, double_precision);
+index_t good_column_length(index_t least, bool double_precision) {
+    return cheapest_length(least, &LengthRates::columns, double_precision);
 }
 
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision) {
-    return cheapest_length(least, 1, complex_rows ? 1 : 2, &LengthRates::rows, double_precision);
+    const index_t samples_each = complex_rows ? 1 : 2;
+    return cheapest_length(ceil_div(least, samples_each), &LengthRates::rows, double_precision) *
+           samples_each;
 }
 
 }  // namespace convolume::gpu

@@ -26,9 +26,9 @@ bool has_row_pass(index_t length, bool complex_rows, int device);
 bool is_pass_length(index_t length, bool double_precision = false);
 
 /// Returns the length with a column (row) pass that is at least `least` and costs least, by its own
-/// measured or estimated cost. Returns 0 if there is none. Lengths are multiples of `step`. There
-/// are fewer lengths in double precision.
-index_t good_column_length(index_t least, index_t step = 1, bool double_precision = false);
+/// measured or estimated cost. Returns 0 if there is none. There are fewer lengths in double
+/// precision.
+index_t good_column_length(index_t least, bool double_precision = false);
 index_t good_row_length(index_t least, bool complex_rows, bool double_precision = false);
 
 /// Transforms once, with `length`, along the slots of every column and batch. Source and target may

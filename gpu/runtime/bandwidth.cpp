@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <map>
 #include <memory>
-#include <mutex>
+#include <string>
 
+#include "convolume/error.hpp"
+#include "core/kept_measurements.hpp"
 #include "core/machine_rates.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
@@ -85,6 +86,14 @@ double best_seconds(const TransferTest& device, const Work& work) {
     return best;
 }
 
+// Returns the gate for devices whose uploads, one or all at once, have these rates.
+TransferGate gate_of(double one_upload, double all_uploads) {
+    // On a shared link, concurrent uploads only make every device wait longer for its first task.
+    constexpr double worthwhile_gain = 1.15;
+    return all_uploads < worthwhile_gain * one_upload ? TransferGate::global
+                                                      : TransferGate::per_link;
+}
+
 }  // namespace
 
 GpuBandwidth measure_bandwidth(int number) {
@@ -128,24 +137,49 @@ TransferGateChoice choose_transfer_gate(const std::vector<int>& devices) {
     if (devices.size() < 2) return choice;
     choice.one_upload = measure_concurrent_upload({devices.front()});
     choice.all_uploads = measure_concurrent_upload(devices);
-    // On a shared link, concurrent uploads only make every device wait longer for its first task.
-    constexpr double worthwhile_gain = 1.15;
-    if (choice.all_uploads < worthwhile_gain * choice.one_upload)
-        choice.gate = TransferGate::global;
+    choice.gate = gate_of(choice.one_upload, choice.all_uploads);
     return choice;
 }
 
+namespace {
+
+// Returns the measurements of this machine's GPUs with this driver.
+KeptMeasurements& kept_measurements() {
+    static KeptMeasurements kept(
+        gpu_measurements_file(),
+        message(machine_key(), ", driver ", driver_version(), ", CUDA ", runtime_version()));
+    return kept;
+}
+
+std::string name_of(int device) {
+    return message(device_properties(device).name, " at ", bus_address(device));
+}
+
+}  // namespace
+
+TransferGate kept_transfer_gate(const std::vector<int>& devices) {
+    if (devices.size() < 2) return choose_transfer_gate(devices).gate;
+    std::string name = "uploads to ";
+    for (const int device : devices) name += (name.ends_with(' ') ? "" : ", ") + name_of(device);
+    const KeptMeasurements::Values rates = kept_measurements().find_or_measure(name, 2, [&] {
+        const TransferGateChoice choice = choose_transfer_gate(devices);
+        return KeptMeasurements::Values{choice.one_upload, choice.all_uploads};
+    });
+    return gate_of(rates[0], rates[1]);
+}
+
 TransferRates transfer_rates(int device) {
-    constexpr MachineRates rates;
-    static std::mutex mutex;
-    static std::map<int, GpuBandwidth> measured_devices;
-    const std::lock_guard lock(mutex);
-    const auto found = measured_devices.find(device);
-    const GpuBandwidth& measured = found != measured_devices.end()
-                                       ? found->second
-                                       : measured_devices[device] = measure_bandwidth(device);
-    return {std::min(measured.host_to_device, 0.5 * measured.both) * rates.gpu_staged_share,
-            std::min(measured.device_to_host, 0.5 * measured.both) * rates.gpu_staged_share};
+    constexpr MachineRates machine;
+    // rates to the device, to the host, and both directions together
+    const KeptMeasurements::Values rates =
+        kept_measurements().find_or_measure("transfers of " + name_of(device), 3, [&] {
+            const GpuBandwidth measured = measure_bandwidth(device);
+            return KeptMeasurements::Values{measured.host_to_device, measured.device_to_host,
+                                            measured.both};
+        });
+    const double each_of_both = 0.5 * rates[2];
+    return {std::min(rates[0], each_of_both) * machine.gpu_staged_share,
+            std::min(rates[1], each_of_both) * machine.gpu_staged_share};
 }
 
 }  // namespace convolume::gpu

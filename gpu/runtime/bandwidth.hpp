@@ -15,8 +15,12 @@ double measure_concurrent_upload(const std::vector<int>& devices);
 /// Chooses as documented in convolume/engines.hpp.
 TransferGateChoice choose_transfer_gate(const std::vector<int>& devices);
 
+/// Returns the gate that choose_transfer_gate() has chosen for these devices, in this process or
+/// in an earlier one.
+TransferGate kept_transfer_gate(const std::vector<int>& devices);
+
 /// Transfer rates that engines expect, in bytes per second. Mostly both directions are in use at
-/// once, and ordinary memory passes through staging buffers. Measured once for each device, because
+/// once, and ordinary memory passes through staging buffers. Measured once on a machine, because
 /// engines are made repeatedly.
 struct TransferRates {
     double to_device = 0, to_host = 0;

@@ -2,13 +2,18 @@
 #include "gpu/runtime/device.hpp"
 
 #include <cuda_runtime_api.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
 
 #include "convolume/error.hpp"
+#include "core/plan_cache.hpp"
 #include "core/threads.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
 
 namespace convolume::gpu {
 
@@ -18,6 +23,8 @@ constexpr const char* requirement =
     "convolume needs an NVIDIA GPU of compute capability 7.5 or later and its driver";
 
 std::atomic<bool> has_started{false};
+// Process that has found a usable device. CUDA does not work in a process that it forks.
+std::atomic<pid_t> usable_in{0};
 
 int device_attribute(cudaDeviceAttr which, int device) {
     int value = 0;
@@ -29,18 +36,7 @@ std::string version_text(int version) {
     return version > 0 ? message(version / 1000, ".", version % 1000 / 10) : std::string();
 }
 
-}  // namespace
-
-DeviceScope::DeviceScope(int device) {
-    check(cudaGetDevice(&previous_), "asking for the current device");
-    check(cudaSetDevice(device), "choosing a device");
-}
-
-DeviceScope::~DeviceScope() {
-    static_cast<void>(cudaSetDevice(previous_));  // the device that was current before
-}
-
-DeviceProperties device_properties(int device) {
+DeviceProperties read_properties(int device) {
     cudaDeviceProp cuda_properties{};
     check(cudaGetDeviceProperties(&cuda_properties, device),
           "asking the device for its properties");
@@ -55,6 +51,31 @@ DeviceProperties device_properties(int device) {
     properties.memory_bytes_per_s = 2e3 * device_attribute(cudaDevAttrMemoryClockRate, device) *
                                     device_attribute(cudaDevAttrGlobalMemoryBusWidth, device) / 8;
     return properties;
+}
+
+}  // namespace
+
+DeviceScope::DeviceScope(int device) {
+    check(cudaGetDevice(&previous_), "asking for the current device");
+    check(cudaSetDevice(device), "choosing a device");
+}
+
+DeviceScope::~DeviceScope() {
+    static_cast<void>(cudaSetDevice(previous_));  // the device that was current before
+}
+
+DeviceProperties device_properties(int device) {
+    static std::mutex mutex;
+    static std::map<int, DeviceProperties> known;
+    const std::lock_guard lock(mutex);
+    const auto found = known.find(device);
+    return found != known.end() ? found->second : known[device] = read_properties(device);
+}
+
+std::string bus_address(int device) {
+    char address[32] = {};
+    check(cudaDeviceGetPCIBusId(address, sizeof address, device), "asking for the PCI address");
+    return address;
 }
 
 int device_count(std::string* why) {
@@ -89,8 +110,23 @@ index_t free_device_bytes(int device) {
     return static_cast<index_t>(free);
 }
 
+index_t available_device_bytes(int device) {
+    const index_t kept =
+        std::min(PlanCache::instance().gpu_bytes(), device_memory_use().current_bytes);
+    return std::min(free_device_bytes(device) + kept, device_properties(device).memory_bytes);
+}
+
 index_t usable_device_bytes(int device) {
-    return free_device_bytes(device) / 10 * 9;
+    return available_device_bytes(device) / 10 * 9;
+}
+
+index_t largest_memory_bytes() {
+    index_t largest = 0;
+    for (int device = 0; device < device_count(); ++device) {
+        const DeviceProperties properties = device_properties(device);
+        if (properties.is_usable()) largest = std::max(largest, properties.memory_bytes);
+    }
+    return largest;
 }
 
 bool started() {
@@ -99,12 +135,16 @@ bool started() {
 
 std::string unavailable() {
     has_started = true;
+    if (usable_in == getpid()) return {};
     std::string why;
     const int count = device_count(&why);
     if (count == 0) return why;
     try {
         for (int device = 0; device < count; ++device)
-            if (device_properties(device).is_usable()) return {};
+            if (device_properties(device).is_usable()) {
+                usable_in = getpid();
+                return {};
+            }
     } catch (const Error& error) {
         return error.what();
     }
@@ -125,9 +165,7 @@ std::vector<GpuDevice> list_devices() {
             device.usable = properties.is_usable();
             device.memory_bytes = properties.memory_bytes;
             device.free_bytes = free_device_bytes(number);
-            char bus[32] = {};
-            check(cudaDeviceGetPCIBusId(bus, sizeof bus, number), "asking for the PCI address");
-            device.bus_id = bus;
+            device.bus_id = bus_address(number);
             for (int other = 0; other < count; ++other) {
                 int reaches = 0;
                 if (other != number)

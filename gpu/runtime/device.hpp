@@ -38,12 +38,17 @@ struct DeviceProperties {
     }
 };
 
-/// Returns the properties of a device. Throws like check().
+/// Returns the properties of a device, which are read once in a process. Throws like check().
 DeviceProperties device_properties(int device);
+/// Returns the PCI address of a device. Throws like check().
+std::string bus_address(int device);
 
 /// Returns the number of devices that the driver offers. If it is 0, `why` receives a sentence that
 /// says why.
 int device_count(std::string* why = nullptr);
+
+/// Returns the memory of the largest usable device, or 0 if there is none. Makes no CUDA context.
+index_t largest_memory_bytes();
 
 /// Whether unavailable() was called, which starts the driver.
 bool started();
@@ -60,7 +65,10 @@ void require_device(int device);
 
 /// Returns the present free memory of a device.
 index_t free_device_bytes(int device);
-/// Returns the default memory limit of a device: nine tenths of its free memory.
+/// Returns the free memory of a device, and what the cache of plans gives back when it is needed.
+/// Plans therefore do not depend on the cache.
+index_t available_device_bytes(int device);
+/// Returns the default memory limit of a device: nine tenths of its available memory.
 index_t usable_device_bytes(int device);
 
 /// Returns `requested`, or all usable devices if `requested` is empty. Throws Unavailable if there

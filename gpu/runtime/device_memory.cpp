@@ -9,6 +9,7 @@
 
 #include "convolume/error.hpp"
 #include "convolume/options.hpp"
+#include "core/plan_cache.hpp"
 #include "gpu/runtime/check.hpp"
 #include "gpu/runtime/device.hpp"
 #include "gpu/runtime/fault.hpp"
@@ -40,9 +41,17 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
     const DeviceScope scope(device);
     bytes = round_up(bytes, alignment);
     void* data = nullptr;
-    check(fault_due(InjectedFault::allocation) ? cudaErrorMemoryAllocation
-                                               : cudaMalloc(&data, static_cast<std::size_t>(bytes)),
-          purpose);
+    const auto allocate = [&] {
+        return fault_due(InjectedFault::allocation)
+                   ? cudaErrorMemoryAllocation
+                   : cudaMalloc(&data, static_cast<std::size_t>(bytes));
+    };
+    cudaError_t status = allocate();
+    if (status == cudaErrorMemoryAllocation && PlanCache::instance().release_gpu_memory()) {
+        static_cast<void>(cudaGetLastError());
+        status = allocate();
+    }
+    check(status, purpose);
     data_ = std::unique_ptr<void, CountingDeleter>(data, CountingDeleter{bytes});
     count_bytes(bytes);
 }

@@ -18,8 +18,12 @@ void install_page_locker();
 /// Whether all of [data, data + bytes) is page-locked memory that devices can access directly.
 bool is_page_locked(const void* data, index_t bytes);
 
+/// Frees the staging buffers that pools have left for later pools.
+void release_idle_staging();
+
 /// A pool of at most `count` staging buffers, made on demand in the requested size, since locking
-/// takes 0.4 s per GiB. Thread-safe; take() waits for a free buffer.
+/// takes 0.4 s per GiB. Its end leaves up to 256 MiB of them to later pools. Thread-safe; take()
+/// waits for a free buffer.
 class StagingPool {
     struct IdleBuffer {
         char* data;

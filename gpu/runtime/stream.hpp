@@ -7,6 +7,7 @@
 
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -118,6 +119,15 @@ class TaskStreamsPool {
         void operator()(TaskStreams* streams) const { pool->put_back(streams); }
     };
     using BorrowedStreams = std::unique_ptr<TaskStreams, StreamsReturner>;
+
+    /// Returns the pool of a device, which all its engines share. It is never destroyed, because
+    /// CUDA may end before.
+    static TaskStreamsPool& of_device(int device) {
+        static std::mutex mutex;
+        static auto& pools = *new std::map<int, TaskStreamsPool>;
+        const std::lock_guard lock(mutex);
+        return pools[device];
+    }
 
     /// Returns task streams of the current device, which must always be the same.
     BorrowedStreams take() {

@@ -135,7 +135,7 @@ index_t length_with_passes(int device, int axis, index_t least, int parts, bool 
     const auto next = [&](index_t length) {
         const bool is_double = precision == Precision::float64;
         return axis == 2 ? good_row_length(length, complex_data, is_double)
-                         : good_column_length(length, 1, is_double);
+                         : good_column_length(length, is_double);
     };
     for (index_t length = next(ceil_div(least, step)); length > 0; length = next(length + 1))
         if (has_axis_pass(device, axis, length, complex_data, precision) &&
@@ -221,7 +221,7 @@ BlockGeometry block_geometry(const Block& block, const PlaneBytes& pixels, index
     }
     const index_t whole = z.kept + z.kernel - 1;
     const auto next_length = [&](index_t least) {
-        return good_column_length(least, 1, block.precision == Precision::float64);
+        return good_column_length(least, block.precision == Precision::float64);
     };
     for (index_t length = next_length(z.kernel + 1); length > 0; length = next_length(length + 1)) {
         if (!has_axis_pass(block, 0, length, rates.device)) continue;

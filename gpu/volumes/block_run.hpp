@@ -72,7 +72,7 @@ struct DeviceResources {
     std::shared_ptr<BusGate> gate;
     DevicePool memory;
     StagingPool up_staging, down_staging;
-    TaskStreamsPool streams;
+    TaskStreamsPool& streams;
     /// Held by the task that transforms and uses a kernel for single use: one task at a time.
     std::mutex single_use_kernel;
 };

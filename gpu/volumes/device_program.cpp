@@ -37,19 +37,24 @@ class BlockProgram : public DeviceProgram {
         if (!spec.fold_sources[0].empty()) prepare_fold();
         // All planes are transformed at once. Fewer planes would stay in the cache between passes,
         // but small launches cost more than this saves.
-        prepare_kernel(spec);
+        if (spec.run_kernel)
+            prepare_run_kernel(spec);
+        else
+            prepare_kernel(spec);
     }
 
-    void run(const void* input, void* output, void* stream_handle) override {
+    void run(const void* input, void* output, void* stream_handle, const void* kernel) override {
         const DeviceScope scope(device_);
         const auto stream = static_cast<cudaStream_t>(stream_handle);
-        with_workspace(stream,
-                       [&](const BlockMemory& memory) { enqueue(input, output, memory, stream); });
+        with_workspace(stream, [&](const BlockMemory& memory) {
+            if (spec_.run_kernel) transform_->prepare(taps_of(kernel), memory, stream);
+            enqueue(input, output, memory, stream);
+        });
     }
 
     index_t bytes() const override {
         return workspace_grown_ + kernel_.bytes() + gather_y_.bytes() + gather_x_.bytes() +
-               extended_.bytes() + fold_lists_.bytes();
+               taps_y_.bytes() + taps_x_.bytes() + extended_.bytes() + fold_lists_.bytes();
     }
     std::shared_ptr<DeviceWorkspace> workspace() const override { return workspace_; }
     bool keeps_spectrum() const override { return geometry_.keeps_spectrum; }
@@ -143,6 +148,46 @@ class BlockProgram : public DeviceProgram {
         return upload(list);
     }
 
+    // Returns the kernel's row or column at every position of a grid, -1 if there is none. Returns
+    // empty memory if they follow each other from position 0 on.
+    DeviceMemory run_kernel_taps(const DeviceProgramSpec& spec, int axis) const {
+        if (!spec.run_kernel->flip && spec.kernel_shift[axis] == 0) return {};
+        const index_t grid = spec.block.grid()[axis], taps = spec.taps.shape[axis],
+                      shift = spec.kernel_shift[axis], begin = spec.run_kernel->begin[axis],
+                      last = spec.run_kernel->shape[axis] - 1;
+        std::vector<std::int32_t> list(static_cast<std::size_t>(grid), -1);
+        for (index_t tap = 0; tap < taps; ++tap)
+            list[static_cast<std::size_t>(((tap - shift) % grid + grid) % grid)] =
+                static_cast<std::int32_t>(spec.run_kernel->flip ? last - begin - tap : begin + tap);
+        return upload(list);
+    }
+
+    // Returns the taps of a kernel in device memory. A flip along z walks backward through planes.
+    DeviceTaps taps_of(const void* kernel) const {
+        const RunKernel& form = *spec_.run_kernel;
+        const index_t plane = form.shape.y * form.shape.x;
+        index_t first = (form.flip ? form.shape.z - 1 - form.begin.z : form.begin.z) * plane;
+        if (taps_y_.bytes() == 0) first += form.begin.y * form.shape.x;
+        if (taps_x_.bytes() == 0) first += form.begin.x;
+        DeviceTaps taps;
+        taps.pixels = {
+            const_cast<char*>(static_cast<const char*>(kernel)) + first * sample_bytes(form.type),
+            form.type, form.flip ? -plane : plane, form.shape.x};
+        taps.shape = taps_shape_;
+        taps.gather_y = gather_pointer(taps_y_);
+        taps.gather_x = gather_pointer(taps_x_);
+        return taps;
+    }
+
+    void prepare_run_kernel(const DeviceProgramSpec& spec) {
+        taps_shape_ = spec.taps.shape;
+        taps_y_ = run_kernel_taps(spec, 1);
+        taps_x_ = run_kernel_taps(spec, 2);
+        const DeviceMemory zeros(device_, bytes_of(spec.run_kernel->shape, spec.run_kernel->type));
+        zeros.clear();
+        prepare_tables(taps_of(zeros.data()), spec);
+    }
+
     void prepare_kernel(const DeviceProgramSpec& spec) {
         const index_t bytes = bytes_of(spec.taps.shape, spec.taps.type);
         const DeviceMemory taps(device_, bytes);
@@ -158,13 +203,17 @@ class BlockProgram : public DeviceProgram {
         source.shape = spec.taps.shape;
         source.gather_y = gather_pointer(list_y);
         source.gather_x = gather_pointer(list_x);
+        prepare_tables(source, spec);
+    }
+
+    // Transforms the kernel, and makes all tables of the passes, so that run() makes none.
+    void prepare_tables(const DeviceTaps& source, const DeviceProgramSpec& spec) {
         const CudaStream stream;
         // Copies from ordinary memory may still be running when they return.
         check(cudaDeviceSynchronize(), "copying the kernel");
         with_workspace(stream, [&](const BlockMemory& memory) {
             transform_->prepare(source, memory, stream);
-            // Runs the pass once on arbitrary data, so that all tables of the passes are made here
-            // and none in run().
+            // Runs the pass once on arbitrary data.
             transform_->convolve(geometry_.windows(spec.block.axes[0]).front(), memory, stream);
         });
         stream.wait();
@@ -263,7 +312,8 @@ class BlockProgram : public DeviceProgram {
     BlockGeometry geometry_;
     index_t workspace_grown_ = 0;  ///< bytes by which this program enlarged the workspace
     std::unique_ptr<BlockTransform> transform_;
-    DeviceMemory kernel_, gather_y_, gather_x_, extended_, fold_lists_;
+    DeviceMemory kernel_, gather_y_, gather_x_, taps_y_, taps_x_, extended_, fold_lists_;
+    Shape3 taps_shape_;  ///< taps of a kernel that comes with each run
     FoldArguments fold_arguments_;
 };
 

@@ -72,7 +72,7 @@ class GpuEngine : public Engine {
                      DevicePool(device, limit_bytes),
                      StagingPool(staging_buffers * tasks_in_flight),
                      StagingPool(staging_buffers * tasks_in_flight),
-                     {},
+                     TaskStreamsPool::of_device(device),
                      {}} {
         const DeviceProperties properties = device_properties(device);
         const TransferRates transfers = transfer_rates(device);
@@ -269,7 +269,7 @@ EngineList make_engines(const GpuOptions& options) {
     const std::vector<int> devices = choose_devices(options.devices);
     install_page_locker();
     const TransferGate policy = options.transfer_gate == TransferGate::automatic
-                                    ? choose_transfer_gate(devices).gate
+                                    ? kept_transfer_gate(devices)
                                     : options.transfer_gate;
     const auto gate = std::make_shared<BusGate>(policy);
     return make_on_devices<EngineList>(

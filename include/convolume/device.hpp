@@ -79,6 +79,12 @@ struct DeviceOptions {
     /// Keeps the whole spectrum of the kernel, which is fastest. If false, or if memory is short,
     /// only the spectra of the kernel's own planes are kept, and executions take a little longer.
     bool keep_kernel_spectrum = true;
+    /// The kernel comes with each execution, in the device's memory, and is transformed there. The
+    /// constructor takes a view of its shape and type without samples. The kernel is not searched
+    /// for NaN, which propagate. Options that need the samples are refused: normalization, the
+    /// centers peak, centroid and corner, a constant boundary other than 0, and the conjugation of
+    /// a complex kernel.
+    bool kernel_on_device = false;
     /// Bytes of device memory that the convolver may take, beside the caller's images. If not
     /// given, most of the free memory.
     std::optional<index_t> max_gpu_bytes;
@@ -131,6 +137,10 @@ class CONVOLUME_API DeviceConvolver {
     /// device, also those from other CUDA streams and threads. Integer outputs are rounded and
     /// clamped. Throws DeviceFailure.
     void execute(const void* input, void* output, DeviceStream stream = {}) const;
+    /// As execute(), with a kernel in the device's memory, contiguous and in C order. Only for
+    /// convolvers with DeviceOptions::kernel_on_device, which have no other executions.
+    void execute_with_kernel(const void* input, const void* kernel, void* output,
+                             DeviceStream stream = {}) const;
 
   private:
     friend class WorkspaceOf;

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/convolver.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
+
+#include <memory>
+#include <utility>
+
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 
 namespace convolume::python {
@@ -13,8 +19,12 @@ namespace {
 
 /// A convolver with the predicted seconds of one execution.
 struct PlannedConvolver {
-    Convolver convolver;
+    std::shared_ptr<const Convolver> shared;
     double seconds;
+
+    explicit PlannedConvolver(std::shared_ptr<const Convolver> made)
+        : shared(std::move(made)), seconds(shared->plan().chosen.seconds) {}
+    const Convolver& convolver() const { return *shared; }
 };
 
 void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray& kernel,
@@ -22,10 +32,37 @@ void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray
                     PixelType output_type) {
     const ConstImageView taps = view(kernel);
     plan_released([&] {
-        Convolver convolver(index3(shape), taps, options, engines, image_type, output_type);
-        const double seconds = convolver.plan().chosen.seconds;
-        new (self) PlannedConvolver{std::move(convolver), seconds};
+        new (self) PlannedConvolver(std::make_shared<const Convolver>(
+            index3(shape), taps, options, engines, image_type, output_type));
     });
+}
+
+PlannedConvolver find_convolver(const Triple& shape, const ReadArray& kernel,
+                                const Options& options, const EngineChoice& engines,
+                                PixelType image_type, PixelType output_type) {
+    const ConstImageView taps = view(kernel);
+    std::shared_ptr<const Convolver> found;
+    const auto find = [&] {
+        found = cached_convolver(index3(shape), taps, options, engines, image_type, output_type);
+    };
+    // Only kernels of many taps take so long to plan that Ctrl-C has to stop it.
+    constexpr index_t many_taps = 1 << 16;
+    if (element_count(taps.shape) >= many_taps) {
+        plan_released(find);
+    } else {
+        const nb::gil_scoped_release released;
+        find();
+    }
+    return PlannedConvolver(std::move(found));
+}
+
+DeviceOptions device_options(int device, PixelType image_type,
+                             std::optional<index_t> max_gpu_bytes) {
+    DeviceOptions where;
+    where.device = device;
+    where.image_type = image_type;
+    where.max_gpu_bytes = max_gpu_bytes;
+    return where;
 }
 
 void bind_device_convolver(nb::module_& module) {
@@ -36,12 +73,9 @@ void bind_device_convolver(nb::module_& module) {
                const Options& options, int device, PixelType image_type,
                std::optional<index_t> max_gpu_bytes) {
                 const ConstImageView taps = view(kernel);
-                DeviceOptions where;
-                where.device = device;
-                where.image_type = image_type;
-                where.max_gpu_bytes = max_gpu_bytes;
                 const nb::gil_scoped_release released;
-                new (self) DeviceConvolver(index3(shape), taps, options, where);
+                new (self) DeviceConvolver(index3(shape), taps, options,
+                                           device_options(device, image_type, max_gpu_bytes));
             },
             nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("device"),
             nb::arg("image_type"), nb::arg("max_gpu_bytes") = nb::none())
@@ -52,12 +86,44 @@ void bind_device_convolver(nb::module_& module) {
         .def(
             "execute",
             [](const DeviceConvolver& self, std::uintptr_t image, std::uintptr_t out,
-               std::uintptr_t stream) {
+               std::uintptr_t stream, std::uintptr_t kernel) {
                 const nb::gil_scoped_release released;
-                self.execute(pointer<const void>(image), pointer<void>(out),
-                             DeviceStream(pointer<CUstream_st>(stream)));
+                const DeviceStream on(pointer<CUstream_st>(stream));
+                if (kernel == 0)
+                    self.execute(pointer<const void>(image), pointer<void>(out), on);
+                else
+                    self.execute_with_kernel(pointer<const void>(image),
+                                             pointer<const void>(kernel), pointer<void>(out), on);
             },
-            nb::arg("image"), nb::arg("out"), nb::arg("stream"));
+            nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("kernel") = 0);
+    module.def(
+        "cached_device_convolver_without_kernel",
+        [](const Triple& shape, const Triple& kernel_shape, PixelType kernel_type,
+           const Options& options, int device, PixelType image_type,
+           std::optional<index_t> max_gpu_bytes) {
+            const nb::gil_scoped_release released;
+            DeviceOptions where = device_options(device, image_type, max_gpu_bytes);
+            where.kernel_on_device = true;
+            const ImageView taps{nullptr, kernel_type, index3(kernel_shape),
+                                 contiguous_strides(index3(kernel_shape))};
+            return std::const_pointer_cast<DeviceConvolver>(
+                cached_device_convolver(index3(shape), taps, options, where));
+        },
+        "Returns a DeviceConvolver from the cache of plans that gets its kernel with each call.",
+        nb::arg("shape"), nb::arg("kernel_shape"), nb::arg("kernel_type"), nb::arg("options"),
+        nb::arg("device"), nb::arg("image_type"), nb::arg("max_gpu_bytes") = nb::none());
+    module.def(
+        "cached_device_convolver",
+        [](const Triple& shape, const ReadArray& kernel, const Options& options, int device,
+           PixelType image_type, std::optional<index_t> max_gpu_bytes) {
+            const ConstImageView taps = view(kernel);
+            const nb::gil_scoped_release released;
+            return std::const_pointer_cast<DeviceConvolver>(cached_device_convolver(
+                index3(shape), taps, options, device_options(device, image_type, max_gpu_bytes)));
+        },
+        "Returns a DeviceConvolver from the cache of plans.", nb::arg("shape"), nb::arg("kernel"),
+        nb::arg("options"), nb::arg("device"), nb::arg("image_type"),
+        nb::arg("max_gpu_bytes") = nb::none());
 }
 
 }  // namespace
@@ -75,19 +141,20 @@ void bind_convolver(nb::module_& module) {
              nb::arg("engines"), nb::arg("image_type"), nb::arg("output_type"))
         .def_prop_ro(
             "input_shape",
-            [](const PlannedConvolver& self) { return triple(self.convolver.input_shape()); })
+            [](const PlannedConvolver& self) { return triple(self.convolver().input_shape()); })
         .def_prop_ro(
             "output_shape",
-            [](const PlannedConvolver& self) { return triple(self.convolver.output_shape()); })
+            [](const PlannedConvolver& self) { return triple(self.convolver().output_shape()); })
         .def_prop_ro(
             "natural_type",
-            [](const PlannedConvolver& self) { return self.convolver.natural_output_type(); })
+            [](const PlannedConvolver& self) { return self.convolver().natural_output_type(); })
         .def_prop_ro("kernel_sum",
-                     [](const PlannedConvolver& self) { return self.convolver.kernel_sum(); })
-        .def_prop_ro("plan_text",
-                     [](const PlannedConvolver& self) { return self.convolver.plan().to_string(); })
+                     [](const PlannedConvolver& self) { return self.convolver().kernel_sum(); })
+        .def_prop_ro(
+            "plan_text",
+            [](const PlannedConvolver& self) { return self.convolver().plan().to_string(); })
         .def_prop_ro("plan_json",
-                     [](const PlannedConvolver& self) { return self.convolver.plan().to_json(); })
+                     [](const PlannedConvolver& self) { return self.convolver().plan().to_json(); })
         .def(
             "execute",
             [](const PlannedConvolver& self, const ReadArray& image, const WriteArray& out,
@@ -96,12 +163,15 @@ void bind_convolver(nb::module_& module) {
                 const ImageView to = view(out);
                 ExecutionReport report;
                 run_released(self.seconds, progress, [&](const ExecutionContext& context) {
-                    report = self.convolver.execute(from, to, context);
+                    report = self.convolver().execute(from, to, context);
                 });
                 return report;
             },
             nb::arg("image"), nb::arg("out"), nb::arg("progress") = nb::none());
 
+    module.def("cached_convolver", &find_convolver, "Returns a Convolver from the cache of plans.",
+               nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("engines"),
+               nb::arg("image_type"), nb::arg("output_type"));
     module.def(
         "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
         nb::arg("kernel"));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "convolume/deconvolver.hpp"
 
+#include <nanobind/stl/shared_ptr.h>
+
 #include <functional>
 #include <memory>
 
@@ -8,6 +10,7 @@
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
 #include "bindings/released.hpp"
+#include "convolume/cache.hpp"
 #include "convolume/device.hpp"
 
 namespace convolume::python {
@@ -113,6 +116,16 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
     return to_dict(report);
 }
 
+DeviceDeconvolveOptions device_options(int device, PixelType image_type, PixelType output_type,
+                                       std::optional<index_t> max_gpu_bytes) {
+    DeviceDeconvolveOptions where;
+    where.device = device;
+    where.image_type = image_type;
+    where.output_type = output_type;
+    where.max_gpu_bytes = max_gpu_bytes;
+    return where;
+}
+
 void bind_device_deconvolver(nb::module_& module) {
     nb::class_<DeviceDeconvolver>(module, "DeviceDeconvolver")
         .def(
@@ -121,13 +134,10 @@ void bind_device_deconvolver(nb::module_& module) {
                const DeconvolveOptions& options, int device, PixelType image_type,
                PixelType output_type, std::optional<index_t> max_gpu_bytes) {
                 const ConstImageView taps = view(psf);
-                DeviceDeconvolveOptions where;
-                where.device = device;
-                where.image_type = image_type;
-                where.output_type = output_type;
-                where.max_gpu_bytes = max_gpu_bytes;
                 const nb::gil_scoped_release released;
-                new (self) DeviceDeconvolver(index3(shape), taps, options, where);
+                new (self) DeviceDeconvolver(
+                    index3(shape), taps, options,
+                    device_options(device, image_type, output_type, max_gpu_bytes));
             },
             nb::arg("shape"), nb::arg("psf"), nb::arg("options"), nb::arg("device"),
             nb::arg("image_type"), nb::arg("output_type"), nb::arg("max_gpu_bytes") = nb::none())
@@ -145,6 +155,19 @@ void bind_device_deconvolver(nb::module_& module) {
             },
             nb::arg("image"), nb::arg("out"), nb::arg("stream"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+    module.def(
+        "cached_device_deconvolver",
+        [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options, int device,
+           PixelType image_type, PixelType output_type, std::optional<index_t> max_gpu_bytes) {
+            const ConstImageView taps = view(psf);
+            const nb::gil_scoped_release released;
+            return std::const_pointer_cast<DeviceDeconvolver>(cached_device_deconvolver(
+                index3(shape), taps, options,
+                device_options(device, image_type, output_type, max_gpu_bytes)));
+        },
+        "Returns a DeviceDeconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
+        nb::arg("options"), nb::arg("device"), nb::arg("image_type"), nb::arg("output_type"),
+        nb::arg("max_gpu_bytes") = nb::none());
 }
 
 }  // namespace
@@ -180,6 +203,18 @@ void bind_deconvolver(nb::module_& module) {
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
             nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+    module.def(
+        "cached_deconvolver",
+        [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,
+           const EngineChoice& engines) {
+            const ConstImageView taps = view(psf);
+            std::shared_ptr<const Deconvolver> found;
+            plan_released(
+                [&] { found = cached_deconvolver(index3(shape), taps, options, engines); });
+            return std::const_pointer_cast<Deconvolver>(found);
+        },
+        "Returns a Deconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
+        nb::arg("options"), nb::arg("engines"));
     bind_device_deconvolver(module);
 }
 

@@ -3,6 +3,7 @@
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
 #include "bindings/options.hpp"
+#include "convolume/cache.hpp"
 #include "convolume/engines.hpp"
 
 namespace convolume::python {
@@ -20,7 +21,41 @@ nb::object to_numpy(Volume volume) {
     });
 }
 
+void bind_plan_cache(nb::module_& module) {
+    module.def(
+        "plan_cache_info",
+        [] {
+            const PlanCacheInfo info = plan_cache_info();
+            nb::dict facts;
+            facts["plans"] = info.plans;
+            facts["host_bytes"] = info.host_bytes;
+            facts["gpu_bytes"] = info.gpu_bytes;
+            facts["max_host_mem"] = info.limits.host_bytes;
+            facts["max_gpu_mem"] = info.limits.gpu_bytes;
+            facts["hits"] = info.hits;
+            facts["misses"] = info.misses;
+            return facts;
+        },
+        "Returns the content of the cache of plans.");
+    module.def(
+        "limit_plan_cache",
+        [](std::optional<index_t> host, std::optional<index_t> gpu) {
+            const nb::gil_scoped_release released;
+            limit_plan_cache(host, gpu);
+        },
+        "Sets the limits of the cache of plans; None leaves one as it is.",
+        nb::arg("max_host_mem") = nb::none(), nb::arg("max_gpu_mem") = nb::none());
+    module.def(
+        "clear_plan_cache",
+        [] {
+            const nb::gil_scoped_release released;
+            clear_plan_cache();
+        },
+        "Drops all plans of the cache.");
+}
+
 void bind_machine(nb::module_& module) {
+    bind_plan_cache(module);
     bind_options<EngineChoice>(module, "Engines");
 
     nb::class_<GpuDevice>(module, "GpuDevice", "A GPU of this machine.")

@@ -35,6 +35,7 @@ from ._problem import Plan
 from ._run import GpuDevice, Run, gpu_devices
 
 if TYPE_CHECKING:
+    from . import cache as cache
     from . import ndimage as ndimage
     from . import restoration as restoration
     from . import signal as signal
@@ -56,7 +57,7 @@ __all__ = ["BadData", "BeadPsf", "BlocksFailed", "Camera", "Cancelled", "CannotC
 # import than all other modules.
 _LATER = {"BlocksFailed": "_process_report", "ProcessReport": "_process_report", "process": "_process",
           "ProcessPlan": "_process_plan", "plan_process": "_process_plan", "process_status": "_process_report"}
-_MODULES = ("ndimage", "restoration", "signal")
+_MODULES = ("cache", "ndimage", "restoration", "signal")
 
 
 def __getattr__(name: str) -> Any:

@@ -28,11 +28,12 @@ from ._psf import Kernel, check_voxels, prepared_kernel
 from ._run import Progress, log_plan, progress_bar
 
 
-def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any) -> Any:
+def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any,
+                     kernel: DeviceArray | None = None) -> Any:
     shape = tuple(convolver.output_shape[3 - len(image.shape):])
     kind: np.dtype[Any] = convolver.output_type
     result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
-    convolver.execute(image.address, result.address, image.stream(stream))
+    convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0)
     return result.array if out is None else out
 
 
@@ -92,11 +93,13 @@ class Convolver:
     (4, 5)
     """
 
+    _from_cache = False  # whether the plan is taken from the cache, and left there
+
     @with_keywords(ConvolverKeywords, convolution_defaults(ConvolverKeywords, np.float32))
     def __init__(self, image_shape: Sequence[int], kernel: Any, **options: Unpack[ConvolverKeywords]) -> None:
         dtype = options.pop("dtype", np.float32)
         self._problem = Problem(image_shape, kernel, dtype, dict(options))
-        self._core = self._problem.for_host_arrays()
+        self._core = self._problem.for_host_arrays(self._from_cache)
         self._on_gpus: dict[tuple[int, np.dtype[Any]], _core.DeviceConvolver] = {}
         first = 3 - len(self._problem.shape)
         self.input_shape: tuple[int, ...] = tuple(self._core.input_shape[first:])
@@ -206,6 +209,12 @@ class Convolver:
         return f"<Convolver {self.input_shape} -> {self.output_shape}, {self.plan!r}>"
 
 
+class CachedConvolver(Convolver):
+    """A convolver of a function that plans and computes in one call. Its plan stays in the cache."""
+
+    _from_cache = True
+
+
 def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict[str, Any]) -> Convolver:
     return Convolver(shape, kernel, dtype=dtype, **arguments)
 
@@ -222,7 +231,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
     moved = np.moveaxis(pixels, chosen, last)
     batch, shape = moved.shape[:-len(chosen)], moved.shape[-len(chosen):]
     images = int(np.prod(batch, dtype=np.int64))
-    convolver = Convolver(shape, prepared, dtype=pixels.dtype, executions=max(1, images), **form)
+    convolver = CachedConvolver(shape, prepared, dtype=pixels.dtype, executions=max(1, images), **form)
     out, target_type = options.get("out"), result_type(options.get("dtype"), convolver.dtype.name)
     target_shape = list(pixels.shape)
     for axis, extent in zip(chosen, convolver.output_shape):
@@ -256,9 +265,24 @@ def _adapted(kernel: Any, image: Any, dimensions: int, options: ConvolveKeywords
     return prepared_kernel(kernel, "the kernel", dimensions, origin, along), chosen
 
 
+def _taps_on_gpu(kernel: Any, image: DeviceArray, form: dict[str, Any]) -> DeviceArray | None:
+    """Returns a kernel that is prepared on the GPU of the image; None if options need its samples on the host."""
+    origin = form.get("origin", "middle")
+    if (form.get("normalize") is not None or (isinstance(origin, str) and origin not in ("middle", "scipy"))
+            or (form.get("boundary") == "constant" and float(form.get("cval", 0)) != 0)
+            or not is_on_gpu(kernel)):
+        return None
+    taps = DeviceArray.of(kernel, "the kernel")
+    conjugated = taps.dtype.kind == "c" and form["operation"] != "convolve"
+    return None if conjugated or taps.device != image.device else taps
+
+
 def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: ConvolveKeywords) -> Any:
     source, dtype = DeviceArray.of(image, "the image"), options.get("dtype")
-    prepared = prepared_kernel(kernel, "the kernel", len(source.shape), options.get("origin", "middle"))
+    taps = _taps_on_gpu(kernel, source, form)
+    origin: Origin = options.get("origin", "middle")
+    prepared = (prepared_kernel(kernel, "the kernel", len(source.shape), origin) if taps is None
+                else Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), origin, None))
     if (chosen_axes(options.get("axes"), None, len(source.shape), prepared.taps.ndim)
             != list(range(len(source.shape)))):
         raise InvalidArgument("of an array in a GPU's memory all axes are convolved, in their order: loop over a batch "
@@ -266,8 +290,9 @@ def _apply_on_gpu(image: Any, kernel: Any, form: dict[str, Any], options: Convol
     problem = Problem(source.shape, prepared, source.dtype, {**form, "executions": 1})
     if dtype is not None and np.dtype(dtype) != problem.natural:
         raise InvalidArgument(f"results in a GPU's memory are of type {problem.natural}: convert them there")
-    return _convolve_on_gpu(problem.for_arrays_on(source.device, source.dtype), source, options.get("out"),
-                            options.get("stream"))
+    convolver = (problem.for_arrays_on(source.device, source.dtype, from_cache=True) if taps is None
+                 else problem.for_kernels_on(source.device, source.dtype))
+    return _convolve_on_gpu(convolver, source, options.get("out"), options.get("stream"), taps)
 
 
 @with_keywords(ConvolveKeywords, convolution_defaults(ConvolveKeywords, None))

@@ -114,6 +114,8 @@ class Deconvolver:
     (16, 16)
     """
 
+    _from_cache = False  # whether plans are taken from the cache, and left there
+
     @with_keywords(DeconvolverKeywords, deconvolution_defaults(DeconvolverKeywords))
     def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
         shape = tuple(int(n) for n in image_shape)
@@ -147,8 +149,9 @@ class Deconvolver:
     def _core_of(self, number: int) -> _core.Deconvolver:
         """Plans for one of the PSFs."""
         taps = self._psfs[number].taps
-        return _core.Deconvolver(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)),
-                                 self._options_of(number), engines(self._arguments))
+        plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
+        return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(number),
+                    engines(self._arguments))
 
     def _options_of(self, number: int) -> _core.DeconvolveOptions:
         arguments = {**self._arguments, "origin": self._psfs[number].origin}
@@ -278,7 +281,8 @@ class Deconvolver:
         key = image.device, image.dtype.name, result.dtype.name
         if key not in self._on_gpus:
             taps = self._psfs[0].taps
-            self._on_gpus[key] = _core.DeviceDeconvolver(
+            plan = _core.cached_device_deconvolver if self._from_cache else _core.DeviceDeconvolver
+            self._on_gpus[key] = plan(
                 triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
                 image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
         deconvolver, start = self._on_gpus[key], run.get("start")
@@ -290,6 +294,12 @@ class Deconvolver:
             facts |= result.fill_from(accepted)
         self._finish([facts], result.dtype)
         return result.array if out is None else out
+
+
+class _CachedDeconvolver(Deconvolver):
+    """A deconvolver of a function that plans and computes in one call. Its plans stay in the cache."""
+
+    _from_cache = True
 
 
 def _planned(shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> Deconvolver:
@@ -313,7 +323,7 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
             warn_of_unknown_voxels(image, psfs_of(psf)[0])
     out = options.pop("out", None)
     run: Any = {name: options.pop(name) for name in CallKeywords.__annotations__ if name in options}
-    return Deconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
+    return _CachedDeconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
 
 
 @with_keywords(RichardsonLucyKeywords, deconvolution_defaults(RichardsonLucyKeywords, tv_weight=0.0))

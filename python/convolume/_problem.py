@@ -138,10 +138,20 @@ class Problem:
     def _filled(self) -> np.ndarray:
         return self.kernel.reshape(triple_of(self.kernel.shape)) if self.kernel.ndim < 3 else self.kernel
 
-    def for_host_arrays(self) -> _core.Convolver:
-        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
-                               self.natural)
+    def for_host_arrays(self, from_cache: bool = False) -> _core.Convolver:
+        """Plans for arrays in host memory, or takes the plan from the cache."""
+        plan = _core.cached_convolver if from_cache else _core.Convolver
+        return plan(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype, self.natural)
 
-    def for_arrays_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
-        return _core.DeviceConvolver(triple_of(self.shape), self._filled(), self.options, device, dtype,
-                                     byte_size(self.arguments.get("max_gpu_mem")))
+    def for_kernels_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
+        """Takes a plan from the cache for images and kernels in a GPU's memory. Only the kernel's shape and type count
+        in it."""
+        return _core.cached_device_convolver_without_kernel(
+            triple_of(self.shape), triple_of(self.kernel.shape), self.kernel.dtype, self.options, device, dtype,
+            byte_size(self.arguments.get("max_gpu_mem")))
+
+    def for_arrays_on(self, device: int, dtype: np.dtype[Any], from_cache: bool = False) -> _core.DeviceConvolver:
+        """Plans for arrays in a GPU's memory, or takes the plan from the cache."""
+        plan = _core.cached_device_convolver if from_cache else _core.DeviceConvolver
+        return plan(triple_of(self.shape), self._filled(), self.options, device, dtype,
+                    byte_size(self.arguments.get("max_gpu_mem")))

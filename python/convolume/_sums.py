@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 import numpy as np
 
 from ._arrays import TYPES, from_others, readable
-from ._convolve import Convolver
+from ._convolve import CachedConvolver, Convolver
 from ._errors import BadData, InvalidArgument
 from ._options import Boundary, Mode, Precision
 from ._problem import Method
@@ -128,7 +128,7 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     images = math.prod(axes.image[axis] for axis in looped)
 
     def planned(method: Method, nan: Literal["error", "propagate"]) -> Convolver:
-        return Convolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
+        return CachedConvolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
                          dtype=pixels.dtype, origin=[axes.center[axis] for axis in kept], precision=precision,
                          method=method, nan=nan, executions=images, **form, **resources._asdict())
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ._arrays import give_back
-from ._convolve import Convolver
+from ._convolve import CachedConvolver
 from ._errors import BadData, InvalidArgument, Unavailable
 from ._run import Device, thread_count
 from ._sums import Array, ByteSize, Resources, numbers
@@ -91,7 +91,7 @@ def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float 
     if iterations < 1:
         return estimate
     precision: Literal["float32", "float64"] = "float32" if observed.dtype == np.float32 else "float64"
-    blur, back = (Convolver(observed.shape, kernel, dtype=observed.dtype, origin="scipy", precision=precision,
+    blur, back = (CachedConvolver(observed.shape, kernel, dtype=observed.dtype, origin="scipy", precision=precision,
                             nan="propagate", executions=iterations, **resources._asdict())
                   for kernel in (psf, np.flip(psf)))
     blurred, correction = np.empty_like(observed), np.empty_like(observed)

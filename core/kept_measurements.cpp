@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "core/kept_measurements.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "convolume/error.hpp"
+#include "core/cache_folder.hpp"
+
+namespace convolume {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Largest size of a file that this program can have written.
+constexpr std::uintmax_t largest_measurements_bytes = 1 << 18;
+
+bool are_plausible(const KeptMeasurements::Values& values) {
+    return !values.empty() && std::all_of(values.begin(), values.end(), [](double value) {
+        return std::isfinite(value) && value > 0;
+    });
+}
+
+}  // namespace
+
+KeptMeasurements::KeptMeasurements(fs::path file, std::string key)
+    : file_(std::move(file)), key_(std::move(key)) {
+    load();
+}
+
+void KeptMeasurements::load() {
+    std::error_code failed;
+    const auto bytes = fs::file_size(file_, failed);
+    if (failed || bytes > largest_measurements_bytes) return;
+    std::ifstream stream(file_);
+    const auto json = nlohmann::json::parse(stream, nullptr, false);
+    if (!json.is_object() || !json.contains("machine") || json["machine"] != key_ ||
+        !json.contains("measured") || !json["measured"].is_object())
+        return;
+    for (const auto& [name, list] : json["measured"].items()) {
+        Values values;
+        if (list.is_array())
+            for (const auto& value : list)
+                values.push_back(value.is_number() ? value.get<double>() : 0);
+        if (are_plausible(values)) values_.try_emplace(name, std::move(values));
+    }
+}
+
+void KeptMeasurements::save() {
+    if (file_.empty()) return;
+    load();
+    nlohmann::ordered_json measured = nlohmann::ordered_json::object();
+    for (const auto& [name, values] : values_)
+        if (are_plausible(values)) measured[name] = values;
+    const nlohmann::ordered_json json{{"machine", key_}, {"measured", std::move(measured)}};
+    try {
+        replace_cache_file(file_,
+                           json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace));
+    } catch (const IoError&) {
+        return;  // the next process measures again
+    }
+}
+
+fs::path gpu_measurements_file() {
+    const auto folder = cache_folder();
+    return folder ? *folder / "gpu-rates.json" : fs::path();
+}
+
+}  // namespace convolume

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+// Comparison of all options of a plan. Structured bindings name every member, so that a new member
+// does not compile until it is compared.
+
+#include <tuple>
+
+#include "convolume/deconvolver.hpp"
+#include "convolume/engines.hpp"
+#include "convolume/options.hpp"
+
+namespace convolume {
+
+/// Return all options as a tuple that can be compared.
+inline auto fields_of(const Options& options) {
+    const auto& [mode, boundary, operation, center, normalization, precision, nan, method, parts,
+                 host, streamed, scratch, executions] = options;
+    return std::tie(mode, boundary, operation, center.kind, center.index, normalization, precision,
+                    nan, method, parts, host, streamed, scratch, executions);
+}
+inline auto fields_of(const EngineChoice& engines) {
+    const auto& [device, gpus, cpus, threads, cpu_bytes, gpu_bytes, gate, calibrated] = engines;
+    return std::tie(device, gpus, cpus, threads, cpu_bytes, gpu_bytes, gate, calibrated);
+}
+inline auto fields_of(const DeconvolveOptions& options) {
+    const auto& [method, iterations, acceleration, boundary, center, background, saturation,
+                 tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, photons,
+                 coarse_start, host, image_type] = options;
+    const PhotonScale scale = photons.value_or(PhotonScale{});
+    const std::tuple photon_fields(photons.has_value(), scale.gain, scale.offset);
+    return std::tuple_cat(
+        std::tie(method, iterations, acceleration, boundary, center.kind, center.index, background,
+                 saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched, stop,
+                 hold_out, coarse_start, host, image_type),
+        photon_fields);
+}
+
+}  // namespace convolume

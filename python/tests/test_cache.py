@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests the cache of plans behind functions that plan and compute in one call."""
+
+import multiprocessing
+import threading
+
+import numpy as np
+import pytest
+
+import convolume
+from convolume import cache, ndimage, restoration, signal
+
+
+@pytest.fixture(autouse=True)
+def empty_cache():
+    before = cache.info()
+    cache.clear()
+    cache.limit("256MiB", 0)
+    yield
+    cache.clear()
+    cache.limit(before.max_host_mem, before.max_gpu_mem)
+
+
+def counts(work):
+    """Returns how many plans `work` found in the cache, and how many it made."""
+    before = cache.info()
+    work()
+    after = cache.info()
+    return after.hits - before.hits, after.misses - before.misses
+
+
+def one_calls(random):
+    """Returns functions by name that each call one function of the package, and return its result."""
+    image = random.random((12, 20, 24)).astype(np.float32)
+    kernel = random.random((3, 5, 5)).astype(np.float32)
+    return {
+        "convolve": lambda: convolume.convolve(image, kernel, device="cpu"),
+        "correlate": lambda: convolume.correlate(image, kernel, device="cpu"),
+        "richardson_lucy": lambda: convolume.richardson_lucy(image, kernel, 3, device="cpu"),
+        "wiener": lambda: convolume.wiener(image, kernel, device="cpu"),
+        "fftconvolve": lambda: signal.fftconvolve(image, kernel, device="cpu"),
+        "ndimage.convolve": lambda: ndimage.convolve(image, kernel, device="cpu"),
+        "restoration.richardson_lucy": lambda: restoration.richardson_lucy(image, kernel, 3, device="cpu"),
+    }
+
+
+NAMES = list(one_calls(np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_repeated_call_finds_its_plan(random, name):
+    call = one_calls(random)[name]
+    results = []
+    hits, misses = counts(lambda: results.append(call()))
+    assert hits == 0
+    assert misses > 0
+    assert counts(lambda: results.append(call())) == (misses, 0)
+    cache.limit(0)
+    assert cache.info().plans == 0
+    results.append(call())
+    assert cache.info().plans == 0
+    assert all(np.array_equal(results[0], result) for result in results[1:])
+
+
+def test_plans_of_objects_stay_out_of_the_cache():
+    convolume.Convolver((8, 8), np.ones((3, 3)), device="cpu")(np.ones((8, 8)))
+    convolume.Deconvolver((8, 8), np.ones((3, 3)), iterations=2, device="cpu")(np.ones((8, 8)))
+    assert cache.info().plans == 0
+
+
+def test_limits():
+    for n in range(8, 40):
+        convolume.convolve(np.ones((n, 64, 64), np.float32), np.ones((5, 5, 5)), device="cpu", method="in-core")
+    full = cache.info()
+    assert 0 < full.host_bytes <= full.max_host_mem == 256 * 2**20
+    cache.limit("4MiB")
+    assert cache.info().host_bytes <= 4 * 2**20
+    assert cache.info().max_gpu_mem == 0
+    with pytest.raises(convolume.InvalidArgument, match="negative"):
+        cache.limit(-1)
+
+
+def test_threads_with_one_shape(random):
+    calls = one_calls(random)
+    want = {name: call() for name, call in calls.items()}
+    wrong = []
+
+    def work():
+        for _ in range(10):
+            for name, call in calls.items():
+                if not np.array_equal(call(), want[name]):
+                    wrong.append(name)
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+
+
+def _plans_in_child(plans):
+    plans.put(cache.info().plans)
+    convolume.convolve(np.ones(20), np.ones(3), device="cpu")
+    plans.put(cache.info().plans)
+
+
+def test_a_forked_process_starts_with_an_empty_cache():
+    convolume.convolve(np.ones(20), np.ones(3), device="cpu")
+    assert cache.info().plans == 1
+    context = multiprocessing.get_context("fork")
+    plans = context.SimpleQueue()
+    child = context.Process(target=_plans_in_child, args=(plans,))
+    child.start()
+    child.join()
+    assert child.exitcode == 0
+    assert [plans.get(), plans.get()] == [0, 1]
