@@ -240,9 +240,8 @@ std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, co
         choose_walk(problem, *std::min_element(limits.begin(), limits.end()), choice);
     if (walk.depth == 0) return nullptr;
     const index_t host_limit = host_limit_bytes(problem.options.max_host_bytes);
-    const index_t host = checked_add(
-        WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles()),
-        checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
+    const index_t host = checked_add(WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles()),
+                                     caller_bytes(problem));
     if (host > host_limit) return nullptr;
     return std::make_unique<WalkRunner>(problem, choice, walk, limits, why_not_resident);
 }

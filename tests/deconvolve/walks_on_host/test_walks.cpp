@@ -98,8 +98,8 @@ RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, con
         read(result.view());
         run_result.estimates.push_back(to_array(result.view()));
     };
-    run_result.report =
-        run(executor, problem, HostImages(recorded.view(), result.view()), {}, along);
+    HostImages images(recorded.view(), result.view());
+    run_result.report = run(executor, problem, images, {}, along);
     run_result.result = to_array(result.view());
     return run_result;
 }
