@@ -88,7 +88,7 @@ int CoarseStart::begin(const ConstImageView& image, double background,
         ExecutionContext own;
         own.progress = context.progress;
         own.stop = context.stop;
-        const HostImages images(std::as_const(coarse).view(), estimate.view(), coarser_.get());
+        HostImages images(std::as_const(coarse).view(), estimate.view(), {coarser_.get(), nullptr});
         const DeconvolveReport report = runner_->execute(problem_, images, own, {});
         iterations = report.iterations + report.coarse_iterations;
     }
@@ -228,6 +228,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     options.stop.reset();
     options.hold_out = false;  // photons were held out of the fine image
     options.image_type.reset();
+    options.streamed = false;
     if (options.saturation) options.saturation = coarse_saturation();
     if (options.background) *options.background *= static_cast<double>(coarsening.pixels());
     const VoxelSize& size = fine.options.voxel;

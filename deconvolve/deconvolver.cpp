@@ -7,14 +7,23 @@
 #include "convolume/execution.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/coarse_start.hpp"
+#include "deconvolve/held_out_search.hpp"
 #include "deconvolve/placement.hpp"
 
 namespace convolume {
 
 namespace {
 
-// Reserves memory for coarser images first. `engines` and the problem's limit keep the rest for the
-// fine image.
+// Takes memory that was reserved from the limits, which keep the rest for the whole image.
+void take_from_limits(index_t host_bytes, index_t device_bytes,
+                      deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
+    std::optional<index_t>& host = problem.options.max_host_bytes;
+    host = std::max<index_t>(0, host_limit_bytes(host) - host_bytes);
+    if (engines.max_gpu_bytes)
+        engines.max_gpu_bytes = std::max<index_t>(0, *engines.max_gpu_bytes - device_bytes);
+}
+
+// Reserves memory for coarser images first.
 std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
     deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
     auto start = deconvolve::CoarseStart::make(
@@ -24,13 +33,26 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
             return deconvolve::place(coarse, engines, why_not_on_device);
         },
         thread_count(engines.threads));
-    if (!start) return start;
-    std::optional<index_t>& host = problem.options.max_host_bytes;
-    host = std::max<index_t>(0, host_limit_bytes(host) - start->host_bytes());
-    if (engines.max_gpu_bytes)
-        engines.max_gpu_bytes =
-            std::max<index_t>(0, *engines.max_gpu_bytes - start->device_bytes());
+    if (start) take_from_limits(start->host_bytes(), start->device_bytes(), problem, engines);
     return start;
+}
+
+// Reserves memory for the search in a part of a large image. `problem` then draws no photons.
+std::unique_ptr<deconvolve::HeldOutSearch> make_search(deconvolve::DeconvolutionProblem& problem,
+                                                       const ConstImageView& psf,
+                                                       const DeconvolveOptions& options,
+                                                       EngineChoice& engines) {
+    auto search = deconvolve::HeldOutSearch::make(
+        problem, psf, options, thread_count(engines.threads),
+        [&](const deconvolve::DeconvolutionProblem& part) {
+            std::string why_not_on_device;
+            return deconvolve::place(part, engines, why_not_on_device);
+        });
+    if (!search) return search;
+    take_from_limits(search->host_bytes(), search->device_bytes(), problem, engines);
+    problem.options.hold_out = false;
+    problem.searches_in_part = true;
+    return search;
 }
 
 }  // namespace
@@ -38,9 +60,20 @@ std::unique_ptr<deconvolve::CoarseStart> make_coarse_start(
 struct Deconvolver::Impl {
     deconvolve::DeconvolutionProblem problem;
     std::unique_ptr<deconvolve::CoarseStart> coarse_start;
+    std::unique_ptr<deconvolve::HeldOutSearch> search;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
     std::mutex execution_mutex;
+
+    deconvolve::ImageHelpers helpers() const { return {coarse_start.get(), search.get()}; }
+    DeconvolveReport execute(deconvolve::CallerImages& images, const DeconvolveRun& run,
+                             const ExecutionContext& context) {
+        const StopScope scope(context.stop);
+        deconvolve::check_start(problem, run.start);
+        // One execution at a time uses the arrays of the runner.
+        const std::lock_guard lock(execution_mutex);
+        return runner->execute(problem, images, context, run);
+    }
 };
 
 Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
@@ -49,6 +82,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
     EngineChoice rest = engines;
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
+    impl_->search = make_search(impl_->problem, psf, options, rest);
     std::string why_not_on_device;
     impl_->runner = deconvolve::place(impl_->problem, rest, why_not_on_device);
     impl_->plan = impl_->runner->plan();
@@ -57,6 +91,11 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
         impl_->plan.coarse_images = impl_->coarse_start->images();
         impl_->plan.host_bytes += impl_->coarse_start->host_bytes();
         impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
+    }
+    if (impl_->search) {
+        impl_->plan.searched_part = impl_->search->part();
+        impl_->plan.host_bytes += impl_->search->host_bytes();
+        impl_->plan.device_bytes += impl_->search->device_bytes();
     }
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
     impl_->problem.psf = {};  // the convolvers hold the PSF's samples
@@ -77,35 +116,52 @@ index_t Deconvolver::negative_psf_samples() const {
     return impl_->problem.negative_psf_samples;
 }
 
-DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,
-                                      const DeconvolveRun& run,
-                                      const ExecutionContext& context) const {
-    const auto expect = [&](const char* what, const ConstImageView& view) {
-        if (view.shape != impl_->problem.image)
-            throw InvalidArgument(message("the ", what, " has the shape ", to_string(view.shape),
+namespace {
+
+// Checks the formats of an image and of its result.
+void check_formats(const deconvolve::DeconvolutionProblem& problem, const StackFormat& image,
+                   const StackFormat& result) {
+    const auto expect = [&](const char* what, const StackFormat& format) {
+        if (format.shape != problem.image)
+            throw InvalidArgument(message("the ", what, " has the shape ", to_string(format.shape),
                                           " (z×y×x), but this deconvolution was planned for ",
-                                          to_string(impl_->problem.image), ": plan another one"));
+                                          to_string(problem.image), ": plan another one"));
+        if (format.volumes() != 1)
+            throw InvalidArgument(message("the ", what, " has ", format.channels, " channels and ",
+                                          format.frames,
+                                          " times: choose one by SourceChannel and SinkChannel"));
     };
     expect("image", image);
     expect("result", result);
     if (is_complex(result.type))
         throw InvalidArgument(message("the result is real and is not stored as ",
                                       to_string(result.type), ": use float32"));
-    if (image.data == nullptr || result.data == nullptr)
-        throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
-                                      " points to no memory (null): allocate it first"));
-    const auto planned = impl_->problem.options.image_type;
+    const auto planned = problem.options.image_type;
     if (planned && deconvolve::fits_uint16(*planned) && !deconvolve::fits_uint16(image.type))
         throw InvalidArgument(message("this deconvolution was planned for images of the type ",
                                       to_string(*planned), ", not ", to_string(image.type),
                                       ": plan another one"));
-    const StopScope scope(context.stop);
-    deconvolve::check_start(impl_->problem, run.start);
-    // One execution at a time uses the arrays of the runner.
-    const std::lock_guard lock(impl_->execution_mutex);
-    return impl_->runner->execute(impl_->problem,
-                                  deconvolve::HostImages(image, result, impl_->coarse_start.get()),
-                                  context, run);
+}
+
+}  // namespace
+
+DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageView& result,
+                                      const DeconvolveRun& run,
+                                      const ExecutionContext& context) const {
+    check_formats(impl_->problem, {image.shape, image.type}, {result.shape, result.type});
+    if (image.data == nullptr || result.data == nullptr)
+        throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
+                                      " points to no memory (null): allocate it first"));
+    deconvolve::HostImages images(image, result, impl_->helpers());
+    return impl_->execute(images, run, context);
+}
+
+DeconvolveReport Deconvolver::execute(ImageSource& image, ImageSink& result,
+                                      const DeconvolveRun& run,
+                                      const ExecutionContext& context) const {
+    check_formats(impl_->problem, image.format(), result.format());
+    deconvolve::StreamedImages images(image, result, context, impl_->helpers());
+    return impl_->execute(images, run, context);
 }
 
 struct DeviceDeconvolver::Impl {

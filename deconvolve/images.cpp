@@ -3,25 +3,16 @@
 #include "deconvolve/images.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
-#include "core/threads.hpp"
-#include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 namespace convolume::deconvolve {
-
-void check_image(const ConstImageView& image, int threads) {
-    if (is_complex(image.type))
-        throw BadData("the image is complex: give its intensity, which is real");
-    if (const auto found = pixels::find_nonfinite(image, threads))
-        throw NonfiniteSample(found->value, {.index = found->index}, "repair it first");
-}
 
 void check_estimate(const ConstImageView& estimate, int threads) {
     if (const auto found = pixels::find_nonfinite(estimate, threads))
@@ -31,23 +22,8 @@ void check_estimate(const ConstImageView& estimate, int threads) {
 
 namespace {
 
-/// Returns the mean of the pixels in the shortest interval that holds a quarter of the pixels. Of
-/// larger images, takes about a hundred thousand pixels, evenly spaced.
-double usual_level(const ConstImageView& image) {
-    constexpr index_t enough = 1 << 17;
-    const index_t count = element_count(image.shape);
-    const index_t stride = std::max<index_t>(1, count / enough);
-    std::vector<double> values;
-    values.reserve(static_cast<std::size_t>(ceil_div(count, stride)));
-    visit_pixel_type(image.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>)
-            for (index_t i = 0; i < count; i += stride) {
-                const index_t row = i / image.shape.x;
-                values.push_back(static_cast<double>(*static_cast<const T*>(
-                    image.at(row / image.shape.y, row % image.shape.y, i % image.shape.x))));
-            }
-    });
+/// Returns the mean of the values in the shortest interval that holds a quarter of them.
+double usual_level(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     const std::size_t width = (values.size() + 3) / 4;
     std::size_t best = 0;
@@ -64,27 +40,30 @@ struct RegionRange {
     double brightest = -std::numeric_limits<double>::infinity();
 };
 
-/// Compares regions with a level. Regions are squares of a plane: small enough to lie between
-/// objects, large enough for a mean. Of larger images, takes about four million pixels.
+/// Edge of a region, a square of a plane: small enough to lie between objects, large enough for a
+/// mean.
+constexpr index_t region_edge = 16;
+/// Fewest pixels of a region.
+constexpr index_t least_region = 16;
+
+/// Compares the regions of strips with a level.
 template <class T>
-RegionRange range_of_regions(const ConstImageView& image, double level) {
-    constexpr index_t edge = 16, enough = 1 << 22;
+RegionRange range_of_regions(const Strips& strips, double level) {
     // The darkest of about ten thousand dark regions is four standard errors below the mean.
     double most_errors = 8;
     RegionRange range;
-    const Shape3 shape = image.shape;
-    const index_t height = std::min(edge, shape.y), width = std::min(edge, shape.x);
+    const Shape3 shape = strips.view.shape;
+    const index_t height = strips.height, width = std::min(region_edge, shape.x);
     const auto count = static_cast<double>(height * width);
-    if (count < 16) return range;
-    const index_t stride = height * std::max<index_t>(1, element_count(shape) / enough);
     for (index_t z = 0; z < shape.z; ++z)
-        for (index_t top = 0; top + height <= shape.y; top += stride)
+        for (index_t top = 0; top < strips.count * strips.stride; top += strips.stride)
             for (index_t left = 0; left + width <= shape.x; left += width) {
                 double sum = 0, squares = 0;
                 for (index_t y = top; y < top + height; ++y)
                     for (index_t x = left; x < left + width; ++x) {
                         const double away =
-                            static_cast<double>(*static_cast<const T*>(image.at(z, y, x))) - level;
+                            static_cast<double>(*static_cast<const T*>(strips.view.at(z, y, x))) -
+                            level;
                         sum += away;
                         squares += away * away;
                     }
@@ -100,24 +79,81 @@ RegionRange range_of_regions(const ConstImageView& image, double level) {
     return range;
 }
 
-RegionRange range_of_regions(const ConstImageView& image, double level) {
-    return visit_pixel_type(image.type, [&](auto tag) {
+RegionRange range_of_regions(const Strips& strips, double level) {
+    if (strips.count == 0) return {};  // planes of too few pixels
+    return visit_pixel_type(strips.view.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>)
-            return range_of_regions<T>(image, level);
+            return range_of_regions<T>(strips, level);
         else
             return RegionRange{};
     });
 }
 
+BackgroundEstimate estimate_of(const ConstImageView& image) {
+    BackgroundEstimate found(image.shape);
+    found.add(image, 0);
+    return found;
+}
+
 }  // namespace
 
-ImageBackground estimate_background(const ConstImageView& image) {
+Strips::Strips(const Shape3& image) {
+    constexpr index_t enough_pixels = 1 << 22;
+    height = std::min(region_edge, image.y);
+    stride = height * std::max<index_t>(1, element_count(image) / enough_pixels);
+    if (height * std::min(region_edge, image.x) >= least_region)
+        count = (image.y - height) / stride + 1;
+}
+
+BackgroundEstimate::BackgroundEstimate(const Shape3& image) : shape_(image), strips_(image) {
+    constexpr index_t enough_levels = 1 << 17;
+    const index_t count = element_count(image);
+    level_stride_ = std::max<index_t>(1, count / enough_levels);
+    levels_.reserve(static_cast<std::size_t>(ceil_div(count, level_stride_)));
+}
+
+index_t BackgroundEstimate::kept_bytes(const Shape3& image, PixelType type) {
+    const Strips strips(image);
+    return checked_multiply(image.z * strips.count * strips.height * image.x,
+                            static_cast<index_t>(size_of(type)));
+}
+
+void BackgroundEstimate::add(const ConstImageView& planes, index_t z) {
+    const index_t plane = shape_.y * shape_.x, first = z * plane;
+    const index_t end = first + planes.shape.z * plane;
+    visit_pixel_type(planes.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>)
+            for (index_t i = round_up(first, level_stride_); i < end; i += level_stride_) {
+                const index_t row = i / shape_.x;
+                levels_.push_back(static_cast<double>(*static_cast<const T*>(
+                    planes.at(row / shape_.y - z, row % shape_.y, i % shape_.x))));
+            }
+    });
+    if (planes.shape.z == shape_.z) {
+        strips_.view = planes;
+        return;
+    }
+    if (z == 0) kept_ = Volume({shape_.z, strips_.count * strips_.height, shape_.x}, planes.type);
+    const index_t height = strips_.height, stride = Strips(shape_).stride;
+    for (index_t k = 0; k < planes.shape.z; ++k)
+        for (index_t strip = 0; strip < strips_.count; ++strip) {
+            const index_t from = strip * stride, to = strip * height;
+            convert_pixels(
+                subview(planes, {{k, from, 0}, {k + 1, from + height, shape_.x}}),
+                subview(kept_.view(), {{z + k, to, 0}, {z + k + 1, to + height, shape_.x}}));
+        }
+    strips_.stride = height;
+    strips_.view = std::as_const(kept_).view();
+}
+
+ImageBackground BackgroundEstimate::estimate() const {
     // Haze of a widefield image, and specimens that fill less than three quarters of it, raise the
     // usual level above the darkest region by less than this share of the brightest region.
     constexpr double noticeable = 0.1;
-    const double level = usual_level(image);
-    const RegionRange regions = range_of_regions(image, level);
+    const double level = usual_level(levels_);
+    const RegionRange regions = range_of_regions(strips_, level);
     if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
     if (!regions.darkest ||
         level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
@@ -126,57 +162,23 @@ ImageBackground estimate_background(const ConstImageView& image) {
     return {0, far_above_zero ? regions.darkest : std::nullopt};
 }
 
+ImageBackground BackgroundEstimate::check(double given) const {
+    if (!(given > 0)) return {given};
+    return {given, range_of_regions(strips_, given).darkest};
+}
+
+ImageBackground estimate_background(const ConstImageView& image) {
+    return estimate_of(image).estimate();
+}
+
 ImageBackground check_background(const ConstImageView& image, double background) {
-    if (!(background > 0)) return {background};
-    return {background, range_of_regions(image, background).darkest};
+    return estimate_of(image).check(background);
 }
 
 double mean_of(double sum, index_t pixels) {
     if (pixels == 0)
         throw BadData("all pixels of the image are saturated: give a higher saturation");
     return sum / static_cast<double>(pixels);
-}
-
-LoadedImage load_image(const ConstImageView& image, bool clip, std::optional<double> saturation,
-                       HostMemory memory, int threads,
-                       const std::function<void(const float*, index_t, index_t)>& write) {
-    const Shape3 shape = image.shape;
-    const pixels::RowGather gather(identity_indices(shape.x));
-    Volume plane({1, shape.y, shape.x}, PixelType::float32, memory);
-    float* const values = plane.elements<float>();
-    std::vector<double> sums(static_cast<std::size_t>(shape.y));
-    std::vector<index_t> negatives(sums.size()), saturated(sums.size());
-    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
-    LoadedImage loaded;
-    double total = 0;
-    for (index_t z = 0; z < shape.z; ++z) {
-        parallel_for(shape.y, threads, [&](index_t y, int) {
-            float* const row = values + y * shape.x;
-            pixels::load_row(image, z, y, gather, {}, row);
-            double sum = 0;
-            index_t negative = 0, full = 0;
-            for (index_t x = 0; x < shape.x; ++x) {
-                negative += row[x] < 0;
-                if (clip) row[x] = std::max(row[x], 0.0F);
-                const auto value = static_cast<double>(row[x]);
-                if (value >= level) row[x] = richardson_lucy::not_compared;
-                full += value >= level;
-                sum += value >= level ? 0 : value;
-            }
-            sums[static_cast<std::size_t>(y)] = sum;
-            negatives[static_cast<std::size_t>(y)] = negative;
-            saturated[static_cast<std::size_t>(y)] = full;
-        });
-        total = std::accumulate(sums.begin(), sums.end(), total);
-        if (clip)
-            loaded.negative_pixels =
-                std::accumulate(negatives.begin(), negatives.end(), loaded.negative_pixels);
-        loaded.saturated_pixels =
-            std::accumulate(saturated.begin(), saturated.end(), loaded.saturated_pixels);
-        write(values, z * shape.y * shape.x, shape.y * shape.x);
-    }
-    loaded.mean = mean_of(total, element_count(shape) - loaded.saturated_pixels);
-    return loaded;
 }
 
 void load_start(const ConstImageView& start, const Shape3& object, const Index3& at, float outside,
@@ -195,27 +197,6 @@ void load_start(const ConstImageView& start, const Shape3& object, const Index3&
                                  values + (y + first.y) * object.x + first.x);
         write(values, z * object.y * object.x, object.y * object.x);
     }
-}
-
-void store_result(const ImageView& result, const Shape3& object, const Index3& at,
-                  HostMemory memory, int threads, ExecutionReport& report,
-                  const std::function<void(float*, index_t, index_t)>& read) {
-    const Shape3 shape = result.shape;
-    Volume plane({1, shape.y, object.x}, PixelType::float32, memory);
-    float* const values = plane.elements<float>();
-    std::atomic<index_t> low{0};
-    std::atomic<index_t> high{0};
-    for (index_t z = 0; z < shape.z; ++z) {
-        read(values, ((z + at.z) * object.y + at.y) * object.x, shape.y * object.x);
-        parallel_for(shape.y, threads, [&](index_t y, int) {
-            const ClampCount clamped =
-                pixels::store_row(values + y * object.x + at.x, shape.x, 0, result, z, y);
-            low += clamped.low;
-            high += clamped.high;
-        });
-    }
-    report.clamped_low = low;
-    report.clamped_high = high;
 }
 
 }  // namespace convolume::deconvolve

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "convolume/deconvolver.hpp"
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
 
-// Conversion between the caller's images, of any real type, and the float arrays of executors.
+// What is found in the pixels of the caller's image, and the conversion of initial estimates.
 namespace convolume::deconvolve {
 
 struct LoadedImage {
@@ -32,8 +33,6 @@ inline float mean_at_start(const LoadedImage& image) {
     return static_cast<float>(std::max({image.mean - image.background, 1e-3 * image.mean, 0.0}));
 }
 
-/// Throws BadData if the image is complex, NonfiniteSample if it has a value that is not finite.
-void check_image(const ConstImageView& image, int threads);
 /// Throws BadData if an initial estimate has a value that is not finite.
 void check_estimate(const ConstImageView& estimate, int threads);
 
@@ -43,21 +42,51 @@ struct ImageBackground {
     std::optional<double> darkest{};
 };
 
-/// Estimates the background: the mean of the pixels in the shortest interval that holds a quarter
-/// of the pixels, or 0 if the darkest region is much darker. Larger images are sampled.
-ImageBackground estimate_background(const ConstImageView& image);
+/// Rows of an image whose regions are compared: strips of some rows in every plane.
+struct Strips {
+    /// Chooses the strips of an image.
+    explicit Strips(const Shape3& image);
 
-/// Compares a background that was given with the darkest region of the image.
+    index_t height = 0;
+    index_t count = 0;   ///< number of strips in a plane
+    index_t stride = 1;  ///< rows from one strip to the next
+    ConstImageView view{};
+};
+
+/// Estimates the background of an image from pixels that come plane by plane. Images of more than
+/// some million pixels are sampled.
+class BackgroundEstimate {
+  public:
+    explicit BackgroundEstimate(const Shape3& image);
+
+    /// Takes planes from plane `z` on. All planes must be given in order. If all are given at once,
+    /// they are not copied, and must stay until the background is estimated.
+    void add(const ConstImageView& planes, index_t z);
+    /// Returns the mean of the pixels in the shortest interval that holds a quarter of the pixels,
+    /// or 0 if the darkest region is much darker.
+    ImageBackground estimate() const;
+    /// Compares a background that was given with the darkest region of the image.
+    ImageBackground check(double given) const;
+    /// Returns the bytes that the estimate keeps of an image whose planes do not come all at once.
+    static index_t kept_bytes(const Shape3& image, PixelType type);
+    ImageBackground find(std::optional<double> given) const {
+        return given ? check(*given) : estimate();
+    }
+
+  private:
+    Shape3 shape_;
+    index_t level_stride_ = 1;  ///< distance of the pixels in `levels_`, in C order
+    std::vector<double> levels_;
+    Strips strips_;
+    Volume kept_;  ///< memory of the strips, if planes do not come all at once
+};
+
+/// Return the results of a BackgroundEstimate of a whole image.
+ImageBackground estimate_background(const ConstImageView& image);
 ImageBackground check_background(const ConstImageView& image, double background);
 
 /// Returns sum / pixels. Throws BadData if there are no pixels.
 double mean_of(double sum, index_t pixels);
-
-/// Converts the image to float, and calls `write(values, first, count)` for ranges of its pixels in
-/// C order. `clip` sets negative pixels to 0. Sums do not depend on `threads`.
-LoadedImage load_image(const ConstImageView& image, bool clip, std::optional<double> saturation,
-                       HostMemory memory, int threads,
-                       const std::function<void(const float*, index_t, index_t)>& write);
 
 /// Calls `write(values, first, count)` for ranges of the object's voxels in C order. `start` has
 /// the object's shape, or has the image's shape and is placed in the object at `at`, with `outside`
@@ -65,11 +94,5 @@ LoadedImage load_image(const ConstImageView& image, bool clip, std::optional<dou
 void load_start(const ConstImageView& start, const Shape3& object, const Index3& at, float outside,
                 HostMemory memory,
                 const std::function<void(const float*, index_t, index_t)>& write);
-
-/// Fills `result` from the object's voxels, beginning at voxel `at`. `read(values, first, count)`
-/// gets a range of voxels in C order. The report gets the number of clamped values.
-void store_result(const ImageView& result, const Shape3& object, const Index3& at,
-                  HostMemory memory, int threads, ExecutionReport& report,
-                  const std::function<void(float*, index_t, index_t)>& read);
 
 }  // namespace convolume::deconvolve

@@ -4,12 +4,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "convolume/error.hpp"
 #include "deconvolve/coarse_start.hpp"
+#include "deconvolve/held_out_search.hpp"
 #include "deconvolve/methods/registry.hpp"
-#include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -120,8 +121,9 @@ constexpr int held_out_halvings = 3;
 class StartPreparation {
   public:
     StartPreparation(Executor& executor, const CallerImages& images,
-                     const ExecutionContext& context, const DeconvolveRun& run_options)
-        : executor_(executor), context_(context) {
+                     const ExecutionContext& context, const DeconvolveRun& run_options,
+                     const TimelineRow& row)
+        : executor_(executor), context_(context), row_(row) {
         if (run_options.start.data == nullptr) coarse_ = images.coarse();
     }
 
@@ -139,6 +141,7 @@ class StartPreparation {
         prepared.start_scale = 1;  // coarse estimates are of the photons that are left
         prepared.load_start = [=, this, background = image.background,
                                held_out = HeldOutPhotons{photons_, halvings}](float level) {
+            const PhaseTimer timer = row_.time_work();
             ExecutionContext own;
             own.stop = context_.stop;
             if (context_.progress)
@@ -156,6 +159,7 @@ class StartPreparation {
   private:
     Executor& executor_;
     const ExecutionContext& context_;
+    TimelineRow row_;
     CoarseStartSource coarse_;
     PhotonScale photons_;
     int iterations_ = 0;
@@ -174,6 +178,12 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
                                                  progress, 0, 0.5, most);
     const IterationOutcome search =
         iterate(executor, problem, rest, share / (1 - share), progress, most);
+    if (problem.only_searches) {
+        IterationOutcome outcome = search;
+        outcome.report.searched = search.report.iterations;
+        outcome.report.iterations = std::max(1, search.best);
+        return outcome;
+    }
     executor.put_back();
     const int best = std::max(1, search.best);
     const LoadedImage all = preparation.prepare(image, 0, progress, 0.5, 1, best);
@@ -182,13 +192,63 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
     return outcome;
 }
 
-LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
-                 const CallerImages& images, const DeconvolveRun& run_options) {
-    const bool poisson = problem.traits.counts_photons;
-    LoadedImage loaded = images.load(executor, poisson, problem.options.saturation);
-    const ImageBackground background = images.background(problem.options.background);
-    loaded.background = poisson ? std::max(background.level, 0.0) : background.level;
-    loaded.darkest = background.darkest;
+// The caller's context, and the row for the time of a search.
+struct SearchContext {
+    const ExecutionContext& caller;
+    TimelineRow row;
+};
+
+// Finds the number of iterations in a part of the image, then takes as many on the whole image.
+IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem& problem,
+                                  const LoadedImage& image, CallerImages& images,
+                                  IterationProgress& progress, const DeconvolveRun& run_options,
+                                  const SearchContext& context) {
+    HeldOutSearch& search = *images.search();
+    const double share = search.share_of_time();
+    const Box3 box = search.brightest();
+    Volume part(search.part(), images.type());
+    images.read(box, part.view());
+    ExecutionContext own;
+    own.stop = context.caller.stop;
+    if (context.caller.progress)
+        own.progress = [&](double fraction) { context.caller.progress(share * fraction); };
+    DeconvolveRun run;
+    run.reads_every = 0;
+    if (run_options.on_iteration)
+        run.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+            run_options.on_iteration(iteration, [](const ImageView&) {
+                throw InvalidArgument(
+                    "estimates of a search are of a part of the image and cannot be read: read "
+                    "those of iterations that do not search");
+            });
+        };
+    if (run_options.start.data != nullptr) {
+        Box3 in_start = box;
+        if (run_options.start.shape == problem.object)
+            for (int a = 0; a < 3; ++a) {
+                in_start.begin[a] += problem.image_at[a];
+                in_start.end[a] += problem.image_at[a];
+            }
+        run.start = subview(run_options.start, in_start);
+    }
+    DeconvolveReport found;
+    {
+        const PhaseTimer timer = context.row.time_work();
+        found = search.find(std::as_const(part).view(), image, run, own);
+    }
+    part = {};
+    progress.begin(share, 1, found.iterations);
+    IterationOutcome outcome = iterate(executor, problem, image, 0, progress, found.iterations);
+    outcome.report.searched = found.searched;
+    return outcome;
+}
+
+LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,
+                 const DeconvolveRun& run_options, const TimelineRow& row) {
+    LoadedImage loaded = images.load(executor, problem, row);
+    if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
+    if (problem.draws_photons() && problem.options.photons)
+        loaded.photons = *problem.options.photons;
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
         loaded.load_start = [&](float outside) {
@@ -198,73 +258,38 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem,
                        });
         };
     }
-    if (problem.draws_photons()) {
-        if (problem.options.photons)
-            loaded.photons = *problem.options.photons;
-        else if (const auto seen = images.photon_scale(executor.threads()))
-            loaded.photons = *seen;
-    }
     return loaded;
-}
-
-// Stores the estimate in `target`, which has the extents of the image or of the object.
-ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProblem& problem,
-                               const ImageView& target) {
-    if (target.shape != problem.object && target.shape != problem.image)
-        throw InvalidArgument(message("an estimate is read in the image's shape ",
-                                      to_string(problem.image), " or the object's ",
-                                      to_string(problem.object), ", not in ",
-                                      to_string(target.shape), " (z×y×x)"));
-    const Index3 at = target.shape == problem.object ? Index3{} : problem.image_at;
-    ExecutionReport clamped;
-    store_result(target, problem.object, at, executor.staging(), executor.threads(), clamped,
-                 [&](float* values, index_t first, index_t count) {
-                     executor.read_estimate(values, first, count);
-                 });
-    return clamped;
 }
 
 }  // namespace
 
-LoadedImage HostImages::load(Executor& executor, bool clip,
-                             std::optional<double> saturation) const {
-    check_image(image_, executor.threads());
-    return load_image(image_, clip, saturation, executor.staging(), executor.threads(),
-                      [&](const float* values, index_t first, index_t count) {
-                          executor.write_image(values, first, count);
-                      });
-}
-
-ImageBackground HostImages::background(std::optional<double> given) const {
-    return given ? check_background(image_, *given) : estimate_background(image_);
-}
-
-std::optional<PhotonScale> HostImages::photon_scale(int threads) const {
-    return estimate_photon_scale(image_, threads);
-}
-
-ExecutionReport HostImages::store(const Executor& executor,
-                                  const DeconvolutionProblem& problem) const {
-    return store_estimate(executor, problem, result_);
-}
-
-DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
-                     const CallerImages& images, const ExecutionContext& context,
-                     const DeconvolveRun& run_options) {
+DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, CallerImages& images,
+                     const ExecutionContext& context, const DeconvolveRun& run_options,
+                     int engine) {
     const auto begin = std::chrono::steady_clock::now();
-    const LoadedImage loaded = load(executor, problem, images, run_options);
+    const TimelineRow row{context.timeline, engine};
+    const LoadedImage loaded = load(executor, problem, images, run_options, row);
     IterationProgress progress(
         context, run_options, problem.options.iterations,
         [&](const ImageView& target) { store_estimate(executor, problem, target); });
-    StartPreparation preparation(executor, images, context, run_options);
+    // Work of iterations, and work besides them if iterations record only their own.
+    const TimelineRow of_iterations = executor.records_phases() ? TimelineRow{} : row;
+    const TimelineRow besides = executor.records_phases() ? row : TimelineRow{};
+    StartPreparation preparation(executor, images, context, run_options, besides);
     IterationOutcome outcome;
-    if (problem.options.hold_out)
-        outcome = iterate_held_out(executor, problem, loaded, preparation, progress);
-    else
-        outcome =
-            iterate(executor, problem,
-                    preparation.prepare(loaded, 0, progress, 0, 1, problem.options.iterations), 0,
-                    progress, problem.options.iterations);
+    {
+        const PhaseTimer timer = of_iterations.time_work();
+        const int most = problem.options.iterations;
+        if (images.search() != nullptr)
+            outcome = iterate_searched(executor, problem, loaded, images, progress, run_options,
+                                       {context, besides});
+        else if (problem.options.hold_out)
+            outcome = iterate_held_out(executor, problem, loaded, preparation, progress);
+        else
+            outcome =
+                iterate(executor, problem, preparation.prepare(loaded, 0, progress, 0, 1, most), 0,
+                        progress, most);
+    }
     DeconvolveReport& report = outcome.report;
     report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
@@ -272,7 +297,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem,
     report.photons = loaded.photons;
     report.negative_pixels = loaded.negative_pixels;
     report.saturated_pixels = loaded.saturated_pixels;
-    report.executed = images.store(executor, problem);
+    report.executed = images.store(executor, problem, row);
     report.executed.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     return report;

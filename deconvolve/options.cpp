@@ -89,6 +89,8 @@ std::string DeconvolvePlan::to_string() const {
                  << " iterations on an image of " << convolume::to_string(shape);
         text << "\n";
     }
+    if (searched_part)
+        text << "searches    in a part of " << convolume::to_string(*searched_part) << "\n";
     text << "host memory " << format_bytes(host_bytes) << "\n";
     if (!why_not_on_device.empty())
         text << "not in a GPU's memory, since " << why_not_on_device << "\n";

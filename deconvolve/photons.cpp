@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "core/threads.hpp"
@@ -18,11 +19,6 @@ constexpr std::size_t levels = 64;
 constexpr std::size_t least_of_level = 100;
 // Median of the squares of normal deviates of variance 1.
 constexpr double median_square = 0.4549364;
-
-struct NoiseSample {
-    double mean = 0;
-    double square = 0;  ///< square of the second difference, whose expectation is the variance
-};
 
 // Returns the mean around a pixel, and the square of the second differences along all axes, scaled
 // to have the variance of one pixel.
@@ -60,7 +56,7 @@ struct BrightnessLevel {
     double pixels = 0;
 };
 
-std::vector<BrightnessLevel> levels_of(std::vector<NoiseSample>& samples) {
+std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) {
     const auto [low, high] = std::minmax_element(
         samples.begin(), samples.end(),
         [](const NoiseSample& a, const NoiseSample& b) { return a.mean < b.mean; });
@@ -116,34 +112,59 @@ std::optional<PhotonScale> fit(const std::vector<BrightnessLevel>& of_noise) {
 
 }  // namespace
 
-std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, int threads) {
-    std::array<bool, 3> differs{};
-    Index3 reach;
-    Shape3 inside;
+PhotonScaleEstimate::PhotonScaleEstimate(const Shape3& image, PixelType type) {
     for (int a = 0; a < 3; ++a) {
-        differs[static_cast<std::size_t>(a)] = image.shape[a] >= 3;
-        reach[a] = std::min<index_t>(2, (image.shape[a] - 1) / 2);
-        inside[a] = image.shape[a] - 2 * reach[a];
+        differs_[static_cast<std::size_t>(a)] = image[a] >= 3;
+        reach_[a] = std::min<index_t>(2, (image[a] - 1) / 2);
+        inside_[a] = image[a] - 2 * reach_[a];
     }
-    const index_t count = element_count(inside);
-    const index_t stride = ceil_div(count, enough_pixels);
-    std::vector<NoiseSample> samples(static_cast<std::size_t>(ceil_div(count, stride)));
-    visit_pixel_type(image.type, [&](auto tag) {
+    const index_t count = element_count(inside_);
+    stride_ = ceil_div(count, enough_pixels);
+    samples_.resize(static_cast<std::size_t>(ceil_div(count, stride_)));
+    window_ = Volume({2 * reach_.z + 1, image.y, image.x}, type);
+}
+
+void PhotonScaleEstimate::add(const ConstImageView& planes, index_t z, int threads) {
+    const Shape3 window = window_.shape();
+    const auto plane = [&](const auto& view, index_t at) {
+        return subview(view, {{at, 0, 0}, {at + 1, window.y, window.x}});
+    };
+    for (index_t k = 0; k < planes.shape.z; ++k) {
+        convert_pixels(plane(planes, k), plane(window_.view(), (z + k) % window.z));
+        if (z + k + 1 >= window.z) sample_plane(z + k - reach_.z, threads);
+    }
+}
+
+void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
+    const ConstImageView window = std::as_const(window_).view();
+    const index_t plane = inside_.y * inside_.x;
+    const index_t first = ceil_div((z - reach_.z) * plane, stride_);
+    const index_t end = ceil_div((z - reach_.z + 1) * plane, stride_);
+    visit_pixel_type(window.type, [&](auto tag) {
         using T = typename decltype(tag)::type;
         if constexpr (std::is_arithmetic_v<T>) {
-            const auto value = [&](index_t z, index_t y, index_t x) {
-                return static_cast<double>(*static_cast<const T*>(image.at(z, y, x)));
+            const auto value = [&](index_t k, index_t j, index_t i) {
+                return static_cast<double>(
+                    *static_cast<const T*>(window.at(k % window.shape.z, j, i)));
             };
-            parallel_for(static_cast<index_t>(samples.size()), threads, [&](index_t k, int) {
-                const index_t i = k * stride;
-                const index_t row = i / inside.x;
-                const Index3 at{row / inside.y + reach.z, row % inside.y + reach.y,
-                                i % inside.x + reach.x};
-                samples[static_cast<std::size_t>(k)] = sample_around(at, differs, reach, value);
+            parallel_for(end - first, threads, [&](index_t k, int) {
+                const index_t i = (first + k) * stride_;
+                const Index3 at{z, i / inside_.x % inside_.y + reach_.y, i % inside_.x + reach_.x};
+                samples_[static_cast<std::size_t>(first + k)] =
+                    sample_around(at, differs_, reach_, value);
             });
         }
     });
-    return fit(levels_of(samples));
+}
+
+std::optional<PhotonScale> PhotonScaleEstimate::find() const {
+    return fit(levels_of(samples_));
+}
+
+std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, int threads) {
+    PhotonScaleEstimate estimate(image.shape, image.type);
+    estimate.add(image, 0, threads);
+    return estimate.find();
 }
 
 }  // namespace convolume::deconvolve

@@ -3,13 +3,16 @@
 
 #include <Random123/philox.h>
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
+#include "convolume/volume.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 // Thinning: some of an image's photons are drawn at random and separated from the others, so that
@@ -119,13 +122,40 @@ struct PhotonThinning {
 
 // Estimation of the number of photons that a pixel's value stands for, from the image's own noise.
 
+/// Mean brightness around a pixel, and an estimate of the variance of its noise.
+struct NoiseSample {
+    double mean = 0;
+    double square = 0;  ///< square of the second difference, whose expectation is the variance
+};
+
 /// Fits the line
 ///     variance = (mean - offset) / gain
 /// to the noise of pixels of equal brightness, the mean over 5 samples of each axis. The noise is
 /// seen in second differences along all axes of at least 3 samples, which blurred objects hardly
 /// have. Its variance is the median of their squares. Read noise counts as light, by a lower
-/// offset. Reads at most half a million pixels, evenly spaced. Returns nothing if the noise does
-/// not grow with the brightness.
+/// offset. Reads at most half a million pixels, evenly spaced.
+class PhotonScaleEstimate {
+  public:
+    PhotonScaleEstimate(const Shape3& image, PixelType type);
+
+    /// Takes planes from plane `z` on. All planes must be given in order.
+    void add(const ConstImageView& planes, index_t z, int threads);
+    /// Returns nothing if the noise does not grow with the brightness.
+    std::optional<PhotonScale> find() const;
+
+  private:
+    /// Samples the pixels of plane `z`; the planes around it are in `window_`.
+    void sample_plane(index_t z, int threads);
+
+    std::array<bool, 3> differs_{};
+    Index3 reach_;   ///< samples on each side of a pixel that its mean includes
+    Shape3 inside_;  ///< pixels that have all these neighbors
+    index_t stride_ = 1;
+    Volume window_;  ///< the last planes: plane z is at index z modulo their number
+    std::vector<NoiseSample> samples_;
+};
+
+/// Returns the result of a PhotonScaleEstimate of a whole image.
 std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, int threads);
 
 }  // namespace convolume::deconvolve

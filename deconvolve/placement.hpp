@@ -20,8 +20,8 @@ class Runner {
   public:
     virtual ~Runner() = default;
     virtual const DeconvolvePlan& plan() const = 0;
-    virtual DeconvolveReport execute(const DeconvolutionProblem& problem,
-                                     const CallerImages& images, const ExecutionContext& context,
+    virtual DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
+                                     const ExecutionContext& context,
                                      const DeconvolveRun& run_options) = 0;
     /// Returns memory for transforms that other objects may share, or null.
     virtual std::shared_ptr<DeviceWorkspace> workspace() const { return nullptr; }

@@ -22,8 +22,17 @@ struct DeconvolutionProblem {
     Volume unmatched;  ///< taps of the unmatched back projector, if the method has one
     double psf_sum = 0;
     index_t negative_psf_samples = 0;
+    /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
+    /// options.hold_out is then false.
+    bool searches_in_part = false;
+    /// Whether iterations end with the search for their number.
+    bool only_searches = false;
 
-    bool draws_photons() const { return options.hold_out || traits.draws_halves; }
+    bool draws_photons() const {
+        return options.hold_out || searches_in_part || traits.draws_halves;
+    }
+    /// Whether the scale of photons comes from the image's pixels.
+    bool estimates_photons() const { return draws_photons() && !options.photons; }
     /// Whether GPUs keep the image as uint16, so that an iteration reads fewer bytes. The kept
     /// pixels must be those that were recorded.
     bool keeps_uint16() const {

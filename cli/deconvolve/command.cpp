@@ -2,7 +2,6 @@
 #include "cli/deconvolve/command.hpp"
 
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <utility>
 
@@ -21,6 +20,36 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
     if (text.size() < digits) text.insert(0, digits - text.size(), '0');
     return text;
 }
+
+/// A source that shows its samples to a check. One thread reads them, each once.
+class CheckedSource : public ImageSource {
+  public:
+    CheckedSource(ImageSource& source, PixelCheck& check) : source_(source), check_(check) {}
+    StackFormat format() const override { return source_.format(); }
+    void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
+        source_.read_box(t, c, box, target);
+        check_.add(target);
+    }
+
+  private:
+    ImageSource& source_;
+    PixelCheck& check_;
+};
+
+/// A sink that also keeps its samples in memory.
+class KeepingSink : public ImageSink {
+  public:
+    KeepingSink(ImageSink& sink, const ImageView& kept) : sink_(sink), kept_(kept) {}
+    StackFormat format() const override { return sink_.format(); }
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        kept_.write_box(0, 0, box, source);
+        sink_.write_box(t, c, box, source);
+    }
+
+  private:
+    ImageSink& sink_;
+    ViewSink kept_;
+};
 
 }  // namespace
 
@@ -75,6 +104,13 @@ ConstImageView DeconvolveSteps::next_initial_estimate() {
     return std::as_const(initial_volume_).view();
 }
 
+ImageView DeconvolveSteps::last_result(index_t channel, const StackFormat& format) {
+    last_results_.resize(static_cast<std::size_t>(input_metadata_.channels));
+    Volume& last = last_results_[static_cast<std::size_t>(channel)];
+    if (last.shape() != format.shape) last = Volume(format.shape, format.type);
+    return last.view();
+}
+
 void DeconvolveSteps::plan(const ExecutionContext&) {
     const index_t limit = host_limit_bytes(request_.options.max_host_bytes);
     kernels_.plan([&](Kernels::Ready& psf) {
@@ -84,6 +120,7 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
         options.image_type = input_metadata_.type;
+        options.streamed = true;
         const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
         return Deconvolver(input_metadata_.shape, psf.file.values.view(), options,
@@ -93,14 +130,13 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
 }
 
 /// Divides the memory limit. The memory beside the plans goes to the result that is to be scaled,
-/// then to the next and the last volume.
+/// then to the volumes that are read ahead and written behind.
 void DeconvolveSteps::plan_memory(index_t limit) {
     result_.computed = result_.scaled ? PixelType::float32 : output_metadata_.type;
     result_.box_bytes = scaled_box_bytes(limit);
     const StackFormat result{output_metadata_.shape, result_.computed, output_metadata_.frames,
                              output_metadata_.channels};
     const index_t volume_bytes = StackFormat{output_metadata_.shape, result_.computed}.bytes();
-    // Each plan counts one input and one output.
     index_t left = limit;
     for (const auto& psf : kernels_.all()) left -= psf->solver->plan().host_bytes;
     if (result_.scaled && result.bytes() <= left) {
@@ -110,8 +146,8 @@ void DeconvolveSteps::plan_memory(index_t limit) {
     if (initial_image_reader_) left -= initial_volume_.bytes();
     if (request_.dump_every > 0) left -= volume_bytes;
     if (request_.warm_start) left -= input_metadata_.channels * volume_bytes;
-    overlapped_ =
-        StackFormat{input_metadata_.shape, input_metadata_.type}.bytes() + volume_bytes <= left;
+    const index_t input_bytes = StackFormat{input_metadata_.shape, input_metadata_.type}.bytes();
+    overlapped_ = 2 * checked_add(input_bytes, volume_bytes) <= left;
 }
 
 WorkAmount DeconvolveSteps::work() const {
@@ -129,9 +165,8 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
         meter.clear();
         console.text(text + "\n");
     };
-    const auto restore = [&](const ConstImageView& input, const ImageView& output,
-                             const ExecutionContext& volume_context) {
-        pixels_->add(input);
+    const VolumeStep restore = [&](ImageSource& input, ImageSink& output,
+                                   const ExecutionContext& volume_context) {
         const index_t channel = static_cast<index_t>(volumes_.size()) % input_metadata_.channels;
         DeconvolveRun run;
         run.start = next_initial_estimate();
@@ -142,12 +177,12 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
             const PhaseTimer timer(context.timeline, Phase::write);
             estimates_->write_if_due(static_cast<index_t>(volumes_.size()), iteration, read);
         };
-        volumes_.push_back(kernels_.solver(channel).execute(input, output, run, volume_context));
-        if (!request_.warm_start) return;
-        last_results_.resize(static_cast<std::size_t>(input_metadata_.channels));
-        Volume& last = last_results_[static_cast<std::size_t>(channel)];
-        if (last.shape() != output.shape) last = Volume(output.shape, output.type);
-        std::memcpy(last.view().data, output.data, static_cast<std::size_t>(last.bytes()));
+        CheckedSource image(input, *pixels_);
+        std::optional<KeepingSink> kept;
+        if (request_.warm_start) kept.emplace(output, last_result(channel, output.format()));
+        volumes_.push_back(kernels_.solver(channel).execute(
+            image, kept ? static_cast<ImageSink&>(*kept) : output, run, volume_context));
+        pixels_->end_volume();
     };
     std::optional<double> most;
     if (input_metadata_.microscope.significant_bits)

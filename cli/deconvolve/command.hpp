@@ -100,6 +100,8 @@ class DeconvolveSteps : public ImageSteps {
     void open_initial_image();
     /// Returns the estimate to begin the next volume with; a view without data if there is none.
     ConstImageView next_initial_estimate();
+    /// Returns the memory that keeps a channel's last result, which has this format.
+    ImageView last_result(index_t channel, const StackFormat& format);
 
     const DeconvolveRequest request_;
     std::unique_ptr<io::ImageReader> initial_image_reader_;  ///< reader of the --start image

@@ -85,31 +85,35 @@ void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image
 
 }  // namespace
 
-template <class T>
-void PixelCheck::add_saturated(const ConstImageView& volume) {
-    T largest = std::numeric_limits<T>::lowest();
-    index_t count = 0;
-    for_each_row<T>(volume, [&](const T* row) {
-        for (index_t x = 0; x < volume.shape.x; ++x) {
-            if (row[x] < largest) continue;
-            count = row[x] == largest ? count + 1 : 1;
-            largest = row[x];
-        }
+void PixelCheck::add(const ConstImageView& part) {
+    pixels_ += element_count(part.shape);
+    visit_pixel_type(part.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>)
+            for_each_row<T>(part, [&](const T* row) {
+                // Two loops that compilers vectorize take less time than one with branches.
+                T most = std::numeric_limits<T>::lowest();
+                for (index_t x = 0; x < part.shape.x; ++x) most = row[x] > most ? row[x] : most;
+                if (static_cast<double>(most) < largest_) return;
+                index_t count = 0;
+                for (index_t x = 0; x < part.shape.x; ++x) count += row[x] == most;
+                if (static_cast<double>(most) > largest_) largest_count_ = 0;
+                largest_ = static_cast<double>(most);
+                largest_count_ += count;
+                largest_is_full_ = std::is_integral_v<T> && most == std::numeric_limits<T>::max();
+            });
     });
-    const auto value = static_cast<double>(largest);
-    const bool full = (std::is_integral_v<T> && largest == std::numeric_limits<T>::max()) ||
-                      is_camera_maximum(value) || (camera_maximum_ && value >= *camera_maximum_);
-    if (!full) return;
-    saturated_ += count;
-    saturation_ = std::max(saturation_, value);
 }
 
-void PixelCheck::add(const ConstImageView& volume) {
-    pixels_ += element_count(volume.shape);
-    visit_pixel_type(volume.type, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        if constexpr (std::is_arithmetic_v<T>) add_saturated<T>(volume);
-    });
+void PixelCheck::end_volume() {
+    if (largest_is_full_ || is_camera_maximum(largest_) ||
+        (camera_maximum_ && largest_ >= *camera_maximum_)) {
+        saturated_ += largest_count_;
+        saturation_ = std::max(saturation_, largest_);
+    }
+    largest_ = -std::numeric_limits<double>::infinity();
+    largest_count_ = 0;
+    largest_is_full_ = false;
 }
 
 std::string PixelCheck::warning() const {

@@ -2,6 +2,7 @@
 #pragma once
 // Warnings about images and PSFs that do not suit the requested deconvolution.
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,20 +19,22 @@ class PixelCheck {
     /// `camera_maximum` is the largest value of the camera, if the file has it.
     explicit PixelCheck(std::optional<double> camera_maximum) : camera_maximum_(camera_maximum) {}
 
-    /// Checks a volume, whose rows are contiguous.
-    void add(const ConstImageView& volume);
+    /// Checks a part of a volume, whose rows are contiguous.
+    void add(const ConstImageView& part);
+    /// Ends a volume. Its saturated pixels are those of its largest value.
+    void end_volume();
 
     /// Returns a sentence if pixels are saturated, else an empty text.
     std::string warning() const;
 
   private:
-    template <class T>
-    void add_saturated(const ConstImageView& volume);
-
     std::optional<double> camera_maximum_;
-    index_t pixels_ = 0;     ///< number of pixels of all volumes
-    index_t saturated_ = 0;  ///< number of saturated pixels
-    double saturation_ = 0;  ///< value of the saturated pixels
+    double largest_ = -std::numeric_limits<double>::infinity();  ///< of this volume
+    index_t largest_count_ = 0;     ///< number of pixels of this volume that have the largest value
+    bool largest_is_full_ = false;  ///< whether their type has no larger value
+    index_t pixels_ = 0;            ///< number of pixels of all volumes
+    index_t saturated_ = 0;         ///< number of saturated pixels
+    double saturation_ = 0;         ///< value of the saturated pixels
 };
 
 /// Returns a warning if the background contradicts the darkest region of a volume, else an empty

@@ -1,112 +1,82 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/files/volumes.hpp"
 
-#include <condition_variable>
-#include <exception>
-#include <limits>
-#include <mutex>
-#include <system_error>
-#include <thread>
+#include <algorithm>
+#include <array>
+#include <optional>
 #include <utility>
+#include <vector>
 
 namespace convolume::cli {
 
 namespace {
 
-constexpr index_t in_flight = 2;  // items that wait between two steps, at most
+/// Throws `error` again. If the file has several volumes, the message names frame and channel.
+[[noreturn]] void throw_with_place(const BadData& error, const NonfiniteSample::Location& in_file) {
+    if (!in_file.of_several) throw BadData(error);
+    throw BadData(message("in frame ", in_file.frame, ", channel ", in_file.channel,
+                          " (from 0): ", error.what()));
+}
 
-enum Step { read_step, compute_step, write_step };
-
-/// Runs the steps of items in three threads.
-class OverlappedSteps {
+/// Memory for the volumes that are in flight: volume i is at index i modulo 2.
+class VolumeSlots {
   public:
-    OverlappedSteps(index_t count, const ItemSteps& steps) : count_(count), steps_(steps) {}
-
-    void run() {
-        {
-            const std::jthread reader([this] { run_step(read_step, steps_.read); });
-            try {
-                const std::jthread writer([this] { run_step(write_step, steps_.write); });
-                run_step(compute_step, steps_.compute);
-            } catch (const std::system_error&) {  // the system refused the thread of the writer
-                fail(-1, std::current_exception());
-            }
-        }
-        if (error_) std::rethrow_exception(error_);
+    explicit VolumeSlots(const StackFormat& format) : format_(format) {}
+    Volume& operator[](index_t item) {
+        Volume& volume = volumes_[static_cast<std::size_t>(item % 2)];
+        if (volume.shape() != format_.shape) volume = Volume(format_.shape, format_.type);
+        return volume;
     }
 
   private:
-    /// Returns the number of a step when one item is processed after the other.
-    static index_t sequence_number(index_t item, Step step) { return 3 * item + step; }
-
-    /// Returns true if the input of the step is ready and the place of its result is free.
-    bool is_ready(index_t item, Step step) const {
-        switch (step) {
-            case read_step:
-                return item < done_[compute_step] + in_flight;
-            case compute_step:
-                return item < done_[read_step] && item < done_[write_step] + in_flight;
-            case write_step:
-                break;
-        }
-        return item < done_[compute_step];
-    }
-
-    /// Calls `work`, which is one of the steps, for every item.
-    void run_step(Step step, const std::function<void(index_t)>& work) {
-        for (index_t item = 0; item < count_; ++item) {
-            {
-                // A step waits only for earlier ones, which end or fail.
-                std::unique_lock lock(mutex_);
-                changed_.wait(lock, [&] {
-                    return sequence_number(item, step) > failed_ || is_ready(item, step);
-                });
-                if (sequence_number(item, step) > failed_) return;
-            }
-            try {
-                if (work) work(item);
-            } catch (...) {
-                fail(sequence_number(item, step), std::current_exception());
-                return;
-            }
-            {
-                const std::lock_guard lock(mutex_);
-                ++done_[step];
-            }
-            changed_.notify_all();
-        }
-    }
-
-    void fail(index_t at, std::exception_ptr error) {
-        {
-            const std::lock_guard lock(mutex_);
-            if (at < failed_) {
-                failed_ = at;
-                error_ = std::move(error);
-            }
-        }
-        changed_.notify_all();
-    }
-
-    index_t count_;
-    const ItemSteps& steps_;
-    std::mutex mutex_;  // guards the members below
-    std::condition_variable changed_;
-    index_t done_[3] = {0, 0, 0};  // number of items that each step has done
-    index_t failed_ = std::numeric_limits<index_t>::max();  // number of the first step that failed
-    std::exception_ptr error_;
+    StackFormat format_;
+    std::array<Volume, 2> volumes_;
 };
 
 }  // namespace
 
-void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps) {
-    if (overlapped && count > 1) {
-        OverlappedSteps(count, steps).run();
-        return;
-    }
-    for (index_t item = 0; item < count; ++item)
-        for (const auto* step : {&steps.read, &steps.compute, &steps.write})
-            if (*step) (*step)(item);
+void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
+                     const ExecutionContext& context, const VolumeStep& compute) {
+    const index_t channels = reader.format().channels, count = reader.format().volumes();
+    const bool in_memory = overlapped && count > 1;
+    VolumeSlots inputs(reader.format()), outputs(sink.format());
+    // The first volume is computed while it is read, and the last one while it is written.
+    const auto reads_ahead = [&](index_t item) { return in_memory && item > 0; };
+    const auto writes_behind = [&](index_t item) { return in_memory && item < count - 1; };
+    ItemSteps steps;
+    steps.read = [&](index_t item) {
+        throw_if_stopped(context);
+        if (!reads_ahead(item)) return;
+        const PhaseTimer timer(context.timeline, Phase::read, -1, -1, inputs[item].bytes());
+        reader.read(item / channels, item % channels, inputs[item].view());
+    };
+    steps.compute = [&](index_t item) {
+        throw_if_stopped(context);
+        const index_t t = item / channels, c = item % channels;
+        try {
+            SourceChannel file(reader, c, t);
+            SinkChannel written(sink, c, t);
+            std::optional<ViewSource> read;
+            std::optional<ViewSink> kept;
+            if (reads_ahead(item)) read.emplace(std::as_const(inputs[item]).view());
+            if (writes_behind(item)) kept.emplace(outputs[item].view());
+            compute(read ? static_cast<ImageSource&>(*read) : file,
+                    kept ? static_cast<ImageSink&>(*kept) : written, part_of(context, item, count));
+        } catch (const NonfiniteSample& error) {
+            throw error.at(reader.place_in_file({error.place().index, t, c}));
+        } catch (const BadData& error) {
+            throw_with_place(error, reader.place_in_file({{}, t, c}));
+        }
+    };
+    steps.write = [&](index_t item) {
+        if (!writes_behind(item)) return;
+        const Volume& output = outputs[item];
+        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
+        sink.write_box(item / channels, item % channels, {{0, 0, 0}, output.shape()},
+                       output.view());
+    };
+    run_item_steps(count, in_memory, steps);
+    reader.check_unchanged();
 }
 
 ImageBoxes::ImageBoxes(const StackFormat& image, index_t sample_bytes, index_t bytes)

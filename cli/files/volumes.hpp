@@ -14,81 +14,19 @@
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
 #include "convolume/volume.hpp"
+#include "core/item_steps.hpp"
 
 namespace convolume::cli {
 
-/// The steps of items: each is called for item 0, 1, 2, … in this order. Empty ones are left out.
-struct ItemSteps {
-    std::function<void(index_t item)> read;
-    std::function<void(index_t item)> compute;
-    std::function<void(index_t item)> write;
-};
+/// Computes one volume of an image from a source to a sink of one volume each.
+using VolumeStep = std::function<void(ImageSource&, ImageSink&, const ExecutionContext&)>;
 
-/// Runs the steps of `count` items. The calling thread calls `compute`. With `overlapped`, other
-/// threads read item i + 1 and write item i - 1 while item i is computed. At most two items are
-/// then read and not computed, and two computed and not written, so that item i may use input and
-/// output i % 2. Without it, one item is read, computed and written after the other.
-///
-/// Rethrows the exception of a step, the same one with and without `overlapped`. Steps that come
-/// earlier without overlap are completed before, and later ones are not begun.
-void run_item_steps(index_t count, bool overlapped, const ItemSteps& steps);
-
-/// Throws `error` again. If the file has several volumes, the message names frame and channel.
-[[noreturn]] inline void throw_with_place(const BadData& error,
-                                          const NonfiniteSample::Location& in_file) {
-    if (!in_file.of_several) throw BadData(error);
-    throw BadData(message("in frame ", in_file.frame, ", channel ", in_file.channel,
-                          " (from 0): ", error.what()));
-}
-
-/// Reads every volume, calls compute(input, output, context) and writes the output. If `compute`
-/// throws BadData, the error gets the volume and the place of the sample in the file. With
-/// `overlapped`, two inputs and two outputs are in memory, and the next volume is read and the
-/// previous one is written while one is computed. Without it, one input and one output are.
-template <class Compute>
+/// Calls `compute` for every volume. If it throws BadData, the error gets the volume and the place
+/// of the sample in the file. With `overlapped`, the next volume is read to memory and the last one
+/// written from memory while one is computed. Two inputs and two outputs are then in memory.
+/// Without it, sources and sinks are those of the files.
 void for_each_volume(SelectedImage& reader, ImageSink& sink, bool overlapped,
-                     const ExecutionContext& context, Compute&& compute) {
-    const io::ImageMetadata& read = reader.metadata();
-    const StackFormat written = sink.format();
-    const index_t count = checked_multiply(read.frames, read.channels);
-    const index_t slots = overlapped ? std::min<index_t>(count, 2) : 1;
-    std::vector<Volume> inputs, outputs;
-    for (index_t slot = 0; slot < slots; ++slot) {
-        inputs.emplace_back(read.shape, read.type);
-        outputs.emplace_back(written.shape, written.type);
-    }
-    const auto slot_of = [&](std::vector<Volume>& volumes, index_t item) -> Volume& {
-        return volumes[static_cast<std::size_t>(item % slots)];
-    };
-    ItemSteps steps;
-    steps.read = [&](index_t item) {
-        throw_if_stopped(context);
-        Volume& input = slot_of(inputs, item);
-        const PhaseTimer timer(context.timeline, Phase::read, -1, -1, input.bytes());
-        reader.read(item / read.channels, item % read.channels, input.view());
-    };
-    steps.compute = [&](index_t item) {
-        throw_if_stopped(context);
-        try {
-            compute(ConstImageView(slot_of(inputs, item).view()), slot_of(outputs, item).view(),
-                    part_of(context, item, count));
-        } catch (const NonfiniteSample& error) {
-            throw error.at(reader.place_in_file(
-                {error.place().index, item / read.channels, item % read.channels}));
-        } catch (const BadData& error) {
-            throw_with_place(
-                error, reader.place_in_file({{}, item / read.channels, item % read.channels}));
-        }
-    };
-    steps.write = [&](index_t item) {
-        const Volume& output = slot_of(outputs, item);
-        const PhaseTimer timer(context.timeline, Phase::write, -1, -1, output.bytes());
-        sink.write_box(item / read.channels, item % read.channels, {{0, 0, 0}, written.shape},
-                       output.view());
-    };
-    run_item_steps(count, overlapped, steps);
-    reader.check_unchanged();
-}
+                     const ExecutionContext& context, const VolumeStep& compute);
 
 /// Boxes of about `bytes` bytes that divide the volumes of an image: rows of a plane, or whole
 /// planes. They consist of whole pieces, unless a piece is larger.

@@ -10,6 +10,7 @@
 // - sum(extent, functor): also adds up the results, always in the same order
 // - write(values, array, first, count), read(…): copy between the host and an array
 // - staging, threads(): kind of host memory for transfers, and number of host threads
+// - records_phases, if its work records phases by itself
 
 #include <initializer_list>
 #include <type_traits>
@@ -54,6 +55,11 @@ class ArrayExecutor final : public Executor {
 
     HostMemory staging() const override { return Arrays::staging; }
     int threads() const override { return arrays_.threads(); }
+    bool records_phases() const override {
+        return requires {
+            Arrays::records_phases;
+        };
+    }
 
     void write_image(const float* values, index_t first, index_t count) override {
         arrays_.write(values, data_, first, count);

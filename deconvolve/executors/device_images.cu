@@ -64,7 +64,11 @@ class DeviceImages final : public CallerImages {
     DeviceImages(const DevicePixels& pixels, const Shape3& shape)
         : pixels_(pixels), shape_(shape) {}
 
-    LoadedImage load(Executor& steps, bool clip, std::optional<double> saturation) const override {
+    LoadedImage load(Executor& steps, const DeconvolutionProblem& problem,
+                     const TimelineRow& row) override {
+        const PhaseTimer timer = row.time_work();
+        const bool clip = problem.traits.counts_photons;
+        const std::optional<double>& saturation = problem.options.saturation;
         const gpu::DeviceScope scope(pixels_.device);
         gpu::check(cudaStreamSynchronize(pixels_.stream), "working on the GPU");
         const DeviceLoops functors(pixels_.device, steps.threads());
@@ -86,18 +90,20 @@ class DeviceImages final : public CallerImages {
         loaded.saturated_pixels = static_cast<index_t>(saturated);
         loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
         loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
+        const ImageBackground background = problem.options.background
+                                               ? ImageBackground{*problem.options.background}
+                                               : estimate_background(on_host().view());
+        loaded.background = background.level;
+        loaded.darkest = background.darkest;
+        if (problem.estimates_photons())
+            if (const auto found = estimate_photon_scale(on_host().view(), steps.threads()))
+                loaded.photons = *found;
         return loaded;
     }
 
-    ImageBackground background(std::optional<double> given) const override {
-        return given ? ImageBackground{*given} : estimate_background(on_host().view());
-    }
-    std::optional<PhotonScale> photon_scale(int threads) const override {
-        return estimate_photon_scale(on_host().view(), threads);
-    }
-
-    ExecutionReport store(const Executor& steps,
-                          const DeconvolutionProblem& problem) const override {
+    ExecutionReport store(const Executor& steps, const DeconvolutionProblem& problem,
+                          const TimelineRow& row) override {
+        const PhaseTimer timer = row.time_work();
         const gpu::DeviceScope scope(pixels_.device);
         const DeviceLoops functors(pixels_.device, steps.threads());
         const Shape3& object = problem.object;

@@ -82,6 +82,9 @@ class Executor {
     virtual HostMemory staging() const = 0;
     virtual int threads() const = 0;
 
+    /// Whether iterations record their phases, because several engines may carry them out.
+    virtual bool records_phases() const { return false; }
+
     // Copy ranges of pixels or voxels, in C order, between the host and the executor's arrays.
     virtual void write_image(const float* values, index_t first, index_t count) = 0;
     virtual void write_estimate(const float* values, index_t first, index_t count) = 0;

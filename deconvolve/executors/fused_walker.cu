@@ -86,7 +86,7 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
                     work.kind = ElementKind::update;
                     work.newest = points.at(z);
                     work.restart = restarts;
-                    if (arrays_.change) work.change = rings_.changes.short_at(z);
+                    if (has_changes()) work.change = rings_.changes.short_at(z);
                     work.last_format = task.starts[i].last_format;
                     work.format = task.starts[i].format;
                     if (task.settings.tv_weight > 0) {
@@ -97,7 +97,7 @@ void FusedWalker::update(const WalkStep& step, const WalkTask& task, std::size_t
                         work.elements.least_weight = least_weight;
                     }
                     work.elements.unmatched = task.starts[i].unmatched;
-                    double* const sums = arrays_.change ? &place_for_sums(1, i)->first : nullptr;
+                    double* const sums = has_changes() ? &place_for_sums(1, i)->first : nullptr;
                     const index_t blocks = passes_->inverse(
                         PlaneKind::object, work, {walk(i).of_update(z), count, ring}, sums, work_);
                     if (sums != nullptr) add_blocks(1, blocks, i);

@@ -86,13 +86,17 @@ class GpuRunner : public Runner {
   public:
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+    DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
         const gpu::DeviceScope scope(device_);
         if (context.timeline) context.timeline->name_engine(device_, plan_.engines);
-        const PhaseTimer timer(context.timeline, Phase::convolve, device_);
-        return run(executor(problem), problem, images, context, run_options);
+        Executor* ready = nullptr;
+        {
+            const PhaseTimer timer(context.timeline, Phase::allocate, device_);
+            ready = &executor(problem);
+        }
+        return run(*ready, problem, images, context, run_options, device_);
     }
 
   protected:
@@ -101,8 +105,7 @@ class GpuRunner : public Runner {
         plan_.on_device = true;
         plan_.engines = message("gpu:", device_);
         plan_.object = problem.object;
-        plan_.host_bytes =
-            checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+        plan_.host_bytes = caller_bytes(problem);
     }
 
     /// Returns the executor for one execution. The device is current.

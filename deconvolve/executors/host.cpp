@@ -18,11 +18,6 @@ namespace convolume::deconvolve {
 
 namespace {
 
-// Bytes of the caller's image and result as float32, since their types are not known yet.
-index_t caller_bytes(const DeconvolutionProblem& problem) {
-    return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
-}
-
 index_t limit_bytes(const DeconvolutionProblem& problem) {
     return host_limit_bytes(problem.options.max_host_bytes);
 }
@@ -79,14 +74,16 @@ class HostArrayRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+    DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
-        if (!arrays_)
+        if (!arrays_) {
+            const PhaseTimer timer(context.timeline, Phase::allocate);
             arrays_.emplace(problem, *blur_, *back_, threads_, unmatched_ ? &*unmatched_ : nullptr);
+        }
         arrays_->use(context);
         ArrayExecutor<HostArrays> executor(*arrays_, problem);
-        return run(executor, problem, images, context, run_options);
+        return run(executor, problem, images, context, run_options, -1);
     }
 
   private:
@@ -113,7 +110,7 @@ class HostPassRunner final : public Runner {
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
-    DeconvolveReport execute(const DeconvolutionProblem& problem, const CallerImages& images,
+    DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
                              const ExecutionContext& context,
                              const DeconvolveRun& run_options) override {
         if (!executor_) {
@@ -121,7 +118,6 @@ class HostPassRunner final : public Runner {
             executor_.emplace(layout_, psf_);
             psf_ = {};
         }
-        const PhaseTimer timer(context.timeline, Phase::convolve, 0);
         executor_->use(context);
         return run(*executor_, problem, images, context, run_options);
     }

@@ -40,6 +40,7 @@ void visit_run(const VoxelGrid& grid, index_t row, const Visit& visit) {
 class HostArrays {
   public:
     static constexpr HostMemory staging = HostMemory::ordinary;
+    static constexpr bool records_phases = true;
 
     /// The convolvers are kept by reference; `unmatched` may be null.
     HostArrays(const DeconvolutionProblem& problem, const Convolver& blur, const Convolver& back,
@@ -75,6 +76,7 @@ class HostArrays {
     // Elements of a run may be visited in any order.
     template <class Extent, class Functor>
     void for_each(const Extent& extent, const Functor& functor) const {
+        const PhaseTimer timer(context_.timeline, Phase::convolve);
         const index_t runs = run_count(extent);
         parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {
             const Functor own = functor;
@@ -90,6 +92,7 @@ class HostArrays {
     template <class Extent, class Functor>
     auto sum(const Extent& extent, const Functor& functor) const {
         using Sum = decltype(result_of(functor, extent));
+        const PhaseTimer timer(context_.timeline, Phase::convolve);
         std::vector<Sum> sums(static_cast<std::size_t>(run_count(extent)));
         const auto runs = static_cast<index_t>(sums.size());
         parallel_ranges(runs, threads_, [&](index_t first, index_t last, int) {

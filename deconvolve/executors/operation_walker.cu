@@ -87,7 +87,7 @@ struct OperationWalker::WalkOperations {
             roles,
             [&](const RingViews& at) {
                 const auto functor = make(at);
-                if (!walker.arrays_.change) {
+                if (!walker.has_changes()) {
                     start_loop(at.count * walker.object_plane(), functor, walker.work_);
                     return;
                 }

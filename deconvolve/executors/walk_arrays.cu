@@ -9,9 +9,10 @@ namespace convolume::deconvolve {
 // uploaded. A ring that is also downloaded has slots for the last step's planes: changes go both
 // ways and need all three. Planes that wait for a later step need slots for as many planes as the
 // PSF reaches, and so do planes that several fused iterations use. Rings without transfers need the
-// slots of one step.
+// slots of one step. Resident arrays have a slot for every plane.
 WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
-                         index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles) {
+                         index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles,
+                         const ResidentArrays& resident) {
     const SampleBytes bytes(problem);
     const index_t reach = z.taps - 1;
     const bool remembers = bytes.before > 0;  // whether points are extrapolated from two estimates
@@ -32,13 +33,17 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
         points[static_cast<std::size_t>(i)] = ring(
             depth + reach + (makes_second_next ? std::max(depth, reach) : depth), bytes.object);
     }
-    changes = ring(3 * depth, bytes.change);
-    data = ring(2 * depth + last * reach, bytes.data);
+    changes = ring(resident.change ? z.object : 3 * depth, bytes.change);
+    data = ring(resident.data ? z.image : 2 * depth + last * reach, bytes.data);
     held_out = ring(2 * depth, bytes.held_out);
     const auto planes_alike = alike_planes(problem, z, z.whole_object());
     const bool differ = planes_alike.first > 0 || planes_alike.last + 1 < z.object;
     weights = ring(2 * depth + last * reach, differ ? bytes.weights : 0);
     equal_weights = ring(1, bytes.weights);
+    if (resident.weights && differ) {
+        weights = ring(z.object - (planes_alike.last - planes_alike.first), bytes.weights);
+        weights.equal_planes = planes_alike;
+    }
     const bool smooth = problem.tv_weight() > 0;
     divisors = ring(depth, if_any(smooth));
     neighborhood = ring(depth + 2, if_any(smooth));
@@ -50,7 +55,7 @@ WalkerRings::WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z,
     }
     if (problem.traits.projections > 1) {
         points.front().slots = depth + std::max(depth, 2 * reach);
-        if (differ) weights.slots += reach;
+        if (differ && !resident.weights) weights.slots += reach;
         ratios = ring(depth, bytes.image);
         other_ratios = ring(depth, bytes.image);
         corrections = ring(2 * depth + reach, bytes.object);

@@ -60,8 +60,27 @@ class PlaneArray {
     char* bytes_ = nullptr;
 };
 
+/// Arrays that stay on the GPU during all walks. They take no host memory, and do not cross the bus
+/// in every iteration. Only a single walker over whole planes keeps arrays.
+struct ResidentArrays {
+    bool change = false, data = false, weights = false;
+
+    /// Returns all arrays that can stay on the GPU. Held-out photons are drawn in host memory.
+    static ResidentArrays most(const DeconvolutionProblem& problem) {
+        const bool steps = !problem.traits.solves_system;
+        return {problem.traits.keeps_change, steps && !problem.options.hold_out, steps};
+    }
+};
+
 /// Bytes of a sample of each array; 0: there is no such array.
 struct SampleBytes {
+    /// Returns the bytes in host memory, which `resident` arrays do not take.
+    SampleBytes(const DeconvolutionProblem& problem, const ResidentArrays& resident)
+        : SampleBytes(problem) {
+        if (resident.change) change = 0;
+        if (resident.data) data = 0;
+        if (resident.weights) weights = 0;
+    }
     explicit SampleBytes(const DeconvolutionProblem& problem) {
         if (problem.keeps_uint16()) data = sizeof(std::uint16_t);
         if (problem.options.hold_out) held_out = sizeof(float);
@@ -82,12 +101,13 @@ struct SampleBytes {
 struct WalkArrays {
     /// `in_tiles`: the walk goes through tiles, so that steps must not overwrite the estimate that
     /// later tiles read.
-    WalkArrays(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles, int threads)
+    WalkArrays(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles,
+               const ResidentArrays& resident, int threads)
         : data_is_uint16(problem.keeps_uint16()),
           object{problem.object.y, problem.object.x},
           image{problem.image.y, problem.image.x},
           equal_planes(alike_planes(problem, z, z.whole_object())) {
-        const SampleBytes bytes(problem);
+        const SampleBytes bytes(problem, resident);
         const index_t planes = problem.object.z;
         const auto make = [&](PlaneArray& array, index_t count, const PlaneShape& shape,
                               index_t sample_bytes) {
@@ -108,8 +128,9 @@ struct WalkArrays {
             make(data, problem.image.z, image, bytes.data);
     }
 
-    static index_t bytes(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles) {
-        const SampleBytes bytes(problem);
+    static index_t bytes(const DeconvolutionProblem& problem, const PairAxis& z, bool in_tiles,
+                         const ResidentArrays& resident) {
+        const SampleBytes bytes(problem, resident);
         const auto equal_planes = alike_planes(problem, z, z.whole_object());
         const index_t data = bytes.residual > 0 ? 0 : bytes.data;
         const index_t of_object = bytes.object + bytes.before + bytes.change +
@@ -148,12 +169,14 @@ struct WalkArrays {
 
 // Planes of arrays on the device while a walk needs them.
 
-/// A ring buffer of planes on the device: plane z is in slot z mod `slots`.
+/// A ring buffer of planes on the device: plane z is in slot z mod `slots`, or in that of its
+/// stored plane.
 struct PlaneRing {
     index_t slots = 0;  ///< number of slots; 0: there is no such array
     index_t sample_bytes = 0;
-    bool of_image = false;  ///< whether planes have the image's extents, or the object's
-    index_t plane = 0;      ///< samples of a plane
+    EqualPlanes equal_planes;  ///< planes that are stored once
+    bool of_image = false;     ///< whether planes have the image's extents, or the object's
+    index_t plane = 0;         ///< samples of a plane
     gpu::DeviceMemory memory;
 
     index_t plane_bytes() const { return checked_multiply(plane, sample_bytes); }
@@ -161,7 +184,8 @@ struct PlaneRing {
     void allocate(int device) {
         memory = gpu::DeviceMemory(device, bytes(), "the arrays of a deconvolution");
     }
-    char* bytes_of(index_t z) const { return memory.data() + z % slots * plane_bytes(); }
+    index_t slot(index_t z) const { return equal_planes.stored(z) % slots; }
+    char* bytes_of(index_t z) const { return memory.data() + slot(z) * plane_bytes(); }
     float* at(index_t z) const { return reinterpret_cast<float*>(bytes_of(z)); }
     ShortFloat* short_at(index_t z) const { return reinterpret_cast<ShortFloat*>(bytes_of(z)); }
 };
@@ -172,7 +196,7 @@ void for_runs(const IndexRange& planes, const Rings& rings, const Work& work) {
     for (index_t z = planes.begin; z < planes.end;) {
         index_t count = planes.end - z;
         for (const PlaneRing* ring : rings)
-            if (ring->slots > 0) count = std::min(count, ring->slots - z % ring->slots);
+            if (ring->slots > 0) count = std::min(count, ring->slots - ring->slot(z));
         work(z, count);
         z += count;
     }
@@ -184,7 +208,8 @@ struct WalkerRings {
 
     /// Plans rings for `iterations_a_walk` fused iterations, and planes of at most `most` samples.
     WalkerRings(const DeconvolutionProblem& problem, const PairAxis& z, index_t depth,
-                index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles);
+                index_t iterations_a_walk, const PlaneSampleCounts& most, bool in_tiles,
+                const ResidentArrays& resident = {});
     index_t bytes() const;
     void allocate(int device);
     /// Sets the number of samples of later planes.

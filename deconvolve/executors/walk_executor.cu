@@ -17,7 +17,8 @@ WalkExecutor::WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& 
       voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),
       threads_(threads),
-      arrays_(problem, axes[0], !setups.front().tiles.empty(), threads),
+      resident_(setups.front().resident),
+      arrays_(problem, axes[0], !setups.front().tiles.empty(), resident_, threads),
       iterations_a_walk_(static_cast<int>(setups.front().iterations_a_walk)) {
     for (const Walker::Setup& setup : setups) {
         const gpu::DeviceScope scope(setup.device);
@@ -34,18 +35,30 @@ index_t WalkExecutor::most_bytes() const {
 }
 
 void WalkExecutor::write_image(const float* values, index_t first, index_t count) {
-    if (arrays_.data_is_uint16)
-        std::transform(values, values + count,
-                       reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
-                       [](float value) { return static_cast<std::uint16_t>(value); });
-    else
-        std::copy_n(values, count, arrays_.data.data() + first);
+    if (!resident_.data) {
+        if (arrays_.data_is_uint16)
+            for_each(count,
+                     Uint16Copy{reinterpret_cast<std::uint16_t*>(arrays_.data.bytes_of(0)) + first,
+                                values});
+        else
+            for_each(count, ArrayCopy{values, arrays_.data.data() + first});
+        return;
+    }
+    Walker& walker = *walkers_.front();
+    const gpu::DeviceScope scope(walker.device());
+    if (!arrays_.data_is_uint16) return walker.write_data(values, first, count);
+    if (converted_.bytes() < count * index_t{sizeof(std::uint16_t)}) {
+        converted_ = Buffer(count * index_t{sizeof(std::uint16_t)}, "an image on its way");
+        converted_.lock_pages();
+    }
+    for_each(count, Uint16Copy{converted_.as<std::uint16_t>(), values});
+    walker.write_data(converted_.data(), first, count);
 }
 void WalkExecutor::write_estimate(const float* values, index_t first, index_t count) {
-    std::copy_n(values, count, arrays_.newest.data() + first);
+    for_each(count, ArrayCopy{values, arrays_.newest.data() + first});
 }
 void WalkExecutor::read_estimate(float* values, index_t first, index_t count) const {
-    std::copy_n(arrays_.newest.data() + first, count, values);
+    for_each(count, ArrayCopy{arrays_.newest.data() + first, values});
 }
 
 void WalkExecutor::hold_out(const PhotonScale& photons, int halvings) {
@@ -77,11 +90,23 @@ void WalkExecutor::begin(const LoadedImage& image, float held_out_share) {
         walk(task, nullptr);
         has_weights_ = task.compares_all;
     }
-    const Weights weights{arrays_.weights.data(), arrays_.object.samples(), arrays_.equal_planes};
-    if (write_start(image))
-        for_each(voxels_, begin_functor(image, arrays_.newest.data(), weights));
-    else
+    if (!write_start(image)) {
         for_each(voxels_, ConstantFill{arrays_.newest.data(), mean_at_start(image)});
+        return;
+    }
+    Volume fetched;  // resident weights, which the host needs only here
+    float* stored = arrays_.weights.data();
+    if (resident_.weights) {
+        const PlaneShape& plane = arrays_.object;
+        const auto [first, last] = arrays_.equal_planes;
+        fetched =
+            Volume({problem_.object.z - (last - first), plane.rows, plane.row}, PixelType::float32);
+        stored = fetched.elements<float>();
+        const gpu::DeviceScope scope(walkers_.front()->device());
+        walkers_.front()->read_weights(stored);
+    }
+    for_each(voxels_, begin_functor(image, arrays_.newest.data(),
+                                    {stored, arrays_.object.samples(), arrays_.equal_planes}));
 }
 
 std::vector<StepSums> WalkExecutor::walk(const WalkTask& task, const IterationProgress* progress,

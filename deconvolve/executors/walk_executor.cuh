@@ -24,7 +24,9 @@ class WalkExecutor final : public Executor {
     /// Returns the bytes on the GPU that holds most.
     index_t most_bytes() const;
 
-    HostMemory staging() const override { return HostMemory::ordinary; }
+    HostMemory staging() const override {
+        return resident_.data ? HostMemory::page_locked : HostMemory::ordinary;
+    }
     int threads() const override { return threads_; }
     void write_image(const float* values, index_t first, index_t count) override;
     void write_estimate(const float* values, index_t first, index_t count) override;
@@ -59,7 +61,9 @@ class WalkExecutor final : public Executor {
     const DeconvolutionProblem& problem_;
     index_t voxels_, pixels_;
     int threads_;
+    ResidentArrays resident_;
     WalkArrays arrays_;
+    Buffer converted_;  ///< pixels on their way to a resident image of uint16
     std::vector<std::unique_ptr<Walker>> walkers_;
     StepSettings step_settings_;
     int iterations_a_walk_;

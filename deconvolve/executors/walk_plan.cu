@@ -20,6 +20,7 @@ struct WalkPlan {
     index_t depth = 0;  ///< planes that a step advances; 0: nothing fits
     index_t iterations_a_walk = 1;  ///< number of iterations that a walk fuses
     std::vector<PlaneTile> tiles;
+    ResidentArrays resident{};
     double seconds = 0;  ///< predicted time of an iteration
 
     bool in_tiles() const { return tiles.size() > 1; }
@@ -32,13 +33,14 @@ index_t pass_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
 }
 index_t device_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
     const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.iterations_a_walk,
-                            most_samples(walk.tiles), walk.in_tiles());
+                            most_samples(walk.tiles), walk.in_tiles(), walk.resident);
     return checked_add(rings.bytes(), pass_bytes(problem, walk));
 }
 
 double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& walk,
                          const DeviceChoice& choice) {
-    const SampleBytes bytes(problem);
+    // Resident arrays do not cross the bus, but steps read and write all arrays.
+    const SampleBytes bytes(problem), moved(problem, walk.resident);
     const PairAxis& z = walk.axes[0];
     const auto equal_planes = alike_planes(problem, z, z.whole_object());
     const auto objects = static_cast<double>(z.object), images = static_cast<double>(z.image);
@@ -52,10 +54,13 @@ double predicted_seconds(const DeconvolutionProblem& problem, const WalkPlan& wa
         compared += static_cast<double>(tile.samples().image);
     }
     const double of_data = compared * static_cast<double>(bytes.data);
+    const auto of_change = static_cast<double>(moved.change);
     WalkTraffic traffic;
-    traffic.up =
-        loaded * (objects * (of_object + of_before) + weights * of_object) + images * of_data;
-    traffic.down = own * objects * (of_object + (walk.iterations_a_walk > 1 ? of_before : 0));
+    traffic.up = loaded * (objects * (of_object + of_before + of_change) +
+                           weights * static_cast<double>(moved.weights)) +
+                 images * compared * static_cast<double>(moved.data);
+    traffic.down =
+        own * objects * (of_object + of_change + (walk.iterations_a_walk > 1 ? of_before : 0));
     traffic.arrays = loaded * objects * (4 * of_object + of_before) + images * of_data;
     // In tiles, samples are written and read once more between passes.
     if (walk.in_tiles()) traffic.arrays += 4 * of_object * (loaded * objects + compared * images);
@@ -99,19 +104,31 @@ index_t most_fused_iterations(const DeconvolutionProblem& problem, const DeviceC
                : 1;
 }
 
+// Returns the sets of arrays that may stay on the GPU.
+std::vector<ResidentArrays> choices_of_resident(const DeconvolutionProblem& problem,
+                                                const DeviceChoice& choice) {
+    const bool alone = choice.devices.size() == 1 || problem.object.z == 1;
+    if (!alone) return {{}};
+    const ResidentArrays most = ResidentArrays::most(problem);
+    return {{}, {most.change, false, most.weights}, most};
+}
+
 // Returns the fastest plan over whole planes that fits.
 WalkPlan walk_whole_planes(const DeconvolutionProblem& problem, const PairAxes& axes, index_t limit,
                            const DeviceChoice& choice) {
     const PlaneTile whole = whole_planes(axes[1], axes[2]);
-    WalkPlan best{axes, 0, 1, {whole}};
-    choose_depth(best, problem, limit, choice);
-    if (best.depth == 0) return best;
+    WalkPlan best{axes};
     const index_t most = most_fused_iterations(problem, choice);
-    for (index_t iterations_a_walk = 2; iterations_a_walk <= most; ++iterations_a_walk) {
-        WalkPlan walk{axes, 0, iterations_a_walk, {whole}};
-        choose_depth(walk, problem, limit, choice);
-        if (walk.depth == 0) break;
-        if (walk.seconds < 0.9 * best.seconds) best = walk;
+    for (index_t iterations_a_walk = 1; iterations_a_walk <= most; ++iterations_a_walk) {
+        WalkPlan fastest{axes};
+        for (const ResidentArrays& resident : choices_of_resident(problem, choice)) {
+            WalkPlan walk{axes, 0, iterations_a_walk, {whole}, resident};
+            choose_depth(walk, problem, limit, choice);
+            if (walk.depth > 0 && (fastest.depth == 0 || walk.seconds < fastest.seconds))
+                fastest = walk;
+        }
+        if (fastest.depth == 0) break;
+        if (best.depth == 0 || fastest.seconds < 0.9 * best.seconds) best = fastest;
     }
     return best;
 }
@@ -178,8 +195,9 @@ class WalkRunner final : public GpuRunner {
         const PairAxis& z = axes_[0];
         const auto devices = static_cast<index_t>(choice.devices.size());
         const auto tiles = static_cast<index_t>(walk.tiles.size());
-        Walker::Setup setup{
-            0, z.whole_object(), z.whole_image(), walk.depth, walk.iterations_a_walk, 0, {}};
+        Walker::Setup setup{0,          z.whole_object(),       z.whole_image(),
+                            walk.depth, walk.iterations_a_walk, 0,
+                            {},         walk.resident};
         if (walk.in_tiles()) {
             setups_.assign(static_cast<std::size_t>(std::min(devices, tiles)), setup);
             for (std::size_t i = 0; i < walk.tiles.size(); ++i)
@@ -204,7 +222,7 @@ class WalkRunner final : public GpuRunner {
             plan_.engines += message(g == 0 ? "" : " ", "gpu:", setups_[g].device);
         }
         plan_.grid = {z.grid, axes_[1].grid, axes_[2].grid};
-        plan_.array_bytes = WalkArrays::bytes(problem, z, walk.in_tiles());
+        plan_.array_bytes = WalkArrays::bytes(problem, z, walk.in_tiles(), walk.resident);
         plan_.device_bytes = device_bytes(problem, walk);
         plan_.host_bytes += plan_.array_bytes;
     }
@@ -240,9 +258,10 @@ std::unique_ptr<Runner> make_walk_runner(const DeconvolutionProblem& problem, co
         choose_walk(problem, *std::min_element(limits.begin(), limits.end()), choice);
     if (walk.depth == 0) return nullptr;
     const index_t host_limit = host_limit_bytes(problem.options.max_host_bytes);
-    const index_t host = checked_add(
-        WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles()),
-        checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image)));
+    const index_t host =
+        checked_add(WalkArrays::bytes(problem, walk.axes[0], walk.in_tiles(), walk.resident),
+
+                    caller_bytes(problem));
     if (host > host_limit) return nullptr;
     return std::make_unique<WalkRunner>(problem, choice, walk, limits, why_not_resident);
 }

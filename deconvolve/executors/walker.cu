@@ -39,7 +39,7 @@ Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const Pa
     : z_(axes[0]),
       arrays_(arrays),
       rings_(problem, axes[0], setup.depth, setup.iterations_a_walk,
-             most_samples(tiles_or_whole(setup, axes)), !setup.tiles.empty()),
+             most_samples(tiles_or_whole(setup, axes)), !setup.tiles.empty(), setup.resident),
       setup_(setup),
       axes_(axes),
       tiles_(tiles_or_whole(setup, axes)),
@@ -182,6 +182,7 @@ void Walker::enqueue(index_t k, const WalkTask& task) {
 }
 
 void Walker::upload_back(const WalkStep& step, const WalkTask& task) {
+    if (setup_.resident.data) return;
     if (task.purpose == WalkPurpose::right_hand_side || !task.compares_all)
         copy_in(rings_.data, arrays_.data, step.image);
 }
@@ -214,17 +215,24 @@ void Walker::download_back(const WalkStep& step, const WalkTask& task) {
     }
     for (index_t z = step.update.begin; z < step.update.end; ++z) {
         if (z > arrays_.equal_planes.first && z <= arrays_.equal_planes.last) continue;
+        if (setup_.resident.weights) {
+            char* const kept = z == arrays_.equal_planes.first ? rings_.equal_weights.bytes_of(0)
+                                                               : rings_.weights.bytes_of(z);
+            copy(kept, made.bytes_of(z), made.plane_bytes(), downloads_);
+            continue;
+        }
         download_planes(made, made.bytes_of(z), arrays_.weights,
                         arrays_.weights.bytes_of(arrays_.equal_planes.stored(z)), 1);
     }
 }
 
 void Walker::upload_image(const IndexRange& planes, const WalkTask& task) {
-    copy_in(rings_.data, arrays_.data, planes);
+    if (!setup_.resident.data) copy_in(rings_.data, arrays_.data, planes);
     if (task.settings.held_out_share > 0) copy_in(rings_.held_out, arrays_.held_out, planes);
 }
 
 void Walker::upload_weights(index_t k, const IndexRange& planes) {
+    if (setup_.resident.weights) return;
     const auto [first, last] = arrays_.equal_planes;
     const auto load = [&](const PlaneRing& ring, index_t setup, index_t z) {
         upload_planes(ring, ring.bytes_of(setup), arrays_.weights,
@@ -233,6 +241,24 @@ void Walker::upload_weights(index_t k, const IndexRange& planes) {
     if (k == 0) load(rings_.equal_weights, 0, first);
     for (index_t z = planes.begin; z < planes.end; ++z)
         if (z < first || z > last) load(rings_.weights, z, z);
+}
+
+void Walker::write_data(const void* pixels, index_t first, index_t count) {
+    const index_t bytes = rings_.data.sample_bytes;
+    copy(rings_.data.memory.data() + first * bytes, pixels, count * bytes, uploads_);
+    uploads_.wait();
+}
+
+void Walker::read_weights(float* planes) {
+    const index_t samples = arrays_.object.samples();
+    const auto [first, last] = arrays_.equal_planes;
+    for (index_t z = 0; z < z_.object; ++z) {
+        if (z > first && z <= last) continue;
+        const PlaneRing& ring = z == first ? rings_.equal_weights : rings_.weights;
+        copy(planes + arrays_.equal_planes.stored(z) * samples, ring.bytes_of(z == first ? 0 : z),
+             ring.plane_bytes(), uploads_);
+    }
+    uploads_.wait();
 }
 
 void Walker::load_points(const IndexRange& planes, const StepStart& start) {

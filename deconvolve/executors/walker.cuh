@@ -42,6 +42,7 @@ class Walker {
         index_t iterations_a_walk = 1;
         index_t limit_bytes = 0;
         std::vector<PlaneTile> tiles;  ///< tiles that the walker goes through; none: whole planes
+        ResidentArrays resident{};
     };
     /// Makes the walker for the problem's method. `axes` have a grid along z for the depth.
     static std::unique_ptr<Walker> make(const Setup& setup, const DeconvolutionProblem& problem,
@@ -55,6 +56,10 @@ class Walker {
     /// Lets later walks go through another tile. The last walk must have finished.
     void choose_tile(index_t tile);
     index_t bytes() const { return rings_.bytes() + passes_->bytes(); }
+    /// Copies pixels of the type of the image's ring, from pixel `first` on, to the resident image.
+    void write_data(const void* pixels, index_t first, index_t count);
+    /// Copies the stored planes of the resident weights to `planes`.
+    void read_weights(float* planes);
 
     index_t steps(const WalkTask& task) const;
     /// Returns the object planes that step k of an iteration loads.
@@ -78,6 +83,7 @@ class Walker {
     Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
            const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
 
+    bool has_changes() const { return rings_.changes.slots > 0; }
     /// Returns the number of walks in the chain of a task.
     virtual std::size_t chained(const WalkTask& task) const = 0;
     // Enqueue the uploads, the computations and the downloads of step k of an iteration.

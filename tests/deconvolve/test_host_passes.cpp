@@ -39,8 +39,8 @@ RunResult run_on(Executor& executor, const deconvolve::DeconvolutionProblem& pro
         done.likelihoods.push_back(iteration.likelihood);
         done.likelihoods.push_back(iteration.held_out);
     };
-    done.report = deconvolve::run(executor, problem,
-                                  deconvolve::HostImages(pixels.view(), result.view()), {}, along);
+    deconvolve::HostImages images(pixels.view(), result.view());
+    done.report = deconvolve::run(executor, problem, images, {}, along);
     done.result = to_array(result.view());
     return done;
 }

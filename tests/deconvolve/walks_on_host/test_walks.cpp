@@ -4,8 +4,10 @@
 // those of iterations over whole arrays.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "deconvolve/executors/array_executor.hpp"
 #include "deconvolve/executors/host_arrays.hpp"
@@ -29,6 +31,8 @@ struct WalkCase {
     DeconvolveOptions options;
     index_t depth = 1, walkers = 1, together = 1, tiles_y = 1, tiles_x = 1;
     bool reads = false;
+    bool starts = false;          ///< whether iterations start from an estimate of the caller
+    std::array<bool, 3> keeps{};  ///< whether changes, image and weights stay on the device
 };
 
 WalkCase random_case(Random& random, DeconvolveMethod method) {
@@ -68,6 +72,8 @@ WalkCase random_case(Random& random, DeconvolveMethod method) {
         walk_case.together = extent(1, 4);
     if (random.chance(0.5)) options.image_type = PixelType::uint16;
     walk_case.reads = random.chance(0.5);
+    walk_case.starts = uses_option(method, "start") && random.chance(0.4);
+    for (bool& keep : walk_case.keeps) keep = random.chance(0.5);
     return walk_case;
 }
 
@@ -90,7 +96,11 @@ RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, con
                     const WalkCase& walk_case) {
     RunResult run_result;
     Volume result(problem.image, PixelType::float32);
+    Volume start(problem.object, PixelType::float32);
+    for (index_t i = 0; i < element_count(problem.object); ++i)
+        start.elements<float>()[i] = 1 + static_cast<float>(i * 7 % 11);
     DeconvolveRun along;
+    if (walk_case.starts) along.start = std::as_const(start).view();
     along.reads_every = walk_case.reads ? 2 : 0;
     along.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
         run_result.iterations.push_back(iteration);
@@ -98,8 +108,8 @@ RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, con
         read(result.view());
         run_result.estimates.push_back(to_array(result.view()));
     };
-    run_result.report =
-        run(executor, problem, HostImages(recorded.view(), result.view()), {}, along);
+    HostImages images(recorded.view(), result.view());
+    run_result.report = run(executor, problem, images, {}, along);
     run_result.result = to_array(result.view());
     return run_result;
 }
@@ -157,16 +167,28 @@ std::vector<Walker::Setup> walker_setups(const WalkCase& walk_case,
     const index_t unlimited = index_t{1} << 40;
     std::vector<Walker::Setup> setups;
     if (tiles.size() > 1) {
-        setups.assign(std::min(walkers, tiles.size()),
-                      {0, z.whole_object(), z.whole_image(), walk_case.depth, 1, unlimited, {}});
+        setups.assign(
+            std::min(walkers, tiles.size()),
+            {0, z.whole_object(), z.whole_image(), walk_case.depth, 1, unlimited, {}, {}});
         for (std::size_t i = 0; i < tiles.size(); ++i)
             setups[i % setups.size()].tiles.push_back(tiles[i]);
         return setups;
     }
     const auto slabs = std::min(walkers, static_cast<std::size_t>(z.object));
+    // A single walker may keep arrays on its device.
+    const ResidentArrays most = ResidentArrays::most(problem);
+    const ResidentArrays resident{most.change && walk_case.keeps[0],
+                                  most.data && walk_case.keeps[1],
+                                  most.weights && walk_case.keeps[2]};
     for (const SlabPlanes& part : divide_planes(z, std::vector<double>(slabs, 1.0)))
-        setups.push_back(
-            {0, part.object, part.image, walk_case.depth, walk_case.together, unlimited, {}});
+        setups.push_back({0,
+                          part.object,
+                          part.image,
+                          walk_case.depth,
+                          walk_case.together,
+                          unlimited,
+                          {},
+                          slabs == 1 ? resident : ResidentArrays{}});
     return setups;
 }
 
@@ -177,8 +199,9 @@ void check_case(const WalkCase& walk_case, const Volume& recorded, Random& rando
     INFO("case " << number << ": image " << to_string(walk_case.image) << ", PSF "
                  << to_string(walk_case.psf.shape) << ", depth " << walk_case.depth << ", walkers "
                  << walk_case.walkers << ", tiles " << walk_case.tiles_y << "x" << walk_case.tiles_x
-                 << ", together " << walk_case.together << ", held out "
-                 << walk_case.options.hold_out << ", saturation "
+                 << ", together " << walk_case.together << ", keeps " << walk_case.keeps[0]
+                 << walk_case.keeps[1] << walk_case.keeps[2] << ", starts " << walk_case.starts
+                 << ", held out " << walk_case.options.hold_out << ", saturation "
                  << walk_case.options.saturation.has_value() << ", "
                  << to_string(walk_case.options.acceleration));
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;

@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/caller_images.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <vector>
+
+#include "convolume/error.hpp"
+#include "core/item_steps.hpp"
+#include "core/pixels/rows.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/held_out_search.hpp"
+#include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/photons.hpp"
+#include "volumes/stream_tasks.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+/// Converts planes of an image to float32, writes them to an executor, and adds up what is found in
+/// their pixels. Results do not depend on threads, nor on the number of planes that come at once.
+class ImageLoader {
+  public:
+    /// `search` may be null.
+    ImageLoader(Executor& executor, const DeconvolutionProblem& problem, PixelType type,
+                HeldOutSearch* search)
+        : executor_(executor),
+          search_(search),
+          clips_(problem.traits.counts_photons),
+          level_(problem.options.saturation.value_or(std::numeric_limits<double>::infinity())),
+          given_background_(problem.options.background),
+          shape_(problem.image),
+          gather_(identity_indices(shape_.x)),
+          rows_(static_cast<std::size_t>(shape_.y)),
+          background_(shape_) {
+        if (is_complex(type))
+            throw BadData("the image is complex: give its intensity, which is real");
+        plane_ = Volume({1, shape_.y, shape_.x}, PixelType::float32, executor.staging());
+        if (search_ != nullptr) search_->begin_image();
+        if (problem.estimates_photons()) photons_.emplace(shape_, type);
+    }
+
+    /// Takes planes from plane `z` on. All planes must be given in order.
+    void add(const ConstImageView& planes, index_t z) {
+        if (const auto found = pixels::find_nonfinite(planes, executor_.threads())) {
+            Index3 place = found->index;
+            place.z += z;
+            throw NonfiniteSample(found->value, {.index = place}, "repair it first");
+        }
+        for (index_t k = 0; k < planes.shape.z; ++k) load_plane(planes, k, z + k);
+        background_.add(planes, z);
+        if (photons_) photons_->add(planes, z, executor_.threads());
+    }
+
+    LoadedImage finish() {
+        loaded_.mean = mean_of(total_, element_count(shape_) - loaded_.saturated_pixels);
+        const ImageBackground background = background_.find(given_background_);
+        loaded_.background = background.level;
+        loaded_.darkest = background.darkest;
+        if (photons_)
+            if (const auto found = photons_->find()) loaded_.photons = *found;
+        return loaded_;
+    }
+
+  private:
+    struct RowFigures {
+        double sum = 0;
+        index_t negative = 0, saturated = 0;
+    };
+
+    void load_plane(const ConstImageView& planes, index_t k, index_t z) {
+        float* const values = plane_.elements<float>();
+        parallel_for(shape_.y, executor_.threads(), [&](index_t y, int) {
+            float* const row = values + y * shape_.x;
+            pixels::load_row(planes, k, y, gather_, {}, row);
+            RowFigures figures;
+            for (index_t x = 0; x < shape_.x; ++x) {
+                figures.negative += row[x] < 0;
+                if (clips_) row[x] = std::max(row[x], 0.0F);
+                const auto value = static_cast<double>(row[x]);
+                if (value >= level_) row[x] = richardson_lucy::not_compared;
+                figures.saturated += value >= level_;
+                figures.sum += value >= level_ ? 0 : value;
+            }
+            rows_[static_cast<std::size_t>(y)] = figures;
+        });
+        for (const RowFigures& row : rows_) {
+            total_ += row.sum;
+            if (clips_) loaded_.negative_pixels += row.negative;
+            loaded_.saturated_pixels += row.saturated;
+        }
+        if (search_ != nullptr) search_->add_plane(values);
+        executor_.write_image(values, z * shape_.y * shape_.x, shape_.y * shape_.x);
+    }
+
+    Executor& executor_;
+    HeldOutSearch* search_;
+    bool clips_;
+    double level_;
+    std::optional<double> given_background_;
+    Shape3 shape_;
+    pixels::RowGather gather_;
+    std::vector<RowFigures> rows_;
+    BackgroundEstimate background_;
+    std::optional<PhotonScaleEstimate> photons_;
+    Volume plane_;
+    double total_ = 0;
+    LoadedImage loaded_;
+};
+
+/// Reads planes of an estimate from an executor, and converts them to the type of a result.
+class ResultStorer {
+  public:
+    /// `at` is the object's voxel at the first pixel of the result, which has extents `shape`.
+    ResultStorer(const Executor& executor, const Shape3& object, const Shape3& shape,
+                 const Index3& at)
+        : executor_(executor),
+          object_(object),
+          at_(at),
+          plane_({1, shape.y, object.x}, PixelType::float32, executor.staging()) {}
+
+    /// Fills planes of the result from plane `z` on.
+    void store(const ImageView& planes, index_t z) {
+        const Shape3 shape = planes.shape;
+        float* const values = plane_.elements<float>();
+        for (index_t k = 0; k < shape.z; ++k) {
+            executor_.read_estimate(values, ((z + k + at_.z) * object_.y + at_.y) * object_.x,
+                                    shape.y * object_.x);
+            parallel_for(shape.y, executor_.threads(), [&](index_t y, int) {
+                const ClampCount clamped =
+                    pixels::store_row(values + y * object_.x + at_.x, shape.x, 0, planes, k, y);
+                low_ += clamped.low;
+                high_ += clamped.high;
+            });
+        }
+    }
+    ExecutionReport report() const {
+        ExecutionReport clamped;
+        clamped.clamped_low = low_;
+        clamped.clamped_high = high_;
+        return clamped;
+    }
+
+  private:
+    const Executor& executor_;
+    Shape3 object_;
+    Index3 at_;
+    Volume plane_;
+    std::atomic<index_t> low_{0}, high_{0};
+};
+
+/// Groups of planes that divide a volume.
+struct PlaneGroups {
+    /// `at_once`: planes of a group; 0: as many as take some 64 MiB, in whole pieces.
+    PlaneGroups(const StackFormat& format, index_t at_once = 0)
+        : shape(format.shape),
+          planes(
+              std::min(at_once > 0 ? at_once : planes_in_group(shape, format.type, format.piece.z),
+                       shape.z)) {}
+
+    index_t count() const { return ceil_div(shape.z, planes); }
+    index_t slots() const { return std::min<index_t>(count(), 2); }
+    index_t first(index_t group) const { return group * planes; }
+    Box3 box(index_t group) const {
+        return {{first(group), 0, 0}, {std::min(first(group) + planes, shape.z), shape.y, shape.x}};
+    }
+    index_t bytes(PixelType type) const {
+        return slots() * bytes_of({planes, shape.y, shape.x}, type);
+    }
+
+    Shape3 shape;
+    index_t planes;
+};
+
+/// Memory for the groups that are in flight: group i uses slot i modulo their number.
+class GroupSlots {
+  public:
+    GroupSlots(const PlaneGroups& groups, PixelType type) : groups_(groups), type_(type) {
+        for (index_t slot = 0; slot < groups.slots(); ++slot)
+            slots_[static_cast<std::size_t>(slot)] =
+                Buffer(bytes_of({groups.planes, groups.shape.y, groups.shape.x}, type),
+                       "planes of an image");
+    }
+    ImageView operator[](index_t group) const {
+        return contiguous_view(slots_[static_cast<std::size_t>(group % groups_.slots())].data(),
+                               type_, groups_.box(group).shape());
+    }
+
+  private:
+    const PlaneGroups& groups_;
+    PixelType type_;
+    std::array<Buffer, 2> slots_;
+};
+
+}  // namespace
+
+void CallerImages::read(const Box3&, const ImageView&) {
+    throw InternalError("an image that no search reads");
+}
+
+void HostImages::read(const Box3& box, const ImageView& target) {
+    convert_pixels(subview(image_, box), target);
+}
+
+void StreamedImages::read(const Box3& box, const ImageView& target) {
+    const PhaseTimer timer(context_.timeline, Phase::read, -1, -1,
+                           bytes_of(target.shape, target.type));
+    source_.read_box(0, 0, box, target);
+}
+
+LoadedImage HostImages::load(Executor& executor, const DeconvolutionProblem& problem,
+                             const TimelineRow& row) {
+    const PhaseTimer timer = row.time_work();
+    ImageLoader loader(executor, problem, image_.type, helpers_.search);
+    loader.add(image_, 0);
+    return loader.finish();
+}
+
+ExecutionReport HostImages::store(const Executor& executor, const DeconvolutionProblem& problem,
+                                  const TimelineRow& row) {
+    if (result_.data == nullptr) return {};
+    const PhaseTimer timer = row.time_work();
+    return store_estimate(executor, problem, result_);
+}
+
+LoadedImage StreamedImages::load(Executor& executor, const DeconvolutionProblem& problem,
+                                 const TimelineRow& row) {
+    const StackFormat format = source_.format();
+    const PlaneGroups groups(format, planes_);
+    ImageLoader loader(executor, problem, format.type, helpers_.search);
+    std::optional<GroupSlots> slots;
+    if (helpers_.start == nullptr) {
+        slots.emplace(groups, format.type);
+    } else if (whole_.shape() != format.shape) {
+        const PhaseTimer timer(context_.timeline, Phase::allocate);
+        whole_ = Volume(format.shape, format.type);
+    }
+    const auto view_of_group = [&](index_t group) {
+        return slots ? (*slots)[group] : subview(whole_.view(), groups.box(group));
+    };
+    ItemSteps steps;
+    steps.read = [&](index_t group) {
+        throw_if_stopped(context_);
+        const ImageView planes = view_of_group(group);
+        const PhaseTimer timer(context_.timeline, Phase::read, -1, -1,
+                               bytes_of(planes.shape, planes.type));
+        source_.read_box(0, 0, groups.box(group), planes);
+    };
+    steps.compute = [&](index_t group) {
+        const PhaseTimer timer = row.time_work();
+        loader.add(view_of_group(group), groups.first(group));
+    };
+    run_item_steps(groups.count(), true, steps);
+    const PhaseTimer timer = row.time_work();
+    return loader.finish();
+}
+
+ExecutionReport StreamedImages::store(const Executor& executor, const DeconvolutionProblem& problem,
+                                      const TimelineRow& row) {
+    const StackFormat format = sink_.format();
+    const PlaneGroups groups(format, planes_);
+    ResultStorer storer(executor, problem.object, format.shape, problem.image_at);
+    const GroupSlots slots(groups, format.type);
+    ItemSteps steps;
+    steps.compute = [&](index_t group) {
+        throw_if_stopped(context_);
+        const PhaseTimer timer = row.time_work();
+        storer.store(slots[group], groups.first(group));
+    };
+    steps.write = [&](index_t group) {
+        const ImageView planes = slots[group];
+        const PhaseTimer timer(context_.timeline, Phase::write, -1, -1,
+                               bytes_of(planes.shape, planes.type));
+        sink_.write_box(0, 0, groups.box(group), planes);
+    };
+    run_item_steps(groups.count(), true, steps);
+    return storer.report();
+}
+
+index_t StreamedImages::host_bytes(const Shape3& shape, PixelType image, PixelType result,
+                                   bool has_coarse_start) {
+    const index_t read =
+        has_coarse_start ? bytes_of(shape, image) : PlaneGroups({shape, image}).bytes(image);
+    // Planes that are read are freed before the result is stored.
+    return std::max(checked_add(read, BackgroundEstimate::kept_bytes(shape, image)),
+                    PlaneGroups({shape, result}).bytes(result));
+}
+
+index_t caller_bytes(const DeconvolutionProblem& problem) {
+    const PixelType image = problem.options.image_type.value_or(PixelType::float32);
+    if (problem.options.streamed)
+        return StreamedImages::host_bytes(problem.image, image, PixelType::float32,
+                                          problem.options.coarse_start > 0);
+    return checked_multiply(2 * static_cast<index_t>(sizeof(float)), element_count(problem.image));
+}
+
+ExecutionReport store_estimate(const Executor& executor, const DeconvolutionProblem& problem,
+                               const ImageView& target) {
+    if (target.shape != problem.object && target.shape != problem.image)
+        throw InvalidArgument(message("an estimate is read in the image's shape ",
+                                      to_string(problem.image), " or the object's ",
+                                      to_string(problem.object), ", not in ",
+                                      to_string(target.shape), " (z×y×x)"));
+    ResultStorer storer(executor, problem.object, target.shape,
+                        target.shape == problem.object ? Index3{} : problem.image_at);
+    storer.store(target, 0);
+    return storer.report();
+}
+
+}  // namespace convolume::deconvolve
