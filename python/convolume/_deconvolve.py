@@ -289,7 +289,7 @@ class Deconvolver:
         if accepted is not None:
             facts |= result.fill_from(accepted)
         self._finish([facts], result.dtype)
-        return result.array if out is None else out
+        return image.give_back(result.array) if out is None else out
 
 
 def _planned(shape: tuple[int, ...], psfs: list[Kernel], arguments: dict[str, Any]) -> Deconvolver:
