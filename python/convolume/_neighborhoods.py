@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common parts of the drop-ins for scipy.ndimage: boundaries, types of results, filters along single axes."""
 
+import functools
 import math
 import operator
 import warnings
@@ -92,7 +93,10 @@ def _is_whole(array: Array) -> bool:
 
 def _largest(image: Array, filter_: Filter) -> float:
     """Returns an upper bound of the magnitude of all sums."""
-    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
+    if image.dtype.kind in "iu" and image.dtype.itemsize <= 2:
+        sample = max(float(np.iinfo(image.dtype).max) + 1, abs(filter_.cval.real))
+    else:
+        sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
     return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
 
 
@@ -112,10 +116,14 @@ class _SumsInOrder:
         self._filter = filter_
         self._terms = _line_terms if order == "line" else _box_terms
         self._constant: Array | None = None
-        self._sources: list[Array] = []  # along each axis: indices of reached samples; -1 is outside
-        options: dict[str, Any] = {"constant_values": -1} if filter_.mode == "constant" else {}
-        for n, k, c in zip(image.shape, filter_.weights.shape, filter_.center):
-            self._sources.append(np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[filter_.mode], **options))
+
+    @functools.cached_property
+    def _sources(self) -> list[Array]:
+        """Indices of reached samples along each axis; -1 is outside."""
+        one = self._filter
+        options: dict[str, Any] = {"constant_values": -1} if one.mode == "constant" else {}
+        return [np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[one.mode], **options)
+                for n, k, c in zip(self._image.shape, one.weights.shape, one.center)]
 
     def replace(self, part: Array, first: int, near: float) -> None:
         """Replaces sums that are near an integer other than 0; `part` begins at sample `first` in C order."""
@@ -416,9 +424,8 @@ def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: n
 
 
 def _product(filters: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:
-    weights: Array = np.ones([1] * dimensions)
+    factors = [one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)]) for one in filters]
     center = [0] * dimensions
     for one in filters:
-        weights = weights * one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)])
         center[one.axis] = one.center
-    return weights, center
+    return functools.reduce(operator.mul, factors), center

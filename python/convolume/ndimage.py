@@ -14,6 +14,7 @@ Differences from scipy.ndimage:
 - Errors are :class:`convolume.InvalidArgument` (a ValueError). Where SciPy raises a RuntimeError, they are one, too.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -454,8 +455,10 @@ def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, trunca
     return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
 
 
+@functools.lru_cache(maxsize=64)
 def _gaussian(sigma: float, order: int, radius: int) -> Array:
-    """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1."""
+    """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1. They are shared by
+    callers, which only read them."""
     x = np.arange(-radius, radius + 1)
     gaussian: Array = np.exp(-0.5 / (sigma * sigma) * x ** 2)
     gaussian = gaussian / gaussian.sum()
