@@ -27,7 +27,7 @@ export PYTHONPATH="$package:$plugin" OMP_NUM_THREADS=1
 suite() {
     library=$1
     shift
-    (cd "$package" && "$python" -m pytest -q -p no:cacheprovider -p foreign_plugin --foreign "$library" \
+    (cd "$package" && "$python" -m pytest -p no:cacheprovider -p foreign_plugin --foreign "$library" \
         --shard "$shard" -W ignore::pytest.PytestUnknownMarkWarning "$@")
 }
 
@@ -44,7 +44,7 @@ fi
 
 if ! "$root/scripts/python_venv.sh"; then
     echo "SKIPPED: the packages of scripts/python_requirements.txt cannot be installed"
-    exit
+    exit 77
 fi
 python=$root/build/python-venv/bin/python
 status=0
