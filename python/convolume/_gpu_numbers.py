@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._device import DeviceArray, address_of, known, to_host
+from ._device import DeviceArray, address_of, known
 from ._errors import InvalidArgument
 from ._problem import Problem
 
@@ -42,7 +42,9 @@ class GpuNumbers:
 
     def on_host(self) -> np.ndarray:
         """Returns a copy in host memory, where kernels are prepared."""
-        return to_host(self.array, "the kernel") if self._host is None else self._host
+        if self._host is None:
+            self._host = np.asarray(self.array.cpu().numpy() if self._is_torch else self.module.asnumpy(self.array))
+        return self._host
 
     def given_back(self, like: Any) -> Any:
         """Returns the array in the library of `like`."""
