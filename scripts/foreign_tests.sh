@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs the test suites of other libraries, as they publish them, with the drop-ins of convolume in place of their
 # functions: scipy.signal, scipy.ndimage and skimage.restoration; with --cupy those of CuPy, on a GPU.
-#   scripts/foreign_tests.sh [--shard I/N] [--cupy] [PACKAGE]
+#   scripts/foreign_tests.sh [--shard I/N] [--cupy SOURCES] [PACKAGE]
+# SOURCES: a folder of CuPy's sources, of the version that $PYTHON (default python3) has.
 # PACKAGE: the folder of a build that has the Python package, default build/dev/python. --shard runs the I-th of N
 # parts of all cases. python/tests/foreign/exclusions.toml has the cases that must fail, with the reasons.
 set -eu
@@ -13,7 +14,7 @@ package=$root/build/dev/python
 while [ $# -gt 0 ]; do
     case $1 in
         --shard) shard=$2; shift ;;
-        --cupy) cupy=yes ;;
+        --cupy) cupy=$(CDPATH='' cd -- "$2" && pwd); shift ;;
         *) package=$(CDPATH='' cd -- "$1" && pwd) ;;
     esac
     shift
@@ -32,13 +33,9 @@ suite() {
 }
 
 if [ -n "$cupy" ]; then
-    # CuPy's wheels have no tests: they come with its sources.
     python=${PYTHON:-python3}
-    sources=$root/build/cupy-tests
-    version=$("$python" -c 'import cupy; print(cupy.__version__)')
-    "$root/scripts/source_tests.sh" "$sources" cupy "$version" tests
-    suite cupy "$sources/tests/cupyx_tests/scipy_tests/signal_tests/test_signaltools.py" \
-        "$sources/tests/cupyx_tests/scipy_tests/ndimage_tests/test_filters.py"
+    tests=$cupy/tests/cupyx_tests/scipy_tests
+    suite cupy --rootdir "$cupy/tests" "$tests/signal_tests/test_signaltools.py" "$tests/ndimage_tests/test_filters.py"
     exit
 fi
 
@@ -51,7 +48,7 @@ status=0
 suite scipy --pyargs scipy.signal.tests.test_signaltools scipy.ndimage.tests.test_filters || status=1
 sources=$root/build/scikit-image-tests
 version=$("$python" -c 'import importlib.metadata as m; print(m.version("scikit-image"))')
-if "$root/scripts/source_tests.sh" "$sources" scikit-image "$version" tests; then
+if "$root/scripts/scikit_image_tests.sh" "$sources" "$version"; then
     folder=$sources/tests/skimage
     suite skimage --rootdir "$folder" --confcutdir "$folder" "$folder/restoration/test_restoration.py" || status=1
 else

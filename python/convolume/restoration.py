@@ -239,7 +239,7 @@ def _wiener_on_gpu(pixels: GpuNumbers, psf: Array, penalty: Array, balance: floa
     _check_responses(response.shape, regular.shape, spectrum.shape)
     spectrum = spectrum * response.conj() / (abs(response) ** 2 + balance * abs(regular) ** 2)
     if is_real:
-        result = GpuNumbers(fft.irfftn(spectrum, pixels.shape))
+        result = GpuNumbers(fft.irfftn(spectrum, pixels.shape, tuple(range(pixels.ndim))))
         return result.clipped(-1, 1) if clip else result
     result = GpuNumbers(fft.ifftn(spectrum))
     if clip:  # complex numbers are ordered by their real parts

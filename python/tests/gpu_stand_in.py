@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stand-in for CuPy and for convolutions on a GPU, with which the path of arrays in a GPU's memory runs without a GPU.
+"""A stand-in for CuPy and for convolutions on a GPU. With it the path of arrays in a GPU's memory runs without one.
 
 Its arrays say that they lie on a GPU, and lie in host memory.
 """

@@ -12,18 +12,19 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "drop-in-tests.md"
 
 HEAD = """# Tests of SciPy, scikit-image and CuPy
 
-The drop-ins `convolume.signal`, `convolume.ndimage` and `convolume.restoration` are tested by the libraries' own tests, as
-these are published:
+The drop-ins `convolume.signal`, `convolume.ndimage` and `convolume.restoration` are tested by the libraries' own
+tests, as these are published. A plugin of pytest puts the drop-ins in place of the libraries' functions; nothing else
+is changed.
 
-| library | tests | functions that are replaced |
-|---|---|---|
-| SciPy 1.17.1 | `scipy/signal/tests/test_signaltools.py` | `scipy.signal.convolve`, `correlate`, `fftconvolve`, `oaconvolve` |
-| SciPy 1.17.1 | `scipy/ndimage/tests/test_filters.py` | `convolve`, `correlate`, `gaussian_filter`, `uniform_filter`, and the four of one axis |
-| scikit-image 0.26.0 | `tests/skimage/restoration/test_restoration.py` | `richardson_lucy`, `wiener` |
-| CuPy, as installed | `signal_tests/test_signaltools.py`, `ndimage_tests/test_filters.py` | the same in `cupyx.scipy` |
+| library | tests |
+|---|---|
+| SciPy 1.17.1 | `scipy/signal/tests/test_signaltools.py` |
+| SciPy 1.17.1 | `scipy/ndimage/tests/test_filters.py` |
+| scikit-image 0.26.0 | `tests/skimage/restoration/test_restoration.py` |
+| CuPy | `signal_tests/test_signaltools.py` and `ndimage_tests/test_filters.py` of `cupyx_tests/scipy_tests` |
 
-`scripts/foreign_tests.sh` runs them. Continuous integration runs all but CuPy's: `scripts/foreign_tests.sh --cupy` needs a
-GPU. A plugin of pytest puts the drop-ins in place of the functions; nothing else is changed.
+`scripts/foreign_tests.sh` runs them. Continuous integration runs all but CuPy's, which need a GPU and CuPy's sources:
+`scripts/foreign_tests.sh --cupy SOURCES`.
 
 ## Cases that fail
 
