@@ -4,6 +4,8 @@
 Weights may be longer than 1 along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices
 and threads (`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
+Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the results.
+
 Differences from scipy.ndimage:
 
 - Results of float32 and complex64 are summed in that precision, not in float64. Pass ``output=np.float64`` if more is

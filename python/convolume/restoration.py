@@ -2,7 +2,8 @@
 """Drop-ins for functions of skimage.restoration: the same parameters, defaults and estimates.
 
 They also have keywords for devices and threads (`device`, `workers`) and for memory limits (`max_host_mem`,
-`max_gpu_mem`): see :class:`convolume.Run`. Some defaults of the originals are unusual: the docstrings describe them.
+`max_gpu_mem`): see :class:`convolume.Run`. Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the
+results. Some defaults of the originals are unusual: the docstrings describe them.
 """
 
 import functools

@@ -4,11 +4,13 @@
 They convolve along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices and threads
 (`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
+Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the results.
+
 Differences from scipy.signal:
 
 - Integers and booleans are summed exactly, modulo the type's range, by every method.
 - float16 is computed in float32, long double in float64. The types of results are SciPy's.
-- NaN and infinities in the larger input spread as the method does. Method "direct" keeps them in the sums that contain
+- NaN and infinities in the larger input spread as the method does, and warn if that is not "direct". Method "direct" keeps them in the sums that contain
   them; others may spread one of them over all results. In the smaller input they are an error.
 - Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
