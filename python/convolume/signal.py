@@ -10,8 +10,8 @@ Differences from scipy.signal:
 
 - Integers and booleans are summed exactly, modulo the type's range, by every method.
 - float16 is computed in float32, long double in float64. The types of results are SciPy's.
-- NaN and infinities in the larger input spread as the method does, and warn if that is not "direct". Method "direct" keeps them in the sums that contain
-  them; others may spread one of them over all results. In the smaller input they are an error.
+- NaN and infinities in the larger input spread as the method does, which is warned of. Method "direct" keeps them in
+  the sums that contain them. In the smaller input they are an error.
 - Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
 

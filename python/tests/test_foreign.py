@@ -18,10 +18,10 @@ is changed.
 
 | library | tests |
 |---|---|
-| SciPy 1.17.1 | `scipy/signal/tests/test_signaltools.py` |
-| SciPy 1.17.1 | `scipy/ndimage/tests/test_filters.py` |
-| scikit-image 0.26.0 | `tests/skimage/restoration/test_restoration.py` |
-| CuPy | `signal_tests/test_signaltools.py` and `ndimage_tests/test_filters.py` of `cupyx_tests/scipy_tests` |
+| SciPy 1.17.1 | `scipy.signal.tests.test_signaltools` |
+| SciPy 1.17.1 | `scipy.ndimage.tests.test_filters` |
+| scikit-image 0.26.0 | `test_restoration` of `restoration` |
+| CuPy | `test_signaltools` and `test_filters` of `cupyx_tests` |
 
 `scripts/foreign_tests.sh` runs them. Continuous integration runs all but CuPy's, which need a GPU and CuPy's sources:
 `scripts/foreign_tests.sh --cupy SOURCES`.
