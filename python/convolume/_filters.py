@@ -184,9 +184,9 @@ def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: Dev
     filters = () if problem.single else (len(problem.rows),)
     straight = (*problem.batch, *filters, bank.result_samples)  # the results' shape with the samples last
     samples = signals.along_last(problem.axis).of_type(bank.sample_type)
-    if out is not None:
-        target = DeviceArray.target(out, problem.result_shape(bank.result_samples), kind, signals.device)
-    results = signals.empty(straight, kind) if out is None or not is_last else target
+    target = (None if out is None
+              else DeviceArray.target(out, problem.result_shape(bank.result_samples), kind, signals.device))
+    results = target if target is not None and is_last else signals.empty(straight, kind)
     where = signals.empty_of_any(straight, np.dtype(np.int64)) if problem.positions else None
     bank.execute(samples.address, results.address, 0 if where is None else address_of(where), signals.stream(stream))
 
@@ -199,7 +199,7 @@ def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: Dev
             return module.moveaxis(array, -1, problem.axis)
         return module.moveaxis(array, (-2, -1), (problem.axis, problem.axis + 1))
 
-    if out is not None and not is_last:
+    if target is not None and not is_last:
         target.array[...] = shaped(results.array)
     given = signals.give_back(shaped(results.array)) if out is None else out
     if where is None:

@@ -115,7 +115,7 @@ class _SumsInOrder:
         self._image = image
         self._filter = filter_
         self._terms = _line_terms if order == "line" else _box_terms
-        self._constant: Array | None = None
+        self._constant: Array = None
 
     @functools.cached_property
     def _sources(self) -> list[Array]:

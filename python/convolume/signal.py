@@ -291,7 +291,7 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
     looped = [axis for axis in others if in2.shape[axis] > 1]
     if not looped:
         return convolved(in1, in2, mode=mode, precision=_precision(dtype), resources=resources)
-    result: Array | None = None
+    result: Array = None
     for index in itertools.product(*(range(in2.shape[axis]) for axis in looped)):
         part: list[slice] = [slice(None)] * in1.ndim
         for axis, number in zip(looped, index):
