@@ -15,6 +15,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import current_peers  # noqa: F401 (comes before NumPy)
 import numpy as np
 import scipy
 import scipy.fft

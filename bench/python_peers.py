@@ -18,6 +18,8 @@ import time
 from datetime import date
 from pathlib import Path
 
+import current_peers  # noqa: F401 (leaves subprocesses no settings of OPENBLAS)
+
 FFTCONVOLVE = """
 import time, numpy as np
 random = np.random.default_rng(1)

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <complex>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,6 +162,24 @@ class CONVOLUME_API Convolver {
 /// @endcode
 CONVOLUME_API Volume convolve(const ConstImageView& image, const ConstImageView& kernel,
                               const Options& options = {}, const EngineChoice& engines = {});
+
+/// Convolves a small image by direct sums in the caller's thread, without a plan: a call takes
+/// microseconds. Returns nothing, and writes nothing, if there are more than 262,144 products of
+/// samples and taps, if the options request another method or the adjoint, if image and output
+/// overlap, or if the image holds NaN under NanPolicy::error. A Convolver then does the work, or
+/// tells what is wrong. `output` has the shape of the result. Throws as Convolver does.
+/// @code{.cpp}
+/// Volume image({1, 8, 8}, PixelType::uint8), kernel({1, 3, 3}, PixelType::float32);
+/// Volume blurred({1, 8, 8}, PixelType::float32);
+/// image.elements<std::uint8_t>()[9] = 5;  // z = 0, y = x = 1
+/// kernel.elements<float>()[4] = 2;
+/// assert(convolve_small(image.view(), kernel.view(), {}, blurred.view()));
+/// assert(blurred.elements<float>()[9] == 10);
+/// @endcode
+CONVOLUME_API std::optional<ExecutionReport> convolve_small(const ConstImageView& image,
+                                                            const ConstImageView& kernel,
+                                                            const Options& options,
+                                                            const ImageView& output);
 
 /// Calls f(|sample|, Index3{z, y, x}) for every sample of a kernel, in C order.
 /// @code{.cpp}

@@ -173,6 +173,14 @@ void bind_convolver(nb::module_& module) {
                nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("engines"),
                nb::arg("image_type"), nb::arg("output_type"));
     module.def(
+        "convolve_small",
+        [](const ReadArray& image, const ReadArray& kernel, const Options& options,
+           const WriteArray& out) {
+            return convolve_small(view(image), view(kernel), options, view(out)).has_value();
+        },
+        "Convolves a small image without a plan. Returns False if it is too large for that.",
+        nb::arg("image"), nb::arg("kernel"), nb::arg("options"), nb::arg("out"));
+    module.def(
         "kernel_peak", [](const ReadArray& kernel) { return triple(kernel_peak(view(kernel))); },
         nb::arg("kernel"));
     module.def(

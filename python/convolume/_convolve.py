@@ -34,7 +34,7 @@ def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: 
     kind: np.dtype[Any] = convolver.output_type
     result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
     convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0)
-    return result.array if out is None else out
+    return image.give_back(result.array) if out is None else out
 
 
 class Convolver:

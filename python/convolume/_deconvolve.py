@@ -293,7 +293,7 @@ class Deconvolver:
         if accepted is not None:
             facts |= result.fill_from(accepted)
         self._finish([facts], result.dtype)
-        return result.array if out is None else out
+        return image.give_back(result.array) if out is None else out
 
 
 class _CachedDeconvolver(Deconvolver):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays of CuPy and PyTorch in a GPU's memory. Results are in the same memory, and no call waits for the GPU.
+"""Arrays of CuPy, PyTorch and JAX in a GPU's memory. Results are in the same memory, and no call waits for the GPU.
 
 Work is enqueued on the library's current CUDA stream, or on the caller's. It therefore runs after the work that makes
 the array, and before the work that uses the result.
@@ -21,9 +21,29 @@ _DLPACK_CUDA = 2
 
 def is_on_gpu(array: Any) -> bool:
     """Tells whether an array lies in a CUDA device's memory."""
-    if isinstance(array, np.ndarray) or not hasattr(array, "__dlpack_device__"):
+    if isinstance(array, np.ndarray):
         return False
-    return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
+    if hasattr(array, "__dlpack_device__"):
+        return int(array.__dlpack_device__()[0]) == _DLPACK_CUDA
+    return hasattr(array, "__cuda_array_interface__")
+
+
+def known(array: Any, what: str) -> Any:
+    """Returns an array in a GPU's memory as one of CuPy or PyTorch that shares its memory."""
+    library = _library(array)
+    if library == "torch":
+        return array.detach()
+    if library == "cupy":
+        return array
+    for name in ("cupy", "torch"):
+        with contextlib.suppress(ImportError):
+            module: Any = importlib.import_module(name)
+            if hasattr(array, "__dlpack__"):
+                return module.from_dlpack(array)
+            if hasattr(array, "__cuda_array_interface__"):
+                return module.asarray(array) if name == "cupy" else module.as_tensor(array, device="cuda")
+    raise Unavailable(f"{what} is an array of {library} in a GPU's memory: such arrays are taken by way of CuPy or "
+                      "PyTorch, and neither is installed")
 
 
 def address_of(array: Any) -> int:
@@ -59,7 +79,10 @@ def on_stream(array: Any, stream: Any) -> contextlib.AbstractContextManager[Any]
 
 @dataclass(frozen=True)
 class DeviceArray:
-    """An array in a GPU's memory with its address, shape, type and device, and the name of its library."""
+    """An array in a GPU's memory with its address, shape, type and device.
+
+    `library` is the name of its library, CuPy or PyTorch, and `given` that of the caller's array.
+    """
 
     array: Any
     address: int
@@ -67,32 +90,43 @@ class DeviceArray:
     dtype: np.dtype[Any]
     device: int
     library: str
+    given: str = ""
 
     @classmethod
     def of(cls, array: Any, what: str) -> "DeviceArray":
+        given, array = _library(array), known(array, what)
         library = _library(array)
-        if library not in ("cupy", "torch"):
-            raise Unavailable(f"{what} is an array of {library} in a GPU's memory: those of CuPy and PyTorch are taken")
-        if library == "torch":
-            array = array.detach()
         array = array.contiguous() if library == "torch" else importlib.import_module("cupy").ascontiguousarray(array)
         facts = array.__cuda_array_interface__
         dtype: np.dtype[Any] = np.dtype(facts["typestr"])
         if dtype not in TYPES:
             raise InvalidArgument(f"{what} is of type {dtype}: convert it to float32 or float64 first")
         device = int(array.__dlpack_device__()[1])
-        return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library)
+        return cls(array, int(facts["data"][0]), tuple(facts["shape"]), dtype, device, library, given)
 
     @classmethod
     def target(cls, out: Any, shape: tuple[int, ...], dtype: np.dtype[Any] | None, device: int) -> "DeviceArray":
         """Checks a contiguous array for a result, and returns it. Its type must be `dtype`, if that is not None."""
-        found = cls.of(out, "out") if is_on_gpu(out) else None
+        found = cls.of(out, "out") if is_on_gpu(out) and _library(out) in ("cupy", "torch") else None
         # of() copies an array that is not contiguous, so that the address differs.
         if (found is None or found.address != address_of(out) or found.shape != shape or found.device != device
                 or dtype not in (None, found.dtype)):
             kind = "" if dtype is None else f" of {dtype}"
             raise InvalidArgument(f"out must be a contiguous array{kind}, shape {shape}, on the GPU of the image")
         return found
+
+    def give_back(self, result: Any) -> Any:
+        """Returns an array of `library` as one of the library of the caller's array."""
+        if self.given in ("jax", "jaxlib"):
+            return importlib.import_module("jax.dlpack").from_dlpack(result)
+        return result
+
+    def along_last(self, axis: int) -> "DeviceArray":
+        """Returns a contiguous array whose last axis is `axis` of this one."""
+        if axis == len(self.shape) - 1:
+            return self
+        module: Any = importlib.import_module(self.library)
+        return DeviceArray.of(module.moveaxis(self.array, axis, -1), "the array")
 
     def empty(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> "DeviceArray":
         """Returns a new array on the same GPU."""

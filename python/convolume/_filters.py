@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Banks of filters over long 1D signals."""
 
+import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Unpack
@@ -148,11 +149,6 @@ class _Problem:
         if shape != self.shape:
             raise InvalidArgument(f"signals of shape {shape} where this bank was planned for {self.shape}")
 
-    def check_axis_on_gpu(self) -> None:
-        if self.axis != len(self.shape) - 1:
-            raise InvalidArgument("of an array in a GPU's memory the samples lie along the last axis: move the axis "
-                                  "there (moveaxis of CuPy, movedim of PyTorch)")
-
 
 def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, samples: np.ndarray, out: Any,
                     progress: Progress) -> Any:
@@ -184,16 +180,32 @@ def _filter_on_host(bank: _core.FilterBank, problem: _Problem, signals: Any, sam
 
 def _filter_on_gpu(bank: _core.DeviceFilterBank, problem: _Problem, signals: DeviceArray, out: Any,
                    stream: Any) -> Any:
-    shape, kind = problem.result_shape(bank.result_samples), bank.result_type
-    samples = signals.of_type(bank.sample_type)
-    results = signals.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, signals.device)
-    where = signals.empty_of_any(shape, np.dtype(np.int64)) if problem.positions else None
+    kind, is_last = bank.result_type, problem.axis == len(problem.shape) - 1
+    filters = () if problem.single else (len(problem.rows),)
+    straight = (*problem.batch, *filters, bank.result_samples)  # the results' shape with the samples last
+    samples = signals.along_last(problem.axis).of_type(bank.sample_type)
+    target = (None if out is None
+              else DeviceArray.target(out, problem.result_shape(bank.result_samples), kind, signals.device))
+    results = target if target is not None and is_last else signals.empty(straight, kind)
+    where = signals.empty_of_any(straight, np.dtype(np.int64)) if problem.positions else None
     bank.execute(samples.address, results.address, 0 if where is None else address_of(where), signals.stream(stream))
-    given = results.array if out is None else out
+
+    def shaped(array: Any) -> Any:
+        """Returns results with the axes of the caller's signals."""
+        if is_last:
+            return array
+        module: Any = importlib.import_module(signals.library)
+        if problem.single:
+            return module.moveaxis(array, -1, problem.axis)
+        return module.moveaxis(array, (-2, -1), (problem.axis, problem.axis + 1))
+
+    if target is not None and not is_last:
+        target.array[...] = shaped(results.array)
+    given = signals.give_back(shaped(results.array)) if out is None else out
     if where is None:
         return given
     where -= bank.origin
-    return given, where
+    return given, signals.give_back(shaped(where))
 
 
 class FilterBank:
@@ -262,8 +274,8 @@ class FilterBank:
         Parameters
         ----------
         signals : array
-            Arrays of CuPy and PyTorch in a GPU's memory stay there, and so do the results. The first of them makes a
-            plan for that GPU. Their samples lie along the last axis, and they are not searched for NaN.
+            Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the results. The first of them makes
+            a plan for that GPU. They are not searched for NaN.
         out : array of `result_shape` and :attr:`FilterBank.dtype`, optional
             Receives the results, in the same memory as `signals`. In a GPU's memory it must be contiguous and must not
             overlap the signals.
@@ -283,7 +295,6 @@ class FilterBank:
             with on_stream(signals, stream):
                 there = DeviceArray.of(signals, "the signals")
                 problem.check_shape(there.shape)
-                problem.check_axis_on_gpu()
                 key = there.device, there.dtype.kind == "c"
                 if key not in self._on_gpus:
                     self._on_gpus[key] = problem.for_arrays_on(there.device, there.dtype)
@@ -313,8 +324,8 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
     Parameters
     ----------
     signals : array
-        Samples lie along `axis`; all other axes are a batch. Arrays of CuPy and PyTorch in a GPU's memory stay there;
-        their samples lie along the last axis.
+        Samples lie along `axis`; all other axes are a batch. Arrays of CuPy, PyTorch and JAX in a GPU's memory stay
+        there.
     filters : array of taps, array of filters × taps, or a list of arrays of any lengths
     axis : int
         Axis of the samples.
@@ -363,7 +374,6 @@ def filter_bank(signals: Any, filters: Any, **options: Unpack[FilterKeywords]) -
         with on_stream(signals, stream):
             there = DeviceArray.of(signals, "the signals")
             problem = _Problem(there.shape, filters, there.dtype, arguments)
-            problem.check_axis_on_gpu()
             return _filter_on_gpu(problem.for_arrays_on(there.device, there.dtype), problem, there, out, stream)
     samples = readable(signals, "the signals")
     problem = _Problem(samples.shape, filters, samples.dtype, arguments)

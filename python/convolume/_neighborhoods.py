@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common parts of the drop-ins for scipy.ndimage: boundaries, types of results, filters along single axes."""
 
+import functools
 import math
+import operator
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
@@ -9,9 +11,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from . import _core
+from ._device import is_on_gpu
 from ._errors import InvalidArgument
+from ._gpu_numbers import GpuNumbers
 from ._options import Boundary, Precision
-from ._sums import Array, Resources, convolved
+from ._sums import Array, Resources, convolved, empty_beside
 
 Samples = Callable[[Sequence[int]], Array]
 Order = Literal["line", "box"]  # order of a sum's terms in SciPy: in its filters of one axis, and of several
@@ -22,6 +26,10 @@ _SAMPLES = 1 << 15  # samples that are processed together, so that they stay in 
 _MANY = 1 << 10  # number of sums near an integer above which equal neighborhoods are searched
 _PADDINGS: dict[Boundary, Any] = {"reflect": "symmetric", "mirror": "reflect", "nearest": "edge", "wrap": "wrap",
                                   "constant": "constant"}
+
+
+class FilterArgument(InvalidArgument, RuntimeError):
+    """An argument that scipy.ndimage refuses by a RuntimeError."""
 
 
 class Filter(NamedTuple):
@@ -39,7 +47,16 @@ class Filter(NamedTuple):
 
 def truncated_sums(image: Array, filter_: Filter, dtype: np.dtype[Any], order: Order, resources: Resources,
                    buffer: Array | None = None) -> Array:
-    """Returns the filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`."""
+    """Returns the filter's sums, truncated toward 0 and wrapped to the range of the type `dtype`.
+
+    The sums of :class:`GpuNumbers` that are near an integer count as that integer.
+    """
+    if isinstance(image, GpuNumbers):
+        sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval.real,
+                         precision="float64", resources=resources)
+        whole = image.dtype.kind in "biu" and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
+        near = sums.rounded() if whole else sums
+        return (near / filter_.divisor).truncated().wrapped(dtype)
     whole = _is_whole(image) and _is_whole(filter_.weights) and filter_.cval.real.is_integer()
     largest = _largest(image, filter_)
     sums = convolved(image, filter_.weights, center=filter_.center, boundary=filter_.mode, cval=filter_.cval.real,
@@ -76,7 +93,10 @@ def _is_whole(array: Array) -> bool:
 
 def _largest(image: Array, filter_: Filter) -> float:
     """Returns an upper bound of the magnitude of all sums."""
-    sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
+    if image.dtype.kind in "iu" and image.dtype.itemsize <= 2:
+        sample = max(float(np.iinfo(image.dtype).max) + 1, abs(filter_.cval.real))
+    else:
+        sample = max(abs(float(image.max())), abs(float(image.min())), abs(filter_.cval.real))
     return sample * float(np.abs(filter_.weights.astype(np.float64)).sum())
 
 
@@ -95,11 +115,15 @@ class _SumsInOrder:
         self._image = image
         self._filter = filter_
         self._terms = _line_terms if order == "line" else _box_terms
-        self._constant: Array | None = None
-        self._sources: list[Array] = []  # along each axis: indices of reached samples; -1 is outside
-        options: dict[str, Any] = {"constant_values": -1} if filter_.mode == "constant" else {}
-        for n, k, c in zip(image.shape, filter_.weights.shape, filter_.center):
-            self._sources.append(np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[filter_.mode], **options))
+        self._constant: Array = None
+
+    @functools.cached_property
+    def _sources(self) -> list[Array]:
+        """Indices of reached samples along each axis; -1 is outside."""
+        one = self._filter
+        options: dict[str, Any] = {"constant_values": -1} if one.mode == "constant" else {}
+        return [np.pad(np.arange(n), (k - 1 - c, c), mode=_PADDINGS[one.mode], **options)
+                for n, k, c in zip(self._image.shape, one.weights.shape, one.center)]
 
     def replace(self, part: Array, first: int, near: float) -> None:
         """Replaces sums that are near an integer other than 0; `part` begins at sample `first` in C order."""
@@ -196,7 +220,7 @@ _MOVED_BYTES = 64 << 20  # bytes of the planes that the second of two filters co
 def boundary(mode: Any) -> Boundary:
     """Returns the library's word for a mode of scipy.ndimage."""
     if not isinstance(mode, str) or mode not in _BOUNDARIES:
-        raise InvalidArgument(f"there is no mode {mode!r}: write one of " + ", ".join(_BOUNDARIES))
+        raise FilterArgument(f"there is no mode {mode!r}: write one of " + ", ".join(_BOUNDARIES))
     return _BOUNDARIES[mode]
 
 
@@ -206,7 +230,8 @@ def each(value: Any, count: int, what: str) -> list[Any]:
         return [value] * count
     values = list(value)
     if len(values) != count:
-        raise InvalidArgument(f"{what} has {len(values)} entries where {count} axes are filtered")
+        raise FilterArgument(f"{what} has {len(values)} entries where {count} axes are filtered: a sequence "
+                             "argument must have length equal to input rank, or to the number of axes")
     return values
 
 
@@ -214,12 +239,13 @@ def filtered_axes(axes: Any, dimensions: int) -> list[int]:
     """Checks the axes that are filtered, all for None, and returns them as numbers from 0 to `dimensions` - 1."""
     if axes is None:
         return list(range(dimensions))
-    given = list(axes) if isinstance(axes, Iterable) else [axes]
-    if any(not -dimensions <= axis < dimensions for axis in given):
-        raise InvalidArgument(f"axes {tuple(given)} exceed the {dimensions} dimensions of the input")
-    found = [int(axis) % dimensions for axis in given]
+    given = [operator.index(axis) for axis in (axes if isinstance(axes, Iterable) else [axes])]
+    for axis in given:
+        if not -dimensions <= axis < dimensions:
+            raise InvalidArgument(f"specified axis: {axis} is out of range of the {dimensions} dimensions of the input")
+    found = [axis % dimensions for axis in given]
     if len(set(found)) != len(found):
-        raise InvalidArgument(f"axes {tuple(given)} name one axis twice")
+        raise InvalidArgument(f"axes must be unique: {tuple(given)} name one twice")
     return found
 
 
@@ -232,8 +258,8 @@ class FilterOutput(NamedTuple):
     def buffer(self, *inputs: Array) -> Array | None:
         """Returns the caller's array if sums can be written into it directly, else None."""
         found = self.array
-        if found is None or found.dtype.kind not in "fc" or not found.flags.c_contiguous or not found.flags.writeable \
-                or found.dtype.char not in "fdFD" or not found.dtype.isnative:
+        if (not isinstance(found, np.ndarray) or found.dtype.char not in "fdFD" or not found.dtype.isnative
+                or not found.flags.c_contiguous or not found.flags.writeable):
             return None
         return None if any(np.may_share_memory(found, one) for one in inputs) else found
 
@@ -254,18 +280,29 @@ def filter_output(output: Any, image: Array, complex_result: bool) -> FilterOutp
         dtype = np.dtype(output)
         if complex_result and dtype.kind != "c":
             if isinstance(output, str):
-                raise InvalidArgument(f"results are complex, and the output type {dtype} is not")
-            warnings.warn("results are complex: the output type is promoted", stacklevel=4)
+                raise FilterArgument(f"results are complex, and the output type {dtype} is not")
+            warnings.warn("promoting specified output dtype to complex, as results are complex", stacklevel=4)
             dtype = np.promote_types(dtype, np.complex64)
         if dtype.kind not in "buifc":
-            raise InvalidArgument(f"results cannot be of type {dtype}: name a type of numbers")
+            raise FilterArgument(f"results cannot be of type {dtype}: name a type of numbers")
         return FilterOutput(dtype, None)
-    array = np.asarray(output)
+    array = _writable_output(output, image)
     if array.shape != image.shape:
-        raise InvalidArgument(f"output has the shape {array.shape} and the input {image.shape}: both must be equal")
+        raise FilterArgument(f"output has the shape {array.shape} and the input {image.shape}: both must be equal")
     if complex_result and array.dtype.kind != "c":
-        raise InvalidArgument(f"results are complex, and output is of type {array.dtype}")
+        raise FilterArgument(f"results are complex, and output is of type {array.dtype}")
     return FilterOutput(array.dtype, array)
+
+
+def _writable_output(output: Any, image: Array) -> Array:
+    """Returns the caller's array for results, where the image is."""
+    if isinstance(image, GpuNumbers):
+        if not is_on_gpu(output) or not hasattr(output, "__setitem__"):
+            raise InvalidArgument("output is in host memory, or cannot be written, and the input is in a GPU's memory")
+        return GpuNumbers.of(output, "output")
+    if is_on_gpu(output):
+        raise InvalidArgument("output is in a GPU's memory and the input in the host's: move one of them")
+    return np.asarray(output)
 
 
 def _precision(dtype: np.dtype[Any]) -> Literal["float32", "float64"]:
@@ -281,7 +318,7 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
     """
     dtype = result.dtype
     if image.size == 0:
-        return np.zeros(image.shape, dtype)
+        return empty_beside(image, image.shape, dtype)
     cval = one.cval if one.mode == "constant" else 0.0
     if np.iscomplexobj(cval) and image.dtype.kind != "c":
         raise InvalidArgument("cval is complex where the input is real")
@@ -292,15 +329,17 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
     if not np.isfinite(cval):
         return _beside_infinite(image, one._replace(weights=taps), precision, resources).astype(dtype, copy=False)
     if np.iscomplexobj(cval) and complex(cval).imag != 0:
-        above = image - np.asarray(cval, image.dtype)
+        above = image - np.asarray(cval, image.dtype)[()]
         sums = convolved(above, taps, precision, resources, center=one.center, local_nan=True)
-        return np.asarray(sums + cval * taps.sum(), dtype)
+        return (sums + cval * taps.sum()).astype(dtype, copy=False)
     return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(np.real(cval)),
                      local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 
 def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
     """Returns the sums of a filter whose `cval`, outside the image, is NaN or an infinity."""
+    if isinstance(image, GpuNumbers):
+        raise InvalidArgument("cval is not finite, which is not taken for arrays in a GPU's memory")
     weights, center, cval = one.weights, one.center, complex(one.cval)
     sums = convolved(image, weights, precision, resources, center=center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
@@ -332,9 +371,10 @@ def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result
     if not filters:
         return result.deliver(image.copy())
     current = image
-    buffer = buffer_for(image) if result.dtype.kind in "biu" and len(filters) > 1 else None
+    is_on_host = isinstance(image, np.ndarray)
+    buffer = buffer_for(image) if is_on_host and result.dtype.kind in "biu" and len(filters) > 1 else None
     groups = _groups(filters, image.size, cval, result.dtype)
-    if result.array is None and _is_for_one_array(groups, image, result.dtype, resources):
+    if result.array is None and is_on_host and _is_for_one_array(groups, image, result.dtype, resources):
         planes = max(1, _MOVED_BYTES // image[0].nbytes)
         return _in_one_array(image, groups, planes, result.dtype, resources)
     for number, group in enumerate(groups):
@@ -384,9 +424,8 @@ def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: n
 
 
 def _product(filters: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:
-    weights: Array = np.ones([1] * dimensions)
+    factors = [one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)]) for one in filters]
     center = [0] * dimensions
     for one in filters:
-        weights = weights * one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)])
         center[one.axis] = one.center
-    return weights, center
+    return functools.reduce(operator.mul, factors), center

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of arrays with any number of axes, for the drop-ins for other libraries' functions."""
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -8,16 +9,20 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from ._arrays import TYPES, from_others, readable
+from . import _core
+from ._arrays import TYPES, from_others, give_back, readable
 from ._convolve import CachedConvolver, Convolver
+from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
+from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
 from ._problem import Method
 from ._run import Device
 
-Array = np.ndarray[Any, Any]
+Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far as they are used
 ByteSize = int | str | None
 _MOST_AXES = 3
+_MOST_SAMPLES = 1 << 18  # samples of an image that may be convolved without a plan
 
 
 class Resources(NamedTuple):
@@ -30,7 +35,12 @@ class Resources(NamedTuple):
 
 
 def numbers(array: Any, what: str) -> Array:
-    """Returns `array` as a NumPy array of booleans or numbers, with its own type in the machine's byte order."""
+    """Returns `array` as a NumPy array of booleans or numbers, with its own type in the machine's byte order.
+
+    An array in a GPU's memory becomes :class:`GpuNumbers`, which has the same names as far as the drop-ins use them.
+    """
+    if type(array) is not np.ndarray and is_on_gpu(array):
+        return GpuNumbers.of(array, what)
     if isinstance(array, np.ma.MaskedArray):
         readable(array, what)  # refuses masked samples
         found: Array = array.data
@@ -41,11 +51,27 @@ def numbers(array: Any, what: str) -> Array:
     return found if found.dtype.isnative else found.astype(found.dtype.newbyteorder("="))
 
 
+def given_back(result: Any, like: Any) -> Any:
+    """Returns `result` as an array of the library that `like` comes from."""
+    if isinstance(result, GpuNumbers):
+        return result.given_back(like)
+    return give_back(result, like) if isinstance(result, np.ndarray) else result
+
+
 def _computable(array: Array) -> Array:
     """Returns the array in a type that the library reads. Larger types are rounded to float64 or complex128."""
+    if isinstance(array, GpuNumbers):
+        if array.dtype in TYPES:
+            return array
+        return array.astype(np.dtype({"b": "uint8", "e": "float32"}.get(array.dtype.char, "float64")))
     if array.dtype in TYPES or array.dtype.kind == "b" or array.dtype.char == "e":
         return readable(array, "the array")
     return array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
+
+
+def empty_beside(array: Array, shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Returns a new array where `array` is: in host memory, or on its GPU."""
+    return array.empty(shape, dtype) if isinstance(array, GpuNumbers) else np.empty(shape, dtype)
 
 
 class _Axes(NamedTuple):
@@ -67,9 +93,30 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
     return _Axes(*zip(*several))
 
 
-def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
+def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
     """Returns the shape of a convolution's result."""
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+
+
+@functools.lru_cache(maxsize=256)
+def _options_at_once(precision: Precision, mode: Mode, boundary: Boundary, cval: float,
+                     center: tuple[int, ...]) -> _core.Options:
+    return _core.Options(precision=precision, mode=mode, nan="propagate", origin=[0] * (3 - len(center)) + list(center),
+                         boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
+
+
+def _is_done_at_once(pixels: Array, taps: Array, center: Sequence[int], precision: Precision, resources: Resources,
+                     options: "SumKeywords", out: Array) -> bool:
+    """Computes a small convolution on the CPU by direct sums, without a plan, and tells whether it did."""
+    if (isinstance(pixels, GpuNumbers) or not 1 <= pixels.ndim <= _MOST_AXES or pixels.size > _MOST_SAMPLES
+            or resources.device not in ("auto", "cpu")):
+        return False
+    try:
+        one = _options_at_once(precision, options.get("mode", "same"), options.get("boundary", "zero"),
+                               options.get("cval", 0.0), tuple(center))
+        return bool(_core.convolve_small(pixels, taps, one, out))
+    except BadData:  # a kernel of zeros, or with NaN
+        return False
 
 
 class SumKeywords(TypedDict, total=False):
@@ -106,14 +153,17 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     reached = sum(k > 1 for k in kernel.shape)
     if reached > _MOST_AXES:
         raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
+    if isinstance(kernel, GpuNumbers):
+        kernel = kernel.on_host()
     pixels, taps = _computable(image), _computable(kernel)
-    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
     mode, out = options.get("mode", "same"), options.get("out")
     center = options.get("center") or [(k - 1) // 2 for k in taps.shape]
     if out is None:
         kind = "complex" if pixels.dtype.kind == "c" or taps.dtype.kind == "c" else "float"
         bits = (64 if precision == "float64" else 32) * (2 if kind == "complex" else 1)
-        out = np.empty(_results(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
+        out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
+    if _is_done_at_once(pixels, taps, center, precision, resources, options, out):
+        return out
     if not np.isfinite(taps).all():
         raise BadData("the kernel holds NaN or infinities: repair it")
     if not taps.any():
@@ -121,18 +171,22 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         return out
     axes = _merged(pixels.shape, taps.shape, center)
     few = pixels.reshape(axes.image)
-    results = out.reshape(_results(axes.image, axes.kernel, mode))
+    results = out.reshape(result_shape(axes.image, axes.kernel, mode))
     batch = sorted((n, axis) for axis, (n, k) in enumerate(zip(axes.image, axes.kernel)) if k == 1)
     looped = sorted(axis for _, axis in batch[:max(0, len(axes.image) - _MOST_AXES)])
     kept = [axis for axis in range(len(axes.image)) if axis not in looped]
     images = math.prod(axes.image[axis] for axis in looped)
+    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
+
+    def arguments(method: Method, nan: Literal["error", "propagate"]) -> dict[str, Any]:
+        return {"origin": [axes.center[axis] for axis in kept], "precision": precision, "method": method, "nan": nan,
+                "executions": images, **form, **resources._asdict()}
 
     def planned(method: Method, nan: Literal["error", "propagate"]) -> Convolver:
         return CachedConvolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
-                         dtype=pixels.dtype, origin=[axes.center[axis] for axis in kept], precision=precision,
-                         method=method, nan=nan, executions=images, **form, **resources._asdict())
+                               dtype=pixels.dtype, **arguments(method, nan))
 
-    def execute(convolver: Convolver) -> None:
+    def execute(convolver: Convolver | GpuConvolver) -> None:
         for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
             where: list[Any] = [slice(None)] * len(axes.image)
             for axis, number in zip(looped, index):
@@ -140,6 +194,10 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
             convolver(few[tuple(where)], results[tuple(where)])
 
     method = options.get("method", "auto")
+    if isinstance(pixels, GpuNumbers):
+        execute(GpuConvolver(pixels, [axes.image[axis] for axis in kept],
+                             taps.reshape([axes.kernel[axis] for axis in kept]), arguments(method, "propagate")))
+        return out
     convolver = planned(method, "error")
     try:
         execute(convolver)

@@ -4,6 +4,8 @@
 Weights may be longer than 1 along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices
 and threads (`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
+Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the results.
+
 Differences from scipy.ndimage:
 
 - Results of float32 and complex64 are summed in that precision, not in float64. Pass ``output=np.float64`` if more is
@@ -11,19 +13,30 @@ Differences from scipy.ndimage:
 - float16 can be filtered, in float32. Long double is computed in float64.
 - Results of booleans are True or False.
 - Weights with NaN or infinities are an error.
-- Errors are :class:`convolume.InvalidArgument` (a ValueError). SciPy raises RuntimeErrors as well.
+- Errors are :class:`convolume.InvalidArgument` (a ValueError). Where SciPy raises a RuntimeError, they are one, too.
 """
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ._arrays import give_back
 from ._errors import InvalidArgument
-from ._neighborhoods import AxisFilter, Filter, boundary, each, filter_output, filtered, filtered_axes, separable
+from ._gpu_numbers import GpuNumbers
+from ._neighborhoods import (
+    AxisFilter,
+    Filter,
+    FilterArgument,
+    boundary,
+    each,
+    filter_output,
+    filtered,
+    filtered_axes,
+    separable,
+)
 from ._run import Device
-from ._sums import Array, ByteSize, Resources, numbers
+from ._sums import Array, ByteSize, Resources, given_back, numbers
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
@@ -54,9 +67,9 @@ def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect"
     cval : number
         Value of samples outside the image, for "constant".
     origin : int or sequence of ints
-        Shift of the weights' center: one for all filtered axes, or one for each.
+        Shift of the weights' center: one for all filtered axes, or one for each, in the order of `axes`.
     axes : sequence of ints, optional
-        Axes that are filtered, all by default.
+        Axes that are filtered, all by default. Weights lie along them in ascending order.
     device, workers, max_host_mem, max_gpu_mem
         See :class:`convolume.Run`.
 
@@ -221,7 +234,7 @@ def gaussian_filter1d(input: Any, sigma: float, axis: int = -1, order: int = 0, 
     result = filter_output(output, image, image.dtype.kind == "c")
     one = _gaussian_axis_filter(found, sigma, order, mode, truncate, radius)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, [one], cval, result, resources), input)
+    return given_back(separable(image, [one], cval, result, resources), input)
 
 
 def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Sequence[int] = 0, output: Any = None,
@@ -280,7 +293,7 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
     filters = [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
               for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, filters, cval, result, resources), input)
+    return given_back(separable(image, filters, cval, result, resources), input)
 
 
 def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
@@ -318,7 +331,7 @@ def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, 
     result = filter_output(output, image, image.dtype.kind == "c")
     one = _uniform_axis_filter(_checked_axis(axis, image.ndim), size, origin, mode)
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, [one], cval, result, resources), input)
+    return given_back(separable(image, [one], cval, result, resources), input)
 
 
 def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None, mode: Modes = "reflect",
@@ -368,7 +381,7 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
     filters = [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters
               if extent > 1]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return give_back(separable(image, filters, cval, result, resources), input)
+    return given_back(separable(image, filters, cval, result, resources), input)
 
 
 def _checked_axis(axis: int, dimensions: int) -> int:
@@ -393,21 +406,23 @@ def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: com
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
     if taps.ndim != len(found) or taps.size == 0:
-        raise InvalidArgument(f"weights of shape {taps.shape} where {len(found)} axes are filtered: they need as many, "
-                              "of extent 1 at least")
+        raise FilterArgument(f"weights.ndim ({taps.ndim}) must match len(axes) ({len(found)}): the weights have the "
+                             f"shape {taps.shape}, and need extents of 1 at least")
     edge = boundary(mode)
-    center = [_center(length, shift) for length, shift in zip(taps.shape, each(origin, len(found), "origin"))]
+    shifts = each(origin, len(found), "origin")
+    if len(found) < image.ndim:  # SciPy takes origins in the order of `axes`, and axes of weights in that of the image
+        shifts = [shift for _, shift in sorted(zip(found, shifts))]
+    center = [_center(length, shift) for length, shift in zip(taps.shape, shifts)]
     if not convolution:
         center = [length - 1 - c for length, c in zip(taps.shape, center)]
         taps = np.conj(np.flip(taps))
     if image.ndim == 0:
         return result.deliver(np.asarray(image * taps))[()]
-    # The i-th axis of the weights belongs to the i-th of the image's filtered axes in ascending order.
     shape, centers = [1] * image.ndim, [0] * image.ndim
     for axis, length, c in zip(sorted(found), taps.shape, center):
         shape[axis], centers[axis] = length, c
     sums = filtered(image, Filter(taps.reshape(shape), centers, edge, cval), result, "box", resources)
-    return give_back(result.deliver(sums), input)
+    return given_back(result.deliver(sums), input)
 
 
 def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: complex, origin: int, convolution: bool,
@@ -415,18 +430,20 @@ def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: com
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     if taps.ndim != 1 or taps.size == 0:
-        raise InvalidArgument(f"weights of shape {taps.shape}: a filter along one axis takes a sequence of 1 number at "
+        raise FilterArgument(f"weights of shape {taps.shape}: a filter along one axis takes a sequence of 1 number at "
                               "least")
     found, center = _checked_axis(axis, image.ndim), _center(len(taps), origin)
     if not convolution:
         center, taps = len(taps) - 1 - center, np.conj(taps[::-1])
     one = AxisFilter(found, taps, center, boundary(mode))
-    return give_back(separable(image, [one], cval, result, resources), input)
+    return given_back(separable(image, [one], cval, result, resources), input)
 
 
 def _weights(weights: Any) -> Array:
     """Returns weights in double precision, in which SciPy takes them."""
     taps = numbers(weights, "weights")
+    if isinstance(taps, GpuNumbers):
+        taps = taps.on_host()
     return taps.astype(np.complex128 if taps.dtype.kind == "c" else np.float64, copy=False)
 
 
@@ -440,8 +457,10 @@ def _gaussian_axis_filter(axis: int, sigma: float, order: int, mode: str, trunca
     return AxisFilter(axis, _gaussian(float(sigma), int(order), int(reach)), int(reach), boundary(mode))
 
 
+@functools.lru_cache(maxsize=64)
 def _gaussian(sigma: float, order: int, radius: int) -> Array:
-    """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1."""
+    """Returns samples of the `order`-th derivative of a Gaussian whose own samples have the sum 1. They are shared by
+    callers, which only read them."""
     x = np.arange(-radius, radius + 1)
     gaussian: Array = np.exp(-0.5 / (sigma * sigma) * x ** 2)
     gaussian = gaussian / gaussian.sum()
@@ -456,7 +475,7 @@ def _gaussian(sigma: float, order: int, radius: int) -> Array:
 
 def _uniform_axis_filter(axis: int, size: int, origin: int, mode: str) -> AxisFilter:
     if size < 1:
-        raise InvalidArgument(f"a size of {size}: it must be 1 at least")
+        raise FilterArgument(f"a size of {size}: it must be 1 at least")
     center = size // 2 + int(origin)
     if not 0 <= center < size:
         raise InvalidArgument(f"the origin {origin} leaves the box of {size} samples")

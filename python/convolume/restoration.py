@@ -2,19 +2,21 @@
 """Drop-ins for functions of skimage.restoration: the same parameters, defaults and estimates.
 
 They also have keywords for devices and threads (`device`, `workers`) and for memory limits (`max_host_mem`,
-`max_gpu_mem`): see :class:`convolume.Run`. Some defaults of the originals are unusual: the docstrings describe them.
+`max_gpu_mem`): see :class:`convolume.Run`. Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the
+results. Some defaults of the originals are unusual: the docstrings describe them.
 """
 
 import functools
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from ._arrays import give_back
 from ._convolve import CachedConvolver
 from ._errors import BadData, InvalidArgument, Unavailable
+from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._run import Device, thread_count
-from ._sums import Array, ByteSize, Resources, numbers
+from ._sums import Array, ByteSize, Resources, empty_beside, given_back, numbers
 
 __all__ = ["richardson_lucy", "wiener"]
 
@@ -65,25 +67,31 @@ def richardson_lucy(image: Any, psf: Any, num_iter: int = 50, clip: bool = True,
     >>> richardson_lucy(blurred, np.array([0.25, 0.5, 0.25]), 20, device="cpu").round(2)
     array([0. , 0. , 0.4, 0. , 0. ])
     """
-    pixels, taps = numbers(image, "image"), numbers(psf, "psf")
+    pixels, taps = numbers(image, "image"), _on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c" or taps.dtype.kind == "c":
         raise InvalidArgument("the image or the PSF is complex: this iteration is for real numbers")
     if pixels.ndim != taps.ndim:
         raise InvalidArgument(f"the image has {pixels.ndim} dimensions and the PSF {taps.ndim}: both must have as many")
     dtype = _float_type(pixels)
     if pixels.size == 0:
-        return give_back(np.empty(pixels.shape, dtype), image)
+        return given_back(empty_beside(pixels, pixels.shape, dtype), image)
     kept = [axis for axis in range(pixels.ndim) if (pixels.shape[axis], taps.shape[axis]) != (1, 1)] or [0]
     if len(kept) > 3 or pixels.ndim == 0:
         raise InvalidArgument(f"{pixels.ndim} dimensions: images of 1 to 3 can be restored")
     if not taps.any() or not np.isfinite(taps).all():
         raise BadData("the PSF is zero everywhere, or holds NaN or infinities")
-    observed = np.ascontiguousarray(pixels, dtype).reshape([pixels.shape[axis] for axis in kept])
-    estimate = _richardson_lucy(observed, taps.astype(dtype).reshape([taps.shape[axis] for axis in kept]), num_iter,
-                                filter_epsilon, Resources(device, workers, max_host_mem, max_gpu_mem))
+    shape = [pixels.shape[axis] for axis in kept]
+    kernel = taps.astype(dtype).reshape([taps.shape[axis] for axis in kept])
+    resources = Resources(device, workers, max_host_mem, max_gpu_mem)
+    if isinstance(pixels, GpuNumbers):
+        found = _richardson_lucy_on_gpu(pixels.astype(dtype).reshape(shape), kernel, num_iter, filter_epsilon,
+                                        resources)
+        return given_back((found.clipped(-1, 1) if clip else found).reshape(pixels.shape), image)
+    observed = np.ascontiguousarray(pixels, dtype).reshape(shape)
+    estimate = _richardson_lucy(observed, kernel, num_iter, filter_epsilon, resources)
     if clip:
         np.clip(estimate, -1, 1, out=estimate)
-    return give_back(estimate.reshape(pixels.shape), image)
+    return given_back(estimate.reshape(pixels.shape), image)
 
 
 def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float | None, resources: Resources) -> Array:
@@ -100,6 +108,24 @@ def _richardson_lucy(observed: Array, psf: Array, iterations: int, least: float 
         _ratio(observed, blurred, least)
         back(blurred, correction)
         np.multiply(estimate, correction, out=estimate)
+    return estimate
+
+
+def _richardson_lucy_on_gpu(observed: GpuNumbers, psf: Array, iterations: int, least: float | None,
+                            resources: Resources) -> GpuNumbers:
+    estimate = observed.filled(observed.shape, observed.dtype, 0.5)
+    options: dict[str, Any] = {"origin": "scipy", "precision": observed.dtype.name, "nan": "propagate",
+                               "executions": max(1, iterations), **resources._asdict()}
+    blur, back = (GpuConvolver(observed, observed.shape, kernel, dict(options)) for kernel in (psf, np.flip(psf)))
+    blurred, correction = (observed.empty(observed.shape, observed.dtype) for _ in range(2))
+    for _ in range(iterations):
+        blur(estimate, blurred)
+        blurred.array += 1e-12  # avoids divisions by 0
+        ratio = observed / blurred
+        if least:
+            ratio.array[blurred.array < least] = 0
+        back(ratio, correction)
+        estimate.array *= correction.array
     return estimate
 
 
@@ -121,9 +147,9 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     """Deconvolves an image by a regularized inverse filter, as skimage.restoration.wiener.
 
     The filter divides discrete Fourier transforms, so the image counts as periodic and borders wrap around. It is
-    computed on the CPU by scipy.fft. As in the original, the result is clipped to -1 ... 1: pass ``clip=False`` for
-    images with larger values. A PSF with the shape of the transform of `reg` counts as a transfer function. Only the
-    real parts of complex `psf` and `reg` are used.
+    computed on the CPU by scipy.fft, and for an image in a GPU's memory there, by the image's library. As in the
+    original, the result is clipped to -1 ... 1: pass ``clip=False`` for images with larger values. A PSF with the shape
+    of the transform of `reg` counts as a transfer function. Only the real parts of complex `psf` and `reg` are used.
 
     Parameters
     ----------
@@ -165,13 +191,15 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     (4, 4)
     """
     if device not in ("auto", "cpu"):
-        raise Unavailable("this filter is computed on the CPU: pass device='auto' or 'cpu'")
-    fft = _scipy_fft()
-    pixels, taps = numbers(image, "image"), numbers(psf, "psf")
+        raise Unavailable("this filter is computed where its image is: pass device='auto' or 'cpu'")
+    pixels, taps = numbers(image, "image"), _on_host(numbers(psf, "psf"))
     if pixels.dtype.kind == "c":
         raise InvalidArgument("the image is complex: this filter is for real numbers")
     dtype = _float_type(pixels)
-    penalty = _laplacian(pixels.ndim) if reg is None else numbers(reg, "reg")
+    penalty = _laplacian(pixels.ndim) if reg is None else _on_host(numbers(reg, "reg"))
+    if isinstance(pixels, GpuNumbers):
+        return given_back(_wiener_on_gpu(pixels.astype(dtype), taps, penalty, balance, (is_real, clip)), image)
+    fft = _scipy_fft()
     options: dict[str, Any] = {"axes": range(pixels.ndim), "workers": thread_count(workers) or -1}
     forward = functools.partial(fft.rfftn if is_real else fft.fftn, **options)
     regular = penalty if penalty.dtype.kind == "c" else forward(_in_fft_order(penalty, pixels.shape))
@@ -180,9 +208,7 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     if response.shape != regular.shape:
         response = forward(_in_fft_order(response, pixels.shape))
     spectrum = forward(pixels.astype(dtype, copy=False))
-    if not response.shape == regular.shape == spectrum.shape:
-        raise InvalidArgument(f"transfer functions of shapes {response.shape} and {regular.shape} where the image's is "
-                              f"{spectrum.shape}: all must be equal")
+    _check_responses(response.shape, regular.shape, spectrum.shape)
     power = np.abs(response) ** 2
     power += balance * np.abs(regular) ** 2
     spectrum *= np.conj(response)
@@ -193,7 +219,44 @@ def wiener(image: Any, psf: Any, balance: float, reg: Any = None, is_real: bool 
     elif clip:  # complex numbers are ordered by their real parts
         result[result > 1] = 1
         result[result < -1] = -1
-    return give_back(result, image)
+    return given_back(result, image)
+
+
+def _wiener_on_gpu(pixels: GpuNumbers, psf: Array, penalty: Array, balance: float,
+                   real_and_clipped: tuple[bool, bool]) -> GpuNumbers:
+    is_real, clip = real_and_clipped
+    fft: Any = pixels.module.fft
+    forward = fft.rfftn if is_real else fft.fftn
+
+    def moved(kernel: Array) -> Any:
+        return pixels.beside(np.ascontiguousarray(kernel, pixels.dtype)).array
+
+    regular = moved(penalty.real) if penalty.dtype.kind == "c" else forward(
+        moved(_in_fft_order(penalty, pixels.shape))).real
+    response = moved(psf.real)
+    if response.shape != regular.shape:
+        response = forward(moved(_in_fft_order(psf.real, pixels.shape)))
+    spectrum = forward(pixels.array)
+    _check_responses(response.shape, regular.shape, spectrum.shape)
+    spectrum = spectrum * response.conj() / (abs(response) ** 2 + balance * abs(regular) ** 2)
+    if is_real:
+        result = GpuNumbers(fft.irfftn(spectrum, pixels.shape, tuple(range(pixels.ndim))))
+        return result.clipped(-1, 1) if clip else result
+    result = GpuNumbers(fft.ifftn(spectrum))
+    if clip:  # complex numbers are ordered by their real parts
+        result.array[result.array.real > 1] = 1
+        result.array[result.array.real < -1] = -1
+    return result
+
+
+def _check_responses(response: Sequence[int], regular: Sequence[int], spectrum: Sequence[int]) -> None:
+    if not tuple(response) == tuple(regular) == tuple(spectrum):
+        raise InvalidArgument(f"transfer functions of shapes {tuple(response)} and {tuple(regular)} where the image's "
+                              f"is {tuple(spectrum)}: all must be equal")
+
+
+def _on_host(kernel: Array) -> Array:
+    return kernel.on_host() if isinstance(kernel, GpuNumbers) else kernel
 
 
 def _in_fft_order(kernel: Array, shape: tuple[int, ...]) -> Array:

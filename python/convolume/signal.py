@@ -4,93 +4,38 @@
 They convolve along 1 to 3 axes; other axes are a batch. All functions also have keywords for devices and threads
 (`device`, `workers`) and for memory limits (`max_host_mem`, `max_gpu_mem`): see :class:`convolume.Run`.
 
+Arrays of CuPy, PyTorch and JAX in a GPU's memory stay there, and so do the results.
+
 Differences from scipy.signal:
 
 - Integers and booleans are summed exactly, modulo the type's range, by every method.
 - float16 is computed in float32, long double in float64. The types of results are SciPy's.
-- NaN and infinities in the larger input spread as the method does. Method "direct" keeps them in the sums that contain
-  them; others may spread one of them over all results. In the smaller input they are an error.
+- NaN and infinities in the larger input spread as the method does, which is warned of. Method "direct" keeps them in
+  the sums that contain them. In the smaller input they are an error.
 - Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
 
 import itertools
-import math
+import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, TypeGuard
 
 import numpy as np
 
-from ._arrays import give_back
 from ._errors import InvalidArgument
+from ._exact_sums import Summed, exact_sums
+from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
 from ._run import Device
-from ._sums import Array, ByteSize, Resources, convolved, numbers
-
-Summed = Literal["auto", "direct"]
-
-_DIGIT = 16  # bits of a digit
-# Bound of the rounding error of a result, as a share of the product of the Euclidean norms of image and kernel.
-_ERRORS = {"float32": 64 * 2.0**-24, "float64": 64 * 2.0**-53}
-_LARGEST_ERROR = 0.25
-
-
-def exact_sums(image: Array, kernel: Array, dtype: np.dtype[Any], mode: Mode, method: Summed,
-               resources: Resources) -> Array:
-    """Returns the exact convolution of integers or booleans, modulo the range of the type `dtype`. A result of booleans
-    is True if any product is."""
-    sums = _whole_sums(image, kernel, mode, method, resources)
-    if sums is None:
-        sums = _digit_sums(image, kernel, mode, method, resources)
-    return sums != 0 if dtype.kind == "b" else sums.astype(dtype)
-
-
-def _whole_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array | None:
-    """Returns the sums as int64, or None if no floating-point type has sums that are near enough to integers."""
-    size = _norm(image) * _norm(kernel)
-    precision: Literal["float32", "float64"]
-    for precision in ("float32", "float64"):
-        if size * _ERRORS[precision] < _LARGEST_ERROR:
-            sums = convolved(image, kernel, mode=mode, precision=precision, method=method, resources=resources)
-            return np.rint(sums, out=sums).astype(np.int64)
-    return None
-
-
-def _digit_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
-    """Returns the sums as uint64, modulo 2**64, from sums of the numbers' digits of 16 bits."""
-    images, kernels = ([_digit(array, place) for place in range(64 // _DIGIT)] for array in (image, kernel))
-    total: Array | None = None
-    for place in range(64 // _DIGIT):
-        for first in range(place + 1):
-            if images[first].any() and kernels[place - first].any():
-                sums = _split_sums(images[first], kernels[place - first], mode, method, resources)
-                sums <<= np.uint64(_DIGIT * place)
-                total = sums if total is None else np.add(total, sums, out=total)
-    assert total is not None  # if all numbers are 0, sums in float32 are exact and this function is not called
-    return total
-
-
-def _split_sums(image: Array, kernel: Array, mode: Mode, method: Summed, resources: Resources) -> Array:
-    """Returns the sums of digits as uint64. The image's digits are divided into bytes if float64 is not exact."""
-    sums = _whole_sums(image, kernel, mode, method, resources)
-    if sums is not None:
-        return sums.astype(np.uint64)
-    high = _whole_sums(image >> 8, kernel, mode, method, resources)
-    low = _whole_sums(image & 255, kernel, mode, method, resources)
-    if high is None or low is None:
-        raise InvalidArgument("integers of so many samples cannot be summed exactly: convert them to float64")
-    return (high.astype(np.uint64) << np.uint64(8)) + low.astype(np.uint64)
-
-
-def _digit(array: Array, place: int) -> Array:
-    """Returns a digit of each number modulo 2**64."""
-    return (array.astype(np.uint64) >> np.uint64(_DIGIT * place)).astype(np.uint16)
-
-
-def _norm(array: Array) -> float:
-    """Returns an upper bound of an array's Euclidean norm."""
-    largest = max(abs(int(array.max())), abs(int(array.min())))
-    return largest * math.sqrt(array.size)
-
+from ._sums import (
+    Array,
+    ByteSize,
+    Resources,
+    convolved,
+    empty_beside,
+    given_back,
+    numbers,
+)
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
 
@@ -203,9 +148,9 @@ def convolve(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *
     >>> convolve([1, 2, 3], [0, 1, 5], device="cpu")
     array([ 0,  1,  7, 13, 15])
     """
-    first, second = numbers(in1, "in1"), numbers(in2, "in2")
+    first, second = _pair(in1, in2)
     result = _typed(first, second, mode, method, Resources(device, workers, max_host_mem, max_gpu_mem))
-    return give_back(result, in1) if isinstance(result, np.ndarray) else result
+    return given_back(result, in1)
 
 
 def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", *, device: Device = "auto",
@@ -238,21 +183,34 @@ def correlate(in1: Any, in2: Any, mode: Mode = "full", method: Method = "auto", 
     >>> correlate([1, 2, 3], [0, 1, 5], device="cpu")
     array([ 5, 11, 17,  3,  0])
     """
-    first, second = numbers(in1, "in1"), numbers(in2, "in2")
-    flipped = np.flip(second) if second.dtype.kind != "c" else np.conj(np.flip(second))
+    first, second = _pair(in1, in2)
+    flipped = _flipped(second)
     result = _typed(first, flipped, mode, method, Resources(device, workers, max_host_mem, max_gpu_mem))
-    return give_back(result, in1) if isinstance(result, np.ndarray) else result
+    return given_back(result, in1)
+
+
+def _pair(in1: Any, in2: Any) -> tuple[Array, Array]:
+    """Returns both inputs as arrays of numbers on one side, host or GPU."""
+    return both_on_one_side(numbers(in1, "in1"), numbers(in2, "in2"), ("in1", "in2"))
+
+
+def _flipped(kernel: Array) -> Array:
+    """Returns a kernel flipped along all axes and conjugated."""
+    if isinstance(kernel, GpuNumbers):
+        return kernel.beside(_flipped(kernel.on_host()))
+    return np.flip(kernel) if kernel.dtype.kind != "c" else np.conj(np.flip(kernel))
 
 
 def _check_mode(mode: str) -> TypeGuard[Mode]:
     if mode not in ("full", "same", "valid"):
-        raise InvalidArgument(f"there is no mode '{mode}': write 'full', 'same' or 'valid'")
+        raise InvalidArgument(f"there is no mode '{mode}': acceptable mode flags are 'valid', 'same', or 'full'")
     return True
 
 
 def _check_dimensions(in1: Array, in2: Array) -> None:
     if in1.ndim != in2.ndim:
-        raise InvalidArgument(f"in1 has {in1.ndim} dimensions and in2 {in2.ndim}: both must have as many")
+        raise InvalidArgument(f"in1 and in2 should have the same dimensionality: in1 has {in1.ndim} dimensions "
+                              f"and in2 {in2.ndim}")
 
 
 def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tuple[Array, Array]:
@@ -261,17 +219,17 @@ def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tu
         return in1, in2
     if all(in2.shape[axis] >= in1.shape[axis] for axis in axes):
         return in2, in1
-    raise InvalidArgument(f"neither of the shapes {in1.shape} and {in2.shape} is at least as large along every axis "
-                          "that is convolved, as mode 'valid' needs")
+    raise InvalidArgument("For 'valid' mode, one must be at least as large as the other in every dimension that is "
+                          f"convolved: the shapes are {in1.shape} and {in2.shape}")
 
 
 def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
-    in1, in2 = numbers(first, "in1"), numbers(second, "in2")
+    in1, in2 = _pair(first, second)
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
     _check_dimensions(in1, in2)
     if in1.size == 0 or in2.size == 0:
-        return give_back(np.empty(0), first)
+        return given_back(empty_beside(in1, (0,), np.dtype(np.float64)), first)
     chosen = _longer_axes(in1, in2, _listed(axes, in1.ndim))
     _check_mode(mode)
     in1, in2 = _larger_first(in1, in2, mode, chosen)
@@ -279,23 +237,25 @@ def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources:
         in2 = in2[tuple(slice((k - 1) // 2, (k - 1) // 2 + 1) if n == 1 and axis not in chosen else slice(None)
                         for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)))]
     if not chosen:
-        return give_back(in1 * in2, first)
+        return given_back(in1 * in2, first)
     dtype = np.result_type(_transformed(in1.dtype), _transformed(in2.dtype))
     result = _broadcast(in1, in2, mode, chosen, dtype, resources)
-    return give_back(result.astype(dtype, copy=False), first)
+    return given_back(result.astype(dtype, copy=False), first)
 
 
 def _listed(axes: Axes, dimensions: int) -> list[int]:
     if axes is None:
         return list(range(dimensions))
     given = [axes] if isinstance(axes, (int, np.integer)) else list(axes)
+    if any(not isinstance(axis, (int, np.integer)) for axis in given):
+        raise InvalidArgument(f"axes must be a scalar or iterable of integers: {axes!r}")
     if not given:
-        raise InvalidArgument("axes are given and empty: name one at least")
+        raise InvalidArgument("when provided, axes cannot be empty: name one at least")
     if any(not -dimensions <= axis < dimensions for axis in given):
-        raise InvalidArgument(f"axes {tuple(given)} exceed the {dimensions} dimensions of the inputs")
+        raise InvalidArgument(f"axes exceeds dimensionality of input: {tuple(given)} of {dimensions} dimensions")
     found = [int(axis) % dimensions for axis in given]
     if len(set(found)) != len(found):
-        raise InvalidArgument(f"axes {tuple(given)} name one axis twice")
+        raise InvalidArgument(f"all axes must be unique: {tuple(given)} name one twice")
     return found
 
 
@@ -304,7 +264,8 @@ def _longer_axes(in1: Array, in2: Array, axes: list[int]) -> list[int]:
     chosen = [axis for axis in axes if in1.shape[axis] != 1 and in2.shape[axis] != 1]
     for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)):
         if axis not in chosen and n != k and 1 not in (n, k):
-            raise InvalidArgument(f"the shapes {in1.shape} and {in2.shape} differ along axis {axis}, a batch's axis")
+            raise InvalidArgument(f"incompatible shapes for in1 and in2: {in1.shape} and {in2.shape} differ along axis "
+                                  f"{axis}, a batch's axis")
     return chosen
 
 
@@ -330,7 +291,7 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
     looped = [axis for axis in others if in2.shape[axis] > 1]
     if not looped:
         return convolved(in1, in2, mode=mode, precision=_precision(dtype), resources=resources)
-    result: Array | None = None
+    result: Array = None
     for index in itertools.product(*(range(in2.shape[axis]) for axis in looped)):
         part: list[slice] = [slice(None)] * in1.ndim
         for axis, number in zip(looped, index):
@@ -339,7 +300,7 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
         sums = convolved(image, in2[tuple(part)], mode=mode, precision=_precision(dtype), resources=resources)
         if result is None:
             shape = [in2.shape[axis] if axis in looped else n for axis, n in enumerate(sums.shape)]
-            result = np.empty(shape, sums.dtype)
+            result = empty_beside(sums, shape, sums.dtype)
         result[tuple(part)] = sums
     assert result is not None  # the inputs are not empty
     return result
@@ -354,17 +315,24 @@ def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resour
     if method not in ("auto", "direct", "fft"):
         raise InvalidArgument(f"there is no method '{method}': write 'auto', 'direct' or 'fft'")
     in1, in2 = _larger_first(in1, in2, mode, range(in1.ndim))
-    dtype = np.result_type(in1, in2)
+    dtype = np.result_type(in1.dtype, in2.dtype)
     if in1.size == 0 or in2.size == 0:
         if in1.ndim == 1:
             raise InvalidArgument("an empty input: a 1D convolution needs one sample at least of both")
         extra = {"full": 1, "same": 0, "valid": -1}[mode]
-        return np.zeros([max(0, n + extra * (k - 1)) for n, k in zip(in1.shape, in2.shape)], dtype)
+        result = empty_beside(in1, [max(0, n + extra * (k - 1)) for n, k in zip(in1.shape, in2.shape)], dtype)
+        result[...] = 0
+        return result
     if mode == "full" and in1.size < in2.size:
         in1, in2 = in2, in1
-    summed: Literal["auto", "direct"] = "direct" if method == "direct" else "auto"
+    summed: Summed = "direct" if method == "direct" else "auto"
     if dtype.kind in "biu":
         return exact_sums(in1, in2, dtype, mode, summed, resources)
     result = convolved(in1, in2, mode=mode, precision=_precision(dtype), method=summed, local_nan=method == "direct",
                        resources=resources)
+    if isinstance(result, GpuNumbers):
+        return result.astype(dtype)
+    if method == "fft" and not np.isfinite(result).all() or method == "auto" and not np.isfinite(result.flat[0]):
+        warnings.warn("Use of fft convolution on input with NaN or infinities spreads them over the result: "
+                      "method='direct' keeps them in the sums that contain them", RuntimeWarning, stacklevel=3)
     return result.astype(dtype, copy=False)

@@ -2,7 +2,10 @@
 """Random arrays for the tests of drop-ins, and the comparison of their results with the original's."""
 
 import numpy as np
+import pytest
 from hypothesis import strategies as st
+
+from convolume import _sums
 
 FLOATS = ("float64", "float32", ">f4", ">f8")
 COMPLEX = ("complex64", "complex128")
@@ -27,6 +30,15 @@ def random_array(shape, dtype, seed, layout="C"):
     if layout == "strided":
         return array[tuple(slice(None, None, -2) for _ in shape)]
     return np.asfortranarray(array) if layout == "F" else array
+
+
+@pytest.fixture(autouse=True, scope="module", params=["at once", "planned"])
+def planning(request):
+    """Runs all tests of a module twice: with small convolutions computed without a plan, and with plans."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "planned":
+            patch.setattr(_sums, "_MOST_SAMPLES", 0)
+        yield
 
 
 layouts = st.sampled_from(["C", "C", "F", "strided"])

@@ -74,11 +74,11 @@ def test_other_libraries_are_named():
         def __dlpack_device__(self):
             return 2, 0
 
-    with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
+    with pytest.raises(RuntimeError, match="CuPy or PyTorch"):
         convolume.convolve(Elsewhere(), [1.0])
-    with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
+    with pytest.raises(RuntimeError, match="CuPy or PyTorch"):
         convolume.filter_bank(Elsewhere(), [1.0])
-    with pytest.raises(RuntimeError, match="CuPy and PyTorch"):
+    with pytest.raises(RuntimeError, match="CuPy or PyTorch"):
         convolume.FilterBank((8,), [1.0], device="cpu")(Elsewhere())
 
 
@@ -101,10 +101,6 @@ def test_signals_that_are_refused_before_a_gpu_is_needed(stand_in):
         bank(stand_in((2, 9)))
     with pytest.raises(ValueError, match="int64: convert it"):
         bank(stand_in((2, 8), "int64"))
-    for filtered in (lambda there: convolume.filter_bank(there, [1.0], axis=0),
-                     convolume.FilterBank((2, 8), [1.0], axis=0, device="cpu")):
-        with pytest.raises(ValueError, match="along the last axis: move the axis there"):
-            filtered(stand_in((2, 8)))
     with pytest.raises(ValueError, match="positions are those of peaks"):
         convolume.filter_bank(stand_in((8,)), [1.0], positions=True)
 

@@ -5,7 +5,7 @@ import inspect
 
 import numpy as np
 import pytest
-from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
+from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, planning, random_array, seeds  # noqa: F401 (a fixture)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage as original
@@ -222,8 +222,8 @@ def test_types_that_only_we_have():
 @pytest.mark.parametrize("call, message", [
     (lambda: drop_in.convolve(np.ones(3), [1.0], mode="symmetric"), "no mode 'symmetric'"),
     (lambda: drop_in.convolve(np.ones(3), [1.0, 1.0], origin=1), "the origin 1 leaves 2 weights: it must be -1 to 0"),
-    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0]), "2 axes are filtered"),
-    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0], axes=2), "exceed the 2 dimensions"),
+    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0]), r"weights.ndim \(1\) must match len\(axes\) \(2\)"),
+    (lambda: drop_in.convolve(np.ones((3, 3)), [1.0], axes=2), "axis: 2 is out of range"),
     (lambda: drop_in.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
     (lambda: drop_in.correlate1d(np.ones(3), []), "at least"),
     (lambda: drop_in.correlate1d(np.ones(3), [1.0], axis=1), "axis 1 exceeds the 1 dimensions"),
@@ -238,6 +238,31 @@ def test_types_that_only_we_have():
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
         call()
+
+
+@pytest.mark.parametrize("axes, origin", [((2, 0), (-1, 1)), ((0, 2), (1, -1)), ((-1, 1), (1, 0)),
+                                          ((2, 0, 1), (1, 0, -1))])
+def test_origins_come_in_the_order_of_axes(axes, origin):
+    image, weights = np.arange(6.0 * 7 * 8).reshape(6, 7, 8) ** 1.5, np.arange(1.0, 16).reshape(3, 5)
+    if len(axes) == 3:
+        weights = np.stack([weights] * 3)
+    compare("convolve", image, weights, axes=axes, origin=origin)
+    compare("correlate", image, weights, axes=axes, origin=origin)
+
+
+def test_errors_and_warnings_are_of_scipys_kinds():
+    image = np.ones((3, 3))
+    for call in (lambda of: of.convolve(image, np.ones((2, 2)), mode=["nearest", "reflect"]),
+                 lambda of: of.convolve(image, np.ones((2, 2, 2))), lambda of: of.convolve1d(image, []),
+                 lambda of: of.gaussian_filter(image, 1, output=np.empty(3)),
+                 lambda of: of.convolve(1j * image, np.ones((2, 2)), output=np.empty((3, 3)))):
+        for of in (original, drop_in):
+            with pytest.raises(RuntimeError):
+                call(of)
+    with pytest.raises(TypeError):
+        drop_in.convolve(image, [1.0], axes=[0.5])
+    with pytest.warns(UserWarning, match="promoting specified output dtype to complex"):
+        assert drop_in.convolve(1j * image, np.ones((2, 2)), output=np.float64).dtype == np.complex128
 
 
 @pytest.mark.parametrize("mode", ["reflect", "constant", "wrap"])

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
-from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, random_array, seeds
+from drop_in_cases import COMPLEX, FLOATS, INTEGERS, assert_same, layouts, planning, random_array, seeds  # noqa: F401 (a fixture)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import signal as original
@@ -157,11 +157,11 @@ def test_nan_stays_local_in_direct_sums():
     (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones(2)), "in1 has 2 dimensions and in2 1"),
     (lambda: drop_in.convolve(np.ones(3), np.ones(3), "middle"), "no mode 'middle'"),
     (lambda: drop_in.convolve(np.ones(3), np.ones(3), "full", "quick"), "no method 'quick'"),
-    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[]), "axes are given and empty"),
-    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[0, -2]), "name one axis twice"),
-    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=2), "exceed the 2 dimensions"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[]), "axes cannot be empty"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=[0, -2]), "axes must be unique"),
+    (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((2, 2)), axes=2), "axes exceeds dimensionality"),
     (lambda: drop_in.fftconvolve(np.ones((2, 2)), np.ones((3, 2)), axes=1), "differ along axis 0"),
-    (lambda: drop_in.convolve(np.ones((2, 5)), np.ones((5, 2)), "valid"), "mode 'valid' needs"),
+    (lambda: drop_in.convolve(np.ones((2, 5)), np.ones((5, 2)), "valid"), "For 'valid' mode, one must be"),
     (lambda: drop_in.convolve(np.ones((2,) * 4), np.ones((2,) * 4)), "reaches along 4 axes: 1 to 3"),
     (lambda: drop_in.convolve(np.array(["a"]), np.ones(1)), "it must hold numbers"),
     (lambda: drop_in.convolve(np.ma.masked_equal([1.0, 2.0], 2.0), np.ones(1)), "masked"),
@@ -169,6 +169,24 @@ def test_nan_stays_local_in_direct_sums():
 def test_errors(call, message):
     with pytest.raises(convolume.InvalidArgument, match=message):
         call()
+
+
+def test_nan_in_fourier_methods_warns():
+    image, kernel = np.zeros(50), np.ones(7)
+    image[40] = np.nan
+    with pytest.warns(RuntimeWarning, match="Use of fft convolution"):
+        drop_in.convolve(image, kernel, "same", "fft", device="cpu")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drop_in.convolve(image, kernel, "same", "direct", device="cpu")
+
+
+def test_products_that_are_multiples_of_the_range():
+    for exponent in (30, 32, 52, 62):
+        large = np.array([2**exponent, 2**exponent])
+        for method in ("fft", "direct"):
+            np.testing.assert_array_equal(drop_in.convolve(large, large, method=method, device="cpu"),
+                                          original.convolve(large, large, method="direct"))
 
 
 def test_kernels_with_nan_are_refused():

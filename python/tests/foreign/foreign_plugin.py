@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plugin of pytest that runs the test suites of SciPy, scikit-image and CuPy with the drop-ins of convolume.
+
+It replaces their functions before their test modules are imported. Cases of exclusions.toml must fail: a case that
+passes is an error, and so is an entry without a case. Options: ``--foreign=LIBRARY`` and ``--shard=I/N``.
+"""
+
+import fnmatch
+import importlib
+import tomllib
+import zlib
+from pathlib import Path
+
+import pytest
+
+# Drop-ins, and the modules of each library whose functions they replace.
+REPLACED = {
+    "scipy": {"signal": "scipy.signal", "ndimage": "scipy.ndimage"},
+    "skimage": {"restoration": "skimage.restoration"},
+    "cupy": {"signal": "cupyx.scipy.signal", "ndimage": "cupyx.scipy.ndimage"},
+}
+
+
+def exclusions():
+    """Returns the entries of exclusions.toml: library, file, cases (patterns of their names) and reason."""
+    return tomllib.loads((Path(__file__).parent / "exclusions.toml").read_text())["exclusion"]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--foreign", choices=REPLACED, required=True, help="library whose functions are replaced")
+    parser.addoption("--shard", default="1/1", help="I/N runs the I-th of N parts of the cases")
+
+
+def pytest_configure(config):
+    library = config.getoption("--foreign")
+    capabilities = scipys_capabilities() if library == "scipy" else {}
+    for ours, theirs in REPLACED[library].items():
+        drop_ins, module = importlib.import_module(f"convolume.{ours}"), importlib.import_module(theirs)
+        for name in drop_ins.__all__:
+            replacement, original = getattr(drop_ins, name), getattr(module, name)
+            setattr(module, name, replacement)
+            if original in capabilities:
+                capabilities[replacement] = capabilities[original]
+
+
+def scipys_capabilities():
+    """Returns the table in which SciPy's tests look up a function's libraries of arrays."""
+    return importlib.import_module("scipy._lib._array_api").xp_capabilities_table
+
+
+def pytest_collection_modifyitems(config, items):
+    part, parts = (int(number) for number in config.getoption("--shard").split("/"))
+    used = set()
+    for item in items:
+        name = item.nodeid.partition("::")[2]
+        for number, entry in enumerate(exclusions()):
+            if (entry["library"] == config.getoption("--foreign") and entry["file"] == Path(str(item.path)).name
+                    and any(fnmatch.fnmatchcase(name, as_pattern(case)) for case in entry["cases"])):
+                item.add_marker(pytest.mark.xfail(strict=True, reason=entry["reason"]))
+                used.add(number)
+    files = {Path(str(item.path)).name for item in items}
+    unused = [entry["cases"] for number, entry in enumerate(exclusions())
+              if entry["library"] == config.getoption("--foreign") and entry["file"] in files and number not in used]
+    if unused and not config.getoption("keyword"):
+        raise pytest.UsageError(f"exclusions.toml: no case has the names {unused}")
+    chosen = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == part - 1]
+    config.hook.pytest_deselected(items=[item for item in items if item not in set(chosen)])
+    items[:] = chosen
+
+
+def as_pattern(case):
+    """Returns a pattern in which brackets stand for themselves: names of cases have them."""
+    return case.replace("[", "[[]")

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stand-in for CuPy and for convolutions on a GPU. With it the path of arrays in a GPU's memory runs without one.
+
+Its arrays say that they lie on a GPU, and lie in host memory.
+"""
+
+import contextlib
+import ctypes
+import sys
+import types
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+import convolume
+from convolume import _core
+
+
+class GpuArray(NDArrayOperatorsMixin):
+    def __init__(self, values):
+        self.values = values
+        self.shape = values.shape
+        self.device = contextlib.nullcontext()
+        self.data = types.SimpleNamespace(ptr=values.ctypes.data)
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.values.__array_interface__
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **options):
+        raise BufferError("an array of the stand-in")
+
+    def __array_ufunc__(self, ufunc, method, *inputs, out=None, **options):
+        values = [one.values if isinstance(one, GpuArray) else one for one in inputs]
+        result = getattr(ufunc, method)(*values, **options)
+        if out is not None:
+            out[0].values[...] = result
+            return out[0]
+        return GpuArray(np.asarray(result))
+
+    def __getitem__(self, where):
+        return GpuArray(np.asarray(self.values[where.values if isinstance(where, GpuArray) else where]))
+
+    def __setitem__(self, where, value):
+        where = where.values if isinstance(where, GpuArray) else where
+        self.values[where] = value.values if isinstance(value, GpuArray) else value
+
+    def __getattr__(self, name):
+        method = getattr(self.values, name)
+        if not callable(method):
+            return GpuArray(method)
+        return lambda *arguments, **options: GpuArray(np.asarray(method(*arguments, **options)))
+
+    def item(self):
+        return self.values.item()
+
+
+GpuArray.__module__ = "cupy"
+
+
+def _wrapped(function):
+    return lambda array, *arguments, **options: GpuArray(function(array.values, *arguments, **options))
+
+
+def cupy():
+    """Returns a module with the functions of CuPy that convolume calls."""
+    module = types.ModuleType("cupy")
+    module.asarray = lambda values: GpuArray(np.array(values))
+    module.asnumpy = lambda array: array.values.copy()
+    module.empty = lambda shape, dtype: GpuArray(np.empty(shape, dtype))
+    module.ascontiguousarray = lambda array: GpuArray(np.ascontiguousarray(array.values))
+    for name in ("clip", "moveaxis", "rint", "sign", "trunc"):
+        setattr(module, name, _wrapped(getattr(np, name)))
+    module.fft = types.SimpleNamespace(**{name: _wrapped(getattr(np.fft, name))
+                                          for name in ("fftn", "ifftn", "irfftn", "rfftn")})
+    module.cuda = types.SimpleNamespace(Device=lambda device: contextlib.nullcontext(),
+                                        get_current_stream=lambda: types.SimpleNamespace(ptr=0))
+    return module
+
+
+def _array_at(address, shape, dtype):
+    count = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    return np.frombuffer((ctypes.c_byte * count).from_address(address), dtype).reshape(shape)
+
+
+class DeviceConvolver:
+    """Convolves on the host, at the addresses that it gets."""
+
+    def __init__(self, shape, kernel, options, device, image_type, max_gpu_bytes=None):
+        cpu = convolume.Convolver((4,), [1.0], device="cpu")._problem.engines
+        self._type = np.dtype(image_type)
+        self._shape = tuple(shape)
+        self._core = _core.Convolver(shape, kernel, options, cpu, self._type, np.dtype("float32"))
+        self.output_type, self.output_shape = self._core.natural_type, self._core.output_shape
+
+    def execute(self, image, out, stream):
+        self._core.execute(_array_at(image, self._shape, self._type),
+                           _array_at(out, self.output_shape, self.output_type))
+
+
+def install(monkeypatch):
+    """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
+    module = cupy()
+    monkeypatch.setitem(sys.modules, "cupy", module)
+    monkeypatch.setattr(_core, "DeviceConvolver", DeviceConvolver)
+    return module
