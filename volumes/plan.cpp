@@ -180,25 +180,49 @@ class Planner {
             }
         }
         std::optional<Candidate> best;
-        std::array<const SizedTiling*, 3> best_tiling{};
-        const auto try_tilings = [&](index_t most) {
-            for (const SizedTiling& z : tilings[0])
-                for (const SizedTiling& y : tilings[1])
-                    for (const SizedTiling& x : tilings[2]) {
-                        const Index3 tiles{z.tiling.count(), y.tiling.count(), x.tiling.count()};
-                        if (element_count(tiles) > most) break;
-                        Prediction found = predict(shape, tiles, {z.largest, y.largest, x.largest});
-                        if (best && !is_better(found.candidate, best->candidate)) continue;
-                        best.emplace();
-                        static_cast<Prediction&>(*best) = std::move(found);
-                        best_tiling = {&z, &y, &x};
-                    }
-        };
+        std::array<index_t, 3> best_at{};
         index_t most = few_tiles();
-        for (try_tilings(most); most < max_tiles && !fits(best->candidate); try_tilings(most))
+        const auto try_tiling = [&](const std::array<index_t, 3>& at) {
+            std::array<const SizedTiling*, 3> axes{};
+            for (std::size_t a = 0; a < 3; ++a) {
+                if (at[a] < 0 || at[a] >= std::ssize(tilings[a])) return;
+                axes[a] = &tilings[a][static_cast<std::size_t>(at[a])];
+            }
+            const auto& [z, y, x] = axes;
+            const Index3 tiles{z->tiling.count(), y->tiling.count(), x->tiling.count()};
+            if (element_count(tiles) > most) return;
+            Prediction found = predict(shape, tiles, {z->largest, y->largest, x->largest});
+            if (best && !is_better(found.candidate, best->candidate)) return;
+            best.emplace();
+            static_cast<Prediction&>(*best) = std::move(found);
+            best_at = at;
+        };
+        // Tries tilings a factor of four apart, then those between them and the best.
+        constexpr index_t coarse_step = 4;
+        const auto try_coarse = [&] {
+            const auto steps = [&](std::size_t a) {
+                return ceil_div(std::ssize(tilings[a]) - 1, coarse_step);
+            };
+            const auto at = [&](std::size_t a, index_t step) {
+                return std::min(step * coarse_step, index_t{std::ssize(tilings[a])} - 1);
+            };
+            for (index_t z = 0; z <= steps(0); ++z)
+                for (index_t y = 0; y <= steps(1); ++y)
+                    for (index_t x = 0; x <= steps(2); ++x)
+                        try_tiling({at(0, z), at(1, y), at(2, x)});
+        };
+        for (try_coarse(); most < max_tiles && !fits(best->candidate); try_coarse())
             most = std::min(16 * most, max_tiles);
+        for (index_t step = coarse_step / 2; step > 0; step /= 2) {
+            const auto [center_z, center_y, center_x] = best_at;
+            for (const index_t z : {-step, index_t{0}, step})
+                for (const index_t y : {-step, index_t{0}, step})
+                    for (const index_t x : {-step, index_t{0}, step})
+                        try_tiling({center_z + z, center_y + y, center_x + x});
+        }
         best->layout = shape;
-        for (std::size_t a = 0; a < 3; ++a) best->layout.axes[a] = best_tiling[a]->tiling;
+        for (std::size_t a = 0; a < 3; ++a)
+            best->layout.axes[a] = tilings[a][static_cast<std::size_t>(best_at[a])].tiling;
         candidates_.push_back(std::move(*best));
     }
 
