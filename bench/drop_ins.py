@@ -17,7 +17,7 @@ import statistics
 import time
 from pathlib import Path
 
-from hardware import graphics, processor
+from hardware import gpu_properties, processor_name
 
 # Function, its module, shapes of image and kernel, other arguments. Both arrays are float64 on the CPU.
 SMALL = [
@@ -82,7 +82,7 @@ def main():
     if not arguments.gpu:
         importlib.import_module("current_peers")
     library = importlib.import_module("cupy" if arguments.gpu else "scipy")
-    versions = {"processor": processor(), "graphics": graphics(), "cores": os.cpu_count(),
+    versions = {"processor": processor_name(), "graphics": [gpu["name"] for gpu in gpu_properties()], "cores": os.cpu_count(),
                 library.__name__: library.__version__, "date": time.strftime("%Y-%m-%d")}
     print(versions)
     print("| work | original, µs | convolume, µs | faster |\n|---|---|---|---|")

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "convolume/error.hpp"
 #include "gpu/fft/pass_types.hpp"
@@ -127,11 +128,15 @@ struct ThreadRow {
     int n, thread, threads;
 };
 
-/// Returns the row of pixels that `row` is loaded from, as an offset in elements; -1: zeros.
+/// Offset of a row of zeros. Offsets of pixels may be negative, since planes may lie backward.
+inline constexpr index_t offset_of_zeros = std::numeric_limits<index_t>::min();
+
+/// Returns the row of pixels that `row` is loaded from, as an offset in elements.
 template <class Real>
 CONVOLUME_DEVICE index_t pixel_row_offset(const RowJob<Real>& job, const ThreadRow<Real>& row) {
     const index_t y = job.gather_y == nullptr ? row.y : job.gather_y[row.y];
-    return y < 0 ? -1 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
+    return y < 0 ? offset_of_zeros
+                 : row.plane * job.pixels.plane_stride + y * job.pixels.row_stride;
 }
 
 /// Calls put(i, load(i)) for i = begin, begin + step, … < end, with `Batch` loads in flight at a
@@ -276,10 +281,11 @@ template <class Real, class Context>
 CONVOLUME_NOINLINE void load_pixels(const Context context, const RowJob<Real>& job,
                                     const ThreadRow<Real> row) {
     const index_t offset = pixel_row_offset(job, row);
-    const int loaded = static_cast<int>(offset < 0 ? 0 : job.loaded_x);
+    const bool is_zero = offset == offset_of_zeros;
+    const int loaded = static_cast<int>(is_zero ? 0 : job.loaded_x);
     const auto bytes = static_cast<unsigned>(pixel_bytes(job.pixels.type));
     const char* const pixels =
-        static_cast<const char*>(job.pixels.data) + (offset < 0 ? 0 : offset) * bytes;
+        static_cast<const char*>(job.pixels.data) + (is_zero ? 0 : offset) * bytes;
     if (has_complex_pixels(job.pixels.type)) {
         load_complex(context, job, row, pixels, loaded);
         return;

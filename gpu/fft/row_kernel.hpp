@@ -172,11 +172,12 @@ CONVOLUME_DEVICE void load_row(const Context& context, const RowJob<Real>& job,
             loaded = N;
         } else if (is_inside) {
             const index_t offset = pixel_row_offset(job, row);
-            source = static_cast<const Complex<Real>*>(job.pixels.data) +
-                     (job.complex_rows ? offset : offset / 2);
-            loaded = static_cast<int>(offset < 0         ? 0
-                                      : job.complex_rows ? job.loaded_x
-                                                         : job.loaded_x / 2);
+            if (offset != offset_of_zeros)
+                source = static_cast<const Complex<Real>*>(job.pixels.data) +
+                         (job.complex_rows ? offset : offset / 2);
+            loaded = static_cast<int>(offset == offset_of_zeros ? 0
+                                      : job.complex_rows        ? job.loaded_x
+                                                                : job.loaded_x / 2);
         }
         Fft::template for_each<0>(row.thread, [&](int sample, int position) {
             v[sample] = {0, 0};
