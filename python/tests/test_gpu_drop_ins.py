@@ -16,7 +16,10 @@ def library(request, monkeypatch):
         return gpu_stand_in.install(monkeypatch)
     if not any(gpu.usable for gpu in convolume.gpu_devices()):
         pytest.skip("no GPU here")
-    return pytest.importorskip(request.param)
+    found = pytest.importorskip(request.param)
+    if request.param == "jax":
+        found.config.update("jax_enable_x64", True)  # else JAX has no types of 64 bits
+    return found
 
 
 def on_gpu(library, array):
@@ -30,8 +33,6 @@ def compare(library, function, image, *others, **options):
     want = function(image, *others, **options, device="cpu")
     given = [on_gpu(library, other) if isinstance(other, np.ndarray) else other for other in others]
     found = function(on_gpu(library, image), *given, **options)
-    if library.__name__ == "jax" and image.dtype.itemsize == 8:
-        pytest.skip("JAX converts to types of 32 bits")
     assert type(found).__module__.partition(".")[0] in (library.__name__, "jaxlib")
     values = (found.cpu().numpy() if library.__name__ == "torch" else np.asarray(found)
               if library.__name__ == "jax" else library.asnumpy(found))
