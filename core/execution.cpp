@@ -31,7 +31,8 @@ constexpr struct {
                    {Phase::device_to_host, "device_to_host"},
                    {Phase::compose, "compose"},
                    {Phase::write, "write"},
-                   {Phase::commit, "commit"}};
+                   {Phase::commit, "commit"},
+                   {Phase::other, "other"}};
 
 }  // namespace
 

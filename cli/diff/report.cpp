@@ -103,7 +103,7 @@ std::string DiffSteps::channel_text(index_t number) const {
 }
 
 void DiffSteps::report_result(const Console& console, const RunTimes& times) const {
-    console.fact("time", format_duration(times.timeline.now_s()));
+    console.fact("time", format_duration(times.total_s));
     if (picture_) console.fact("picture", request_.picture);
     if (console.quiet() || request_.run.json) return;
     std::string text;
@@ -115,7 +115,7 @@ void DiffSteps::fill_json(ordered_json& json, const RunTimes* times) const {
     json["first"] = to_json(request_.first, a_);
     json["second"] = to_json(request_.second, b_);
     if (times == nullptr) return;
-    json["seconds"] = times->timeline.now_s();
+    json["seconds"] = times->total_s;
     json["peak_buffer_bytes"] = memory_use().peak_bytes;
     json["channels"] = ordered_json::array();
     for (index_t c = 0; c < a_.channels; ++c) {

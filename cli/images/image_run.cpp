@@ -260,7 +260,7 @@ void Worker::commit(FileRun& run) {
     try {
         run.run.commit();
         const RunTimes times = run.run.times();
-        file.seconds = times.timeline.now_s();
+        file.seconds = times.total_s;
         file.status = FileStatus::done;
         queue_.print([&] { run.steps->report_result(run.console, times); });
         if (queue_.request().run.json) run.keep_json(&times);

@@ -41,7 +41,7 @@ void PhantomSteps::report_result(const Console& console, const RunTimes& times) 
         console.warning(message(clamped_, " values above the range of ",
                                 to_string(output_metadata_.type),
                                 " were clamped; lower --brightness or write float32"));
-    console.fact("time", format_duration(times.timeline.now_s()));
+    console.fact("time", format_duration(times.total_s));
     report_output(console, request_.output, output_metadata_, request_.create.compression);
 }
 
@@ -73,7 +73,7 @@ void PhantomSteps::fill_json(ordered_json& json, const RunTimes* times) const {
     fill_phantom_json(json, request_, *phantom_);
     if (times != nullptr) {
         json["clamped_high"] = clamped_;
-        json["seconds"] = times->timeline.now_s();
+        json["seconds"] = times->total_s;
         json["peak_buffer_bytes"] = memory_use().peak_bytes;
         json["peak_resident_bytes"] = peak_resident_bytes();
     }

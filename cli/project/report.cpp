@@ -18,7 +18,7 @@ void ProjectSteps::report_plan(const Console& console) const {
 }
 
 void ProjectSteps::report_result(const Console& console, const RunTimes& times) const {
-    console.fact("time", format_duration(times.timeline.now_s()));
+    console.fact("time", format_duration(times.total_s));
     report_output(console, request_.output, output_metadata_, request_.create.compression);
     if (const GrayPng* png = dynamic_cast<const GrayPng*>(writer_.get()))
         console.fact("gray", png->gray_text());
@@ -29,7 +29,7 @@ void ProjectSteps::fill_json(ordered_json& json, const RunTimes* times) const {
     json["axis"] = axis_name(request_.axis);
     json["by"] = to_string(request_.by);
     if (times != nullptr) {
-        json["seconds"] = times->timeline.now_s();
+        json["seconds"] = times->total_s;
         json["peak_buffer_bytes"] = memory_use().peak_bytes;
     }
     json["output"] = output_json(request_.output, output_metadata_);

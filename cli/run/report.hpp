@@ -15,10 +15,11 @@
 
 namespace convolume::cli {
 
-/// Times of a run that has executed.
+/// Times of a run that has committed its outputs.
 struct RunTimes {
     double plan_s;
     const Timeline& timeline;
+    double total_s;  ///< seconds from the start of the program to the end of the commit
 };
 
 /// Returns null for infinity and NaN, which JSON does not have.

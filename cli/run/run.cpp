@@ -86,8 +86,12 @@ void StepwiseRun::execute(const Console& console, ProgressMeter& meter,
 }
 
 void StepwiseRun::commit() {
-    const PhaseTimer timer(&timeline_, Phase::commit);
-    steps_.commit();
+    {
+        const PhaseTimer timer(&timeline_, Phase::commit);
+        steps_.commit();
+    }
+    timeline_.record_rest(Phase::other, 0);
+    total_s_ = timeline_.now_s();
 }
 
 void carry_out(RunSteps& steps, const RunOptions& options, const Console& console,

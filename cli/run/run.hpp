@@ -75,7 +75,7 @@ class StepwiseRun {
     /// Renames the finished outputs to their final names; may be called in another thread.
     void commit();
 
-    RunTimes times() const { return {plan_s_, timeline_}; }
+    RunTimes times() const { return {plan_s_, timeline_, total_s_}; }
     const Timeline& timeline() const { return timeline_; }
 
   private:
@@ -83,6 +83,7 @@ class StepwiseRun {
     Timeline timeline_;
     ExecutionContext context_;
     double plan_s_ = 0;
+    double total_s_ = 0;
 };
 
 /// Carries out all steps of a run. Calls `planned` after the plan is made.

@@ -32,14 +32,15 @@ enum class Phase {
     device_to_host,  ///< data are copied from a GPU
     compose,         ///< parts of Method::dif are merged
     write,           ///< samples are written to files
-    commit           ///< outputs are flushed to disk and get their final names
+    commit,          ///< outputs are flushed to disk and get their final names
+    other            ///< anything else, such as the drawing of a phantom
 };
 /// All phases, in the order of their enumeration.
 inline constexpr Phase all_phases[] = {
     Phase::start,          Phase::open,     Phase::plan,           Phase::prepare,
     Phase::read,           Phase::pad,      Phase::decompose,      Phase::allocate,
     Phase::host_to_device, Phase::convolve, Phase::device_to_host, Phase::compose,
-    Phase::write,          Phase::commit};
+    Phase::write,          Phase::commit,   Phase::other};
 /// Returns the phase's name, such as "convolve" or "host_to_device".
 CONVOLUME_API const char* to_string(Phase);
 
