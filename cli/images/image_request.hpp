@@ -30,7 +30,7 @@ struct MadePsfRequest {
     nlohmann::ordered_json typed = nlohmann::ordered_json::object();
     std::vector<double> wavelengths_um;  ///< emission: none, one, or one for each channel
     std::optional<double> capture;       ///< share of light to contain, if typed
-    /// Of images of one plane: how far above and below it the specimen is estimated as well.
+    /// Distance above and below the plane of a 2D image within which the specimen is estimated.
     std::optional<double> out_of_focus_um;
     bool is_offered = false;  ///< whether the subcommand has these options
     bool is_needed = false;   ///< whether a PSF is computed

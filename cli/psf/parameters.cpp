@@ -14,9 +14,9 @@
 
 namespace convolume::cli {
 
-using Json = nlohmann::ordered_json;
-
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr std::array<const char*, 3> required_keys{"na", "wavelength_um", "voxel_um"};
 

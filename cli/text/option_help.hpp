@@ -119,6 +119,15 @@ void add_options(CLI::App& app, const char* group, Struct& target,
         });
 }
 
+/// Parses a text by `parse(option, text)` or `parse(text)`.
+template <class Parser>
+auto parse_by(const Parser& parse, std::string_view option, const std::string& text) {
+    if constexpr (std::is_invocable_v<const Parser&, std::string_view, std::string>)
+        return parse(option, text);
+    else
+        return parse(text);
+}
+
 /// Adds the option of one name, parsed by `parse(text)` or `parse(option, text)`.
 template <class Struct, class Parser>
 CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& target,
@@ -129,10 +138,7 @@ CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& targ
         if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string> ||
                       std::is_invocable_r_v<Value, Parser, std::string_view>) {
             const auto parse_and_set = [&target, &field, parse](const std::string& text) {
-                if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string>)
-                    field.set(target, parse(field.text.flags, text));
-                else
-                    field.set(target, parse(text));
+                field.set(target, parse_by(parse, field.text.flags, text));
             };
             option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
                                                           option_help(field, target))

@@ -254,7 +254,7 @@ def check_closed_while_waiting():
         process.stdout.read(4)
         time.sleep(0.3)  # waits until the pipe is full
         process.send_signal(stop)
-        check_end(process, f"{stop} while nobody reads", 130)
+        check_end(process, f"{stop} while no program reads", 130)
     process = start(["-", "h.f32", "-o", "part.f32", "--raw", "f32", "-q"], stdin=ZEROS)
     time.sleep(0.5)
     process.send_signal(signal.SIGTERM)

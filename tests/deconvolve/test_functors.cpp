@@ -105,7 +105,7 @@ TEST_CASE("deconvolve: a step stores its change, and sums products with the last
                                                             weight.data(), 0.6F};
     const deconvolve::SumPair sums = loops.arrays.sum(
         count, deconvolve::StepWithProducts<deconvolve::MultiplicativeStep<const float*>>{
-                   step, change.data()});
+                   step, {change.data()}});
     double product = 0, square = 0, furthest = 0;
     for (std::size_t i = 0; i < point.size(); ++i) {
         const auto wide = [i](const std::vector<float>& values) {

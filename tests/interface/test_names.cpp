@@ -173,7 +173,8 @@ TEST_CASE("devices, transfer gates and phases are named") {
                         {Phase::device_to_host, "device_to_host"},
                         {Phase::compose, "compose"},
                         {Phase::write, "write"},
-                        {Phase::commit, "commit"}});
+                        {Phase::commit, "commit"},
+                        {Phase::other, "other"}});
 }
 
 TEST_CASE("PSF models, modalities and phantoms are named and parsed") {

@@ -17,7 +17,9 @@ namespace convolume::gpu {
 void check(cudaError_t status, const char* what) {
     if (status != 0) throw std::runtime_error(what);
 }
-DeviceScope::DeviceScope(int) {}
+DeviceScope::DeviceScope(int device) {
+    previous_ = device;
+}
 DeviceScope::~DeviceScope() = default;
 
 DeviceMemory::DeviceMemory(int, index_t bytes, const char*)
