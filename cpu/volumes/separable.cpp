@@ -20,6 +20,8 @@ namespace {
 // rows would be slower than a ring that exceeds the second-level cache.
 constexpr index_t cached_bytes = 1280 << 10;
 constexpr index_t least_rows = 8;
+constexpr index_t widest_row = 4096;
+constexpr index_t narrowest_row = 256;  // of the tiles that are made for the sake of threads
 constexpr index_t most_planes_at_once = 4;
 
 }  // namespace
@@ -31,11 +33,15 @@ SeparableTiles::SeparableTiles(const Block& block, int threads) {
     planes_at_once = kernel.z == 1 ? 1 : std::min(most_planes_at_once, kept.z);
     ring_planes = kernel.z - 1 + planes_at_once;
     const index_t cached_samples = cached_bytes / block.sample_bytes();
+    index_t widest = std::min(widest_row, round_up(kept.x, step));
+    if (kept.z * kept.y < 4 * threads)
+        widest = std::min(widest,
+                          std::max(narrowest_row, round_up(ceil_div(kept.x, 4 * threads), step)));
     double least_cost = std::numeric_limits<double>::infinity();
     Shape3 best;
     index_t width = 0;
     do {
-        width = std::min(std::max(step, 2 * width), round_up(kept.x, step));
+        width = std::min(std::max(step, 2 * width), widest);
         const index_t fitting = (cached_samples / width - (kernel.y - 1)) / (ring_planes + 1);
         size = {kept.z, std::clamp(fitting, std::min(least_rows, kept.y), kept.y), width};
         const auto [loads, along_x, along_y] = repeats(kernel);
@@ -47,7 +53,7 @@ SeparableTiles::SeparableTiles(const Block& block, int threads) {
             least_cost = cost;
             best = size;
         }
-    } while (width < kept.x);
+    } while (width < widest);
     row = best.x;
     size.x = std::min(row, kept.x);
     count.x = ceil_div(kept.x, size.x);
