@@ -11,6 +11,7 @@ import numpy as np
 from ._arrays import TYPES, from_others, readable
 from ._convolve import Convolver
 from ._errors import BadData, InvalidArgument
+from ._filters import FilterBank
 from ._options import Boundary, Mode, Precision
 from ._problem import Method
 from ._run import Device
@@ -18,6 +19,7 @@ from ._run import Device
 Array = np.ndarray[Any, Any]
 ByteSize = int | str | None
 _MOST_AXES = 3
+_LONG_SIGNAL = 1 << 14  # number of samples from which a filter bank is faster than a convolver of one axis
 
 
 class Resources(NamedTuple):
@@ -70,6 +72,12 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
 def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
     """Returns the shape of a convolution's result."""
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+
+
+def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
+    """Tells whether the convolution filters long signals, which lie along the last axis."""
+    return (math.prod(axes.kernel[:-1]) == 1 and _LONG_SIGNAL <= axes.image[-1] and 4 * axes.kernel[-1] < axes.image[-1]
+            and image.dtype.kind != "c" and results.dtype.kind == "f")
 
 
 class SumKeywords(TypedDict, total=False):
@@ -140,9 +148,16 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
             convolver(few[tuple(where)], results[tuple(where)])
 
     method = options.get("method", "auto")
-    convolver = planned(method, "error")
     try:
-        execute(convolver)
+        if method == "auto" and options.get("boundary", "zero") == "zero" and resources.max_host_mem is None \
+                and _is_of_signals(axes, few, results):
+            bank = FilterBank(axes.image, taps.reshape(-1), dtype=pixels.dtype, mode=mode, origin=axes.center[-1],
+                              precision=precision, device=resources.device, workers=resources.workers,
+                              max_gpu_mem=resources.max_gpu_mem)
+            if bank.dtype == results.dtype:
+                bank(few, results)
+                return out
+        execute(planned(method, "error"))
     except BadData:  # the image holds NaN or infinities
         execute(planned("direct" if options.get("local_nan") else method, "propagate"))
     return out
