@@ -4,8 +4,8 @@
 
     PYTHONPATH=BUILD/python bench/one_call_cpu.py [--rounds N] [--workers N] [--json FILE]
 
-A figure is the median of a function's calls, without its first. A plain copy of the largest image is timed too. Processor
-times are those of all threads of a call, and hardly depend on other programs.
+A figure is the median of a function's calls, without its first. A plain copy of the largest image is timed too.
+Processor times are those of all threads of a call, and depend less on other programs.
 """
 
 import argparse
@@ -40,8 +40,8 @@ def cases(workers):
     yield ("copy, 512³, float32", image.copy, image.copy, 3)
     for axis in range(3):
         yield (f"gaussian_filter1d, 512³, axis {axis}",
-               lambda: scipy.ndimage.gaussian_filter1d(image, SIGMA, axis),
-               lambda: convolume.ndimage.gaussian_filter1d(image, SIGMA, axis, device="cpu", workers=workers), 3)
+               lambda a=axis: scipy.ndimage.gaussian_filter1d(image, SIGMA, a),
+               lambda a=axis: convolume.ndimage.gaussian_filter1d(image, SIGMA, a, device="cpu", workers=workers), 3)
     yield ("gaussian_filter, 512³", lambda: scipy.ndimage.gaussian_filter(image, SIGMA),
            lambda: convolume.ndimage.gaussian_filter(image, SIGMA, device="cpu", workers=workers), 3)
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from . import _core
 from ._errors import InvalidArgument
 from ._options import Boundary, Precision
 from ._sums import Array, Resources, convolved

@@ -76,7 +76,8 @@ def _results(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[in
 
 def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
     """Tells whether the convolution filters long signals, which lie along the last axis."""
-    return (math.prod(axes.kernel[:-1]) == 1 and _LONG_SIGNAL <= axes.image[-1] and 4 * axes.kernel[-1] < axes.image[-1]
+    samples, taps = axes.image[-1], axes.kernel[-1]
+    return (math.prod(axes.kernel[:-1]) == 1 and samples >= _LONG_SIGNAL and samples > 4 * taps
             and image.dtype.kind != "c" and results.dtype.kind == "f")
 
 
