@@ -65,11 +65,11 @@ double table_cost(index_t n) {
         ->per_sample;
 }
 
-// Returns the largest divisor of the 7-smooth n that is in the table.
+// Returns the largest length in the table that divides the 7-smooth n.
 index_t largest_table_divisor(index_t n) {
-    for (index_t divisor = std::min(n, table_end); divisor > 1; --divisor)
-        if (n % divisor == 0) return divisor;
-    return 1;
+    return std::find_if(std::rbegin(fft_costs), std::rend(fft_costs),
+                        [n](const FftCost& entry) { return n % entry.length == 0; })
+        ->length;
 }
 
 }  // namespace

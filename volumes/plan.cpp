@@ -20,6 +20,10 @@ constexpr double model_error = 0.1;
 // Largest numbers of tiles that are tried. Only a tiny memory limit needs more.
 constexpr index_t max_tiles = 1 << 20;
 constexpr index_t max_tiles_per_axis = 1 << 12;
+// Seconds to predict a tiling.
+constexpr double prediction_s = 0.5e-6;
+// Tilings are searched only if the fastest plan without tiles takes longer than this many searches.
+constexpr double search_share = 10;
 
 MemoryLimits find_limits(const Options& options, const EngineList& engines) {
     MemoryLimits limits{host_limit_bytes(options.max_host_bytes), {}};
@@ -61,16 +65,20 @@ class Planner {
             problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
                 ? Algorithm::separable
                 : Algorithm::direct;
-        if (allows(Method::in_core)) add_single_tile(Method::in_core, 1);
+        if (allows(Method::in_core))
+            candidates_.push_back(single_tile(Method::in_core, Algorithm::fft, 1));
         if (allows(Method::dif) || options_.parts > 0)
             for (const int parts : {1, 2, 4, 8, 16})
                 // A split into one part is the undivided transform: a candidate only on request.
                 if (options_.parts == parts ||
                     (options_.parts == 0 && (parts > 1 || options_.method == Method::dif)))
-                    add_single_tile(Method::dif, parts);
-        if (allows(Method::tiled)) add_best_tiling(Method::tiled, Algorithm::fft);
+                    candidates_.push_back(single_tile(Method::dif, Algorithm::fft, parts));
+        std::optional<Candidate> direct;
         if (allows(Method::direct) && engines_.front()->supports(in_space))
-            add_best_tiling(Method::direct, in_space);
+            direct = best_tiling(Method::direct, in_space, fastest_s(direct));
+        if (allows(Method::tiled))
+            candidates_.push_back(best_tiling(Method::tiled, Algorithm::fft, fastest_s(direct)));
+        if (direct) candidates_.push_back(std::move(*direct));
         for (Candidate& one : candidates_) one.candidate.rejected = why_rejected(one.candidate);
         choose();
     }
@@ -145,22 +153,49 @@ class Planner {
                 problem_.complex_data, problem_.precision};
     }
 
-    // Adds the candidate of one tile, which is split if `parts` is above 1.
-    void add_single_tile(Method method, int parts) {
-        CandidateLayout layout{method, Algorithm::fft, parts, false, {}};
+    // Returns the candidate of one tile, which is split if `parts` is above 1.
+    Candidate single_tile(Method method, Algorithm algorithm, int parts) const {
+        CandidateLayout layout{method, algorithm, parts, false, {}};
         for (int a = 0; a < 3; ++a)
             layout.axes[static_cast<std::size_t>(a)] =
-                tile_axis(problem_.axis(a), 1, grid_rule(a, Algorithm::fft, parts));
+                tile_axis(problem_.axis(a), 1, grid_rule(a, algorithm, parts));
         Candidate one;
         static_cast<Prediction&>(one) =
             predict(layout, layout.tiles(),
                     {layout.axes[0].largest(), layout.axes[1].largest(), layout.axes[2].largest()});
         one.layout = std::move(layout);
-        candidates_.push_back(std::move(one));
+        return one;
     }
 
-    // Adds the fastest tiling that fits, or the tiling that needs the least memory if none fits.
-    void add_best_tiling(Method method, Algorithm algorithm) {
+    // Returns the seconds of the fastest candidate that fits, `direct` included.
+    double fastest_s(const std::optional<Candidate>& direct) const {
+        double least_s = std::numeric_limits<double>::infinity();
+        for (const Candidate& one : candidates_)
+            if (fits(one.candidate)) least_s = std::min(least_s, one.candidate.seconds);
+        if (direct && fits(direct->candidate))
+            least_s = std::min(least_s, direct->candidate.seconds);
+        return least_s;
+    }
+
+    // Whether a search for tiles may gain more time than it takes. Without it, the fastest
+    // candidate takes `fastest_s`.
+    bool pays_to_search(Algorithm algorithm, double fastest_s) const {
+        if (options_.method == Method::tiled || problem_.streamed || engines_.size() > 1 ||
+            engines_.front()->info().is_gpu)
+            return true;
+        if (algorithm != Algorithm::fft) return false;  // the CPU engine divides such blocks itself
+        double tilings = 1;
+        for (int a = 0; a < 3; ++a) tilings *= static_cast<double>(tile_counts(a).size());
+        return fastest_s > search_share * prediction_s * tilings;
+    }
+
+    // Returns the fastest tiling that fits, or the one that needs the least memory if none fits.
+    // The fastest of the other candidates takes `fastest_s`.
+    Candidate best_tiling(Method method, Algorithm algorithm, double fastest_s) const {
+        Candidate whole = single_tile(method, algorithm, 1);
+        if (fits(whole.candidate) &&
+            !pays_to_search(algorithm, std::min(fastest_s, whole.candidate.seconds)))
+            return whole;
         struct SizedTiling {
             AxisTiling tiling;
             BlockAxis largest;  // sizes that no tile exceeds
@@ -169,12 +204,10 @@ class Planner {
             method, algorithm, 1, algorithm == Algorithm::fft && engines_.front()->can_walk(), {}};
         std::array<std::vector<SizedTiling>, 3> tilings;
         for (int a = 0; a < 3; ++a) {
-            const AxisProblem axis = problem_.axis(a);
-            const index_t extent = axis.out_end - axis.out_begin;
             GridRule rule = grid_rule(a, algorithm, 1);
             rule.may_be_periodic = a > 0 || !shape.walks;
-            for (const index_t count : tile_counts(extent)) {
-                AxisTiling tiling = tile_axis(axis, count, rule);
+            for (const index_t count : tile_counts(a)) {
+                AxisTiling tiling = tile_axis(problem_.axis(a), count, rule);
                 const BlockAxis largest = tiling.largest();
                 tilings[static_cast<std::size_t>(a)].push_back({std::move(tiling), largest});
             }
@@ -223,7 +256,7 @@ class Planner {
         best->layout = shape;
         for (std::size_t a = 0; a < 3; ++a)
             best->layout.axes[a] = tilings[a][static_cast<std::size_t>(best_at[a])].tiling;
-        candidates_.push_back(std::move(*best));
+        return std::move(*best);
     }
 
     // Returns the number of tiles beyond which more are tried only if none fits. Engines that walk
@@ -236,9 +269,10 @@ class Planner {
     }
 
     // Returns the numbers of tiles that are tried along an axis: 1, 2, 3, 4, 6, 8, 12, …, extent.
-    static std::vector<index_t> tile_counts(index_t extent) {
+    std::vector<index_t> tile_counts(int axis) const {
         std::vector<index_t> counts;
-        const index_t most = std::min(extent, max_tiles_per_axis);
+        const AxisProblem& outputs = problem_.axis(axis);
+        const index_t most = std::min(outputs.out_end - outputs.out_begin, max_tiles_per_axis);
         for (index_t power = 1; power < most; power *= 2) {
             counts.push_back(power);
             if (power > 1 && power / 2 * 3 < most) counts.push_back(power / 2 * 3);

@@ -10,6 +10,7 @@
 #include "cpu/volumes/cost.hpp"
 #include "cpu/volumes/direct.hpp"
 #include "cpu/volumes/fft_block.hpp"
+#include "cpu/volumes/separable.hpp"
 #include "decompose/split.hpp"
 
 namespace convolume {
@@ -39,7 +40,9 @@ class CpuEngine : public Engine {
     std::shared_ptr<const EngineKernel> prepare(const Block& block, const PartId& part,
                                                 const ConstImageView& taps,
                                                 bool /*once*/) override {
-        if (block.algorithm != Algorithm::fft) return make_direct_kernel(taps, block);
+        if (block.algorithm == Algorithm::separable)
+            return make_separable_kernel(taps, block.precision);
+        if (block.algorithm == Algorithm::direct) return make_direct_kernel(taps, block);
         return block.precision == Precision::float32 ? prepare_in<float>(block, part, taps)
                                                      : prepare_in<double>(block, part, taps);
     }

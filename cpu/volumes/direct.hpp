@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Convolution by sums in space. The outputs are cut into strips of rows and planes. Each strip
-// advances along z with the last kernel.z planes in a ring buffer that stays in cache:
-//   direct     the ring has loaded rows, and each result is one sum over all taps
-//   separable  rows are filtered along x when they are loaded, along y when they enter the ring,
-//              and along z when they leave it
-// Samples outside the loaded range of the block count as zero.
+// advances along z with the last kernel.z loaded planes in a ring buffer that stays in cache. Each
+// result is one sum over all taps. Samples outside the loaded range of the block count as zero.
 
 #include <memory>
 
@@ -26,7 +23,7 @@ struct StripLayout {
     index_t scratch_bytes(const Block& block) const;
 };
 
-/// Makes a kernel. `taps` are as in Engine::prepare(). A separable block needs real ones of rank 1.
+/// Makes a kernel. `taps` are as in Engine::prepare().
 std::shared_ptr<const CpuKernel> make_direct_kernel(const ConstImageView& taps, const Block& block);
 
 }  // namespace convolume::cpu

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from . import _core
 from ._device import is_on_gpu
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
@@ -211,10 +210,6 @@ def _line_terms(samples: Samples, filter_: Filter) -> Iterator[Array]:
 _BOUNDARIES: dict[str, Boundary] = {
     "reflect": "reflect", "grid-mirror": "reflect", "constant": "constant", "grid-constant": "constant",
     "nearest": "nearest", "mirror": "mirror", "wrap": "wrap", "grid-wrap": "wrap"}
-# Filters along 3 axes are usually one convolution with the product of their weights. For these lengths and types, the
-# first axis alone and then the two others are faster.
-_FIRST_AXIS_APART = {"float32": range(10, 32), "float64": range(32)}
-_MOVED_BYTES = 64 << 20  # bytes of the planes that the second of two filters computes at once
 
 
 def boundary(mode: Any) -> Boundary:
@@ -374,9 +369,6 @@ def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result
     is_on_host = isinstance(image, np.ndarray)
     buffer = buffer_for(image) if is_on_host and result.dtype.kind in "biu" and len(filters) > 1 else None
     groups = _groups(filters, image.size, cval, result.dtype)
-    if result.array is None and is_on_host and _is_for_one_array(groups, image, result.dtype, resources):
-        planes = max(1, _MOVED_BYTES // image[0].nbytes)
-        return _in_one_array(image, groups, planes, result.dtype, resources)
     for number, group in enumerate(groups):
         weights, center = _product(group, image.ndim)
         goal = result if number == len(groups) - 1 else FilterOutput(result.dtype, None)
@@ -385,42 +377,13 @@ def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result
     return result.deliver(current)
 
 
-def _is_for_one_array(groups: Sequence[Sequence[AxisFilter]], image: Array, dtype: np.dtype[Any],
-                      resources: Resources) -> bool:
-    on_cpu = resources.device == "cpu" or bool(_core.gpu_unavailable())
-    return (len(groups) == 2 and image.ndim == 3 and groups[0][0].axis == 0 and dtype.char in "fdFD" and on_cpu
-            and image.nbytes >= 2 * _MOVED_BYTES)
-
-
-def _in_one_array(image: Array, groups: Sequence[Sequence[AxisFilter]], planes: int, dtype: np.dtype[Any],
-                  resources: Resources) -> Array:
-    """Applies two groups of filters in one array, as fresh memory would cost as much time as a filter.
-
-    The second group does not filter along planes. The first group's result is stored `planes` planes behind its final
-    position. The second group moves it there, `planes` planes at a time.
-    """
-    (weights, center), (flat, flat_center) = (_product(group, image.ndim) for group in groups)
-    weights = weights / math.prod(one.divisor for group in groups for one in group)
-    options: dict[str, Any] = {"boundary": groups[0][0].mode, "precision": _precision(dtype), "local_nan": True,
-                               "resources": resources}
-    memory: Array = np.empty((len(image) + planes, *image.shape[1:]), dtype)
-    convolved(image, weights, center=center, out=memory[planes:], **options)
-    for begin in range(0, len(image), planes):
-        end = min(begin + planes, len(image))
-        convolved(memory[begin + planes:end + planes], flat, center=flat_center, out=memory[begin:end], **options)
-    return memory[:len(image)]
-
-
 def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisFilter]]:
     """Divides filters into groups, each of which is computed as one convolution with the product of the weights."""
     alike = len({one.mode for one in filters}) == 1 and (filters[0].mode != "constant" or cval == 0)
     taps = math.prod(len(one.weights) for one in filters)
     if dtype.kind in "biu" or not alike or taps > max(4096, samples // 8):
         return [[one] for one in filters]
-    longest = max(len(one.weights) for one in filters)
-    if len(filters) < 3 or len(filters) == 3 and longest not in _FIRST_AXIS_APART[_precision(dtype)]:
-        return [list(filters)]
-    return [[filters[0]], list(filters[1:3]), *([one] for one in filters[3:])]
+    return [list(filters[:3]), *([one] for one in filters[3:])]
 
 
 def _product(filters: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:

@@ -14,6 +14,7 @@ from ._arrays import TYPES, from_others, give_back, readable
 from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
+from ._filters import FilterBank
 from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
 from ._problem import Method
@@ -23,6 +24,7 @@ Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far
 ByteSize = int | str | None
 _MOST_AXES = 3
 _MOST_SAMPLES = 1 << 18  # samples of an image that may be convolved without a plan
+_LONG_SIGNAL = 1 << 14  # number of samples from which a filter bank is faster than a convolver of one axis
 
 
 class Resources(NamedTuple):
@@ -119,6 +121,13 @@ def _is_done_at_once(pixels: Array, taps: Array, center: Sequence[int], precisio
         return False
 
 
+def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
+    """Tells whether the convolution filters long signals, which lie along the last axis."""
+    samples, taps = axes.image[-1], axes.kernel[-1]
+    return (math.prod(axes.kernel[:-1]) == 1 and samples >= _LONG_SIGNAL and samples > 4 * taps
+            and image.dtype.kind != "c" and results.dtype.kind == "f")
+
+
 class SumKeywords(TypedDict, total=False):
     """Keywords of :func:`convolved`, with the defaults of :class:`convolume.Convolver`."""
 
@@ -198,9 +207,16 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         execute(GpuConvolver(pixels, [axes.image[axis] for axis in kept],
                              taps.reshape([axes.kernel[axis] for axis in kept]), arguments(method, "propagate")))
         return out
-    convolver = planned(method, "error")
     try:
-        execute(convolver)
+        if method == "auto" and options.get("boundary", "zero") == "zero" and resources.max_host_mem is None \
+                and _is_of_signals(axes, few, results):
+            bank = FilterBank(axes.image, taps.reshape(-1), dtype=pixels.dtype, mode=mode, origin=axes.center[-1],
+                              precision=precision, device=resources.device, workers=resources.workers,
+                              max_gpu_mem=resources.max_gpu_mem)
+            if bank.dtype == results.dtype:
+                bank(few, results)
+                return out
+        execute(planned(method, "error"))
     except BadData:  # the image holds NaN or infinities
         execute(planned("direct" if options.get("local_nan") else method, "propagate"))
     return out

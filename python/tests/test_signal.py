@@ -204,3 +204,18 @@ def test_inputs_are_left_alone():
     image.setflags(write=False)
     found = drop_in.convolve(image, [1.0], device="cpu")
     assert found.flags.writeable and not np.may_share_memory(found, image)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("shape, taps", [((40_000,), (257,)), ((40_000,), (4,)), ((3, 2, 20_000), (1, 1, 50)),
+                                         ((2, 20_000), (2, 33))])
+def test_long_signals(random, mode, shape, taps):
+    for dtype, tolerance in (("float32", 1e-4), ("float64", 1e-11), ("int16", 1e-7)):
+        signals, kernel = (random.normal(0, 9, extents).astype(dtype) for extents in (shape, taps))
+        found = drop_in.oaconvolve(signals, kernel, mode, device="cpu")
+        expected = original.oaconvolve(signals.astype("float64"), kernel.astype("float64"), mode)
+        assert found.dtype == original.oaconvolve(signals, kernel, mode).dtype
+        np.testing.assert_allclose(found, expected, atol=tolerance * np.abs(expected).max())
+    signals = random.random(shape)
+    signals[..., 15_000] = np.nan
+    assert np.isnan(drop_in.oaconvolve(signals, kernel.astype(float), mode, device="cpu")).any()

@@ -127,3 +127,36 @@ TEST_CASE("kernels near rank 1 are not mistaken for rank 1") {
     c.kernel = random.array({5, 5, 5}, false);
     CHECK_FALSE(plan_of(c, PixelType::float32, engines).rank1_kernel);
 }
+
+TEST_CASE("separable sums are equal for all threads, tiles and memory limits") {
+    Random random(test_seed("tiles of separable sums"));
+    for (const Precision precision : {Precision::float32, Precision::float64})
+        for (const Shape3& kernel : {Shape3{17, 17, 17}, Shape3{1, 9, 30}, Shape3{30, 1, 5},
+                                     Shape3{5, 40, 1}, Shape3{1, 1, 50}, Shape3{1, 1, 1}}) {
+            ConvolverCase c = make_case(random, {23, 61, 150}, kernel);
+            c.kernel = gaussian(kernel, 2);
+            c.options.precision = precision;
+            c.options.method = Method::direct;
+            if (element_count(kernel) < 100) check(c, cpu_engines());
+            EngineChoice choice;
+            choice.device = EngineChoice::Device::cpu;
+            choice.threads = 1;
+            const Array expected = result_of(c, make_engines(choice));
+            for (const int threads : {2, 7}) {
+                choice.threads = threads;
+                CHECK(result_of(c, make_engines(choice)).values == expected.values);
+            }
+            CHECK(result_of(c, cpu_engines(2, 512 << 10)).values == expected.values);
+        }
+}
+
+TEST_CASE("separable sums divide rows that exceed the cache") {
+    Random random(test_seed("long rows"));
+    for (const Shape3& image : {Shape3{1, 1, 20000}, Shape3{6, 9, 9001}, Shape3{3, 20, 4097}}) {
+        const Shape3 kernel{std::min<index_t>(image.z, 3), std::min<index_t>(image.y, 3), 9};
+        ConvolverCase c = make_case(random, image, kernel);
+        c.kernel = gaussian(kernel, 2);
+        c.options.method = Method::direct;
+        check(c, cpu_engines());
+    }
+}
