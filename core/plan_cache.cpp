@@ -67,8 +67,8 @@ PlanningState::PlanningState(const EngineChoice& engines)
 }
 
 PlanCache& PlanCache::instance() {
-    static std::once_flag once;
-    std::call_once(once, [] {
+    // Not std::call_once, through which an exception cannot pass without memory.
+    static const bool is_ready = [] {
         current_cache = new PlanCache;
         // Threads of the parent may hold locks of the cache, and CUDA does not work in the child.
         pthread_atfork(nullptr, nullptr, [] {
@@ -77,7 +77,9 @@ PlanCache& PlanCache::instance() {
             child->gpu_limit_ = current_cache->gpu_limit_;
             current_cache = child;
         });
-    });
+        return true;
+    }();
+    static_cast<void>(is_ready);
     return *current_cache;
 }
 

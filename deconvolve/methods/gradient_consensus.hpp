@@ -89,13 +89,20 @@ struct ConsensusStep {
 template <class AnyStep>
 ConsensusStep(AnyStep, const float*) -> ConsensusStep<AnyStep>;
 
-/// Counts, in the second sum, the voxels where the halves agree.
+/// Counts, in the second sum, the voxels where the halves agree. Where the image says nothing of a
+/// voxel, the agreement is rounding; such voxels count as agreed.
+template <class AnyWeights>
 struct ConsentCount {
     const float* agreement;
+    AnyWeights weight;
+    float least_weight;
     CONVOLUME_DEVICE SumPair operator()(index_t i) const {
-        return {0, agreement[i] < 0 ? 0.0 : 1.0};
+        const bool disagrees = agreement[i] < 0 && !(weight[i] < least_weight);
+        return {0, disagrees ? 0.0 : 1.0};
     }
 };
+template <class AnyWeights>
+ConsentCount(const float*, AnyWeights, float) -> ConsentCount<AnyWeights>;
 
 struct GradientConsensus {
     static constexpr DeconvolveMethod method = DeconvolveMethod::gradient_consensus;
@@ -174,9 +181,10 @@ struct GradientConsensus {
                                               least_weight};
                 return ConsensusStep{step, at.object(ArrayRole::other_object)};
             });
-        operations.sum_voxels(extra_sums, {ArrayRole::other_object}, [](const auto& at) {
-            return ConsentCount{at.object(ArrayRole::other_object)};
-        });
+        operations.sum_voxels(
+            extra_sums, {ArrayRole::other_object, ArrayRole::weights}, [](const auto& at) {
+                return ConsentCount{at.object(ArrayRole::other_object), at.weights(), least_weight};
+            });
     }
 };
 
