@@ -82,8 +82,8 @@ def main():
     if not arguments.gpu:
         importlib.import_module("current_peers")
     library = importlib.import_module("cupy" if arguments.gpu else "scipy")
-    versions = {"processor": processor_name(), "graphics": [gpu["name"] for gpu in gpu_properties()], "cores": os.cpu_count(),
-                library.__name__: library.__version__, "date": time.strftime("%Y-%m-%d")}
+    versions = {"processor": processor_name(), "graphics": [gpu["name"] for gpu in gpu_properties()],
+                "cores": os.cpu_count(), library.__name__: library.__version__, "date": time.strftime("%Y-%m-%d")}
     print(versions)
     print("| work | original, µs | convolume, µs | faster |\n|---|---|---|---|")
     figures = {**versions, "rows": list(rows(arguments.gpu))}

@@ -10,6 +10,7 @@ import numpy as np
 from ._device import DeviceArray, address_of, known
 from ._errors import InvalidArgument
 from ._problem import Problem
+from ._psf import Kernel
 
 _NEAR = 1e-9  # distance from an integer below which a sum counts as that integer
 
@@ -24,6 +25,7 @@ class GpuNumbers:
         self.ndim = len(self.shape)
         self.size = int(np.prod(self.shape, dtype=np.int64))
         self._host = host
+        self._callers: Any = None  # the caller's array, which shares its memory with `array`
 
     @classmethod
     def of(cls, array: Any, what: str) -> "GpuNumbers":
@@ -31,6 +33,7 @@ class GpuNumbers:
         found = cls(known(array, what))
         if found.dtype.kind not in "buifc":
             raise InvalidArgument(f"{what} is of type {found.dtype}: it must hold numbers")
+        found._callers = array
         return found
 
     def beside(self, values: np.ndarray) -> "GpuNumbers":
@@ -47,10 +50,10 @@ class GpuNumbers:
         return self._host
 
     def given_back(self, like: Any) -> Any:
-        """Returns the array in the library of `like`."""
+        """Returns the array in the library of `like`: the caller's own, if this is one."""
         if type(like).__module__.partition(".")[0] in ("jax", "jaxlib"):
             return importlib.import_module("jax.dlpack").from_dlpack(self.array)
-        return self.array
+        return self.array if self._callers is None else self._callers
 
     @property
     def module(self) -> Any:
@@ -136,17 +139,27 @@ class GpuNumbers:
 
 
 class GpuConvolver:
-    """Convolves :class:`GpuNumbers` of one shape with one kernel of the host."""
+    """Convolves :class:`GpuNumbers` of one shape with one kernel, by a plan of the cache. A kernel in the same GPU's
+    memory is prepared there."""
 
-    def __init__(self, like: GpuNumbers, shape: Sequence[int], taps: np.ndarray, arguments: dict[str, Any]) -> None:
+    def __init__(self, like: GpuNumbers, shape: Sequence[int], taps: np.ndarray | GpuNumbers,
+                 arguments: dict[str, Any]) -> None:
         if arguments["device"] not in ("auto", "gpu"):
             raise InvalidArgument("the arrays are in a GPU's memory: leave device as 'auto', or copy them to the host")
-        problem = Problem(shape, taps, like.dtype, arguments)
-        self._core = problem.for_arrays_on(like.device_array().device, like.dtype)
+        device = like.device_array().device
+        self._kernel: DeviceArray | None = None
+        if isinstance(taps, GpuNumbers) and taps.device_array().device == device:
+            self._kernel = taps.device_array()
+            known_by_shape = Kernel(np.broadcast_to(np.zeros((), taps.dtype), taps.shape), arguments["origin"], None)
+            self._core = Problem(shape, known_by_shape, like.dtype, arguments).for_kernels_on(device, like.dtype)
+            return
+        on_host = taps.on_host() if isinstance(taps, GpuNumbers) else taps
+        self._core = Problem(shape, on_host, like.dtype, arguments).for_arrays_on(device, like.dtype, from_cache=True)
 
     def __call__(self, image: GpuNumbers, out: GpuNumbers) -> None:
         source, target = image.device_array(), out.device_array()
-        self._core.execute(source.address, target.address, source.stream(None))
+        self._core.execute(source.address, target.address, source.stream(None),
+                           self._kernel.address if self._kernel else 0)
         if target.address != address_of(out.array):  # a copy of an array that is not contiguous
             out[...] = GpuNumbers(target.array)
 

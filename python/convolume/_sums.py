@@ -14,7 +14,7 @@ from ._arrays import TYPES, from_others, give_back, readable
 from ._convolve import CachedConvolver, Convolver
 from ._device import is_on_gpu
 from ._errors import BadData, InvalidArgument
-from ._filters import FilterBank
+from ._filters import FilterBank, filter_bank
 from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
 from ._problem import Method
@@ -162,7 +162,7 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     reached = sum(k > 1 for k in kernel.shape)
     if reached > _MOST_AXES:
         raise InvalidArgument(f"the kernel reaches along {reached} axes: 1 to 3 can be convolved")
-    if isinstance(kernel, GpuNumbers):
+    if isinstance(kernel, GpuNumbers) and not isinstance(image, GpuNumbers):
         kernel = kernel.on_host()
     pixels, taps = _computable(image), _computable(kernel)
     mode, out = options.get("mode", "same"), options.get("out")
@@ -173,11 +173,12 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
     if _is_done_at_once(pixels, taps, center, precision, resources, options, out):
         return out
-    if not np.isfinite(taps).all():
-        raise BadData("the kernel holds NaN or infinities: repair it")
-    if not taps.any():
-        out[...] = 0
-        return out
+    if isinstance(taps, np.ndarray):
+        if not np.isfinite(taps).all():
+            raise BadData("the kernel holds NaN or infinities: repair it")
+        if not taps.any():
+            out[...] = 0
+            return out
     axes = _merged(pixels.shape, taps.shape, center)
     few = pixels.reshape(axes.image)
     results = out.reshape(result_shape(axes.image, axes.kernel, mode))
@@ -203,13 +204,19 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
             convolver(few[tuple(where)], results[tuple(where)])
 
     method = options.get("method", "auto")
+    is_of_signals = (method == "auto" and options.get("boundary", "zero") == "zero"
+                     and _is_of_signals(axes, few, results))
     if isinstance(pixels, GpuNumbers):
+        if is_of_signals and pixels.dtype == results.dtype:
+            filters = taps.on_host() if isinstance(taps, GpuNumbers) else taps
+            filter_bank(few.array, filters.reshape(-1), mode=mode, origin=axes.center[-1], precision=precision,
+                        out=results.array)
+            return out
         execute(GpuConvolver(pixels, [axes.image[axis] for axis in kept],
                              taps.reshape([axes.kernel[axis] for axis in kept]), arguments(method, "propagate")))
         return out
     try:
-        if method == "auto" and options.get("boundary", "zero") == "zero" and resources.max_host_mem is None \
-                and _is_of_signals(axes, few, results):
+        if is_of_signals and resources.max_host_mem is None:
             bank = FilterBank(axes.image, taps.reshape(-1), dtype=pixels.dtype, mode=mode, origin=axes.center[-1],
                               precision=precision, device=resources.device, workers=resources.workers,
                               max_gpu_mem=resources.max_gpu_mem)
