@@ -86,24 +86,61 @@ def _array_at(address, shape, dtype):
     return np.frombuffer((ctypes.c_byte * count).from_address(address), dtype).reshape(shape)
 
 
+def _cpu():
+    return convolume.Convolver((4,), [1.0], device="cpu")._problem.engines
+
+
 class DeviceConvolver:
     """Convolves on the host, at the addresses that it gets."""
 
     def __init__(self, shape, kernel, options, device, image_type, max_gpu_bytes=None):
-        cpu = convolume.Convolver((4,), [1.0], device="cpu")._problem.engines
         self._type = np.dtype(image_type)
         self._shape = tuple(shape)
-        self._core = _core.Convolver(shape, kernel, options, cpu, self._type, np.dtype("float32"))
+        self._core = _core.Convolver(shape, kernel, options, _cpu(), self._type, np.dtype("float32"))
         self.output_type, self.output_shape = self._core.natural_type, self._core.output_shape
 
-    def execute(self, image, out, stream):
+    def execute(self, image, out, stream, kernel=0):
+        assert kernel == 0
         self._core.execute(_array_at(image, self._shape, self._type),
                            _array_at(out, self.output_shape, self.output_type))
+
+
+class ConvolverWithoutKernel(DeviceConvolver):
+    """Gets the kernel with each call."""
+
+    def __init__(self, shape, kernel_shape, kernel_type, options, device, image_type, max_gpu_bytes=None):
+        self._kernel = tuple(kernel_shape), np.dtype(kernel_type)
+        self._others = options, device, image_type
+        super().__init__(shape, np.ones(*self._kernel), *self._others)
+
+    def execute(self, image, out, stream, kernel=0):
+        assert kernel != 0
+        DeviceConvolver(self._shape, _array_at(kernel, *self._kernel).copy(), *self._others).execute(image, out, stream)
+
+
+class DeviceFilterBank:
+    """Filters on the host, at the addresses that it gets."""
+
+    def __init__(self, signals, samples, filters, options, device, dtype):
+        self.sample_type = np.dtype(dtype)
+        self._shape = signals, samples
+        self._core = _core.FilterBank(signals, samples, filters, options, _cpu(), self.sample_type)
+        self.result_type, self.origin = self._core.result_type, self._core.origin
+        self.result_samples = self._core.result_samples
+        self._results = signals, len(filters), self.result_samples
+
+    def execute(self, samples, results, positions, stream):
+        assert positions == 0
+        self._core.execute(_array_at(samples, self._shape, self.sample_type),
+                           _array_at(results, self._results, self.result_type), None, None)
 
 
 def install(monkeypatch):
     """Puts the stand-ins in the places of CuPy and of the convolutions on a GPU."""
     module = cupy()
     monkeypatch.setitem(sys.modules, "cupy", module)
-    monkeypatch.setattr(_core, "DeviceConvolver", DeviceConvolver)
+    for name, stand_in in {"DeviceConvolver": DeviceConvolver, "cached_device_convolver": DeviceConvolver,
+                           "cached_device_convolver_without_kernel": ConvolverWithoutKernel,
+                           "DeviceFilterBank": DeviceFilterBank}.items():
+        monkeypatch.setattr(_core, name, stand_in)
     return module

@@ -63,6 +63,14 @@ def test_batches_of_signals(library):
     compare(library, signal.fftconvolve, numbers((2, 3, 4, 5, 2), "float32"), numbers((1, 2, 1, 3, 1), "float32", 2))
 
 
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "uint16"])
+def test_long_signals(library, mode, dtype):
+    image = numbers((2, 20000), dtype)
+    compare(library, signal.oaconvolve, image, numbers((1, 30), dtype, 2), mode, axes=1)
+    compare(library, signal.fftconvolve, image[0], numbers((257,), dtype, 2), mode)
+
+
 def test_sides_of_signals(library):
     image = numbers((9,), "float32")
     with pytest.raises(convolume.InvalidArgument, match="in1 is in host memory and in2 in a GPU's"):
