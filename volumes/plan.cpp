@@ -24,6 +24,9 @@ constexpr index_t max_tiles_per_axis = 1 << 12;
 constexpr double prediction_s = 0.5e-6;
 // Tilings are searched only if the fastest plan without tiles takes longer than this many searches.
 constexpr double search_share = 10;
+// Tiles that overlap with transfers and fit caches make a plan faster by less than this factor, on
+// each engine.
+constexpr double most_gain_of_tiles = 8;
 
 MemoryLimits find_limits(const Options& options, const EngineList& engines) {
     MemoryLimits limits{host_limit_bytes(options.max_host_bytes), {}};
@@ -60,7 +63,9 @@ class Planner {
     Planner(const Planner&) = delete;
     Planner& operator=(const Planner&) = delete;
 
-    void compare_candidates() {
+    // `known_s` is the time of the best plan on engines of other kinds.
+    void compare_candidates(double known_s) {
+        known_s_ = known_s;
         const Algorithm in_space =
             problem_.rank1_kernel && engines_.front()->supports(Algorithm::separable)
                 ? Algorithm::separable
@@ -167,9 +172,10 @@ class Planner {
         return one;
     }
 
-    // Returns the seconds of the fastest candidate that fits, `direct` included.
+    // Returns the seconds of the fastest plan that fits, `direct` and plans on other engines
+    // included.
     double fastest_s(const std::optional<Candidate>& direct) const {
-        double least_s = std::numeric_limits<double>::infinity();
+        double least_s = known_s_;
         for (const Candidate& one : candidates_)
             if (fits(one.candidate)) least_s = std::min(least_s, one.candidate.seconds);
         if (direct && fits(direct->candidate))
@@ -177,9 +183,12 @@ class Planner {
         return least_s;
     }
 
-    // Whether a search for tiles may gain more time than it takes. Without it, the fastest
-    // candidate takes `fastest_s`.
-    bool pays_to_search(Algorithm algorithm, double fastest_s) const {
+    // Whether a search for tiles may gain more time than it takes. `whole_s` is the time of a
+    // single tile, `fastest_s` that of the fastest other plan.
+    bool pays_to_search(Algorithm algorithm, double whole_s, double fastest_s) const {
+        if (whole_s > most_gain_of_tiles * static_cast<double>(engines_.size()) * fastest_s)
+            return false;
+        fastest_s = std::min(fastest_s, whole_s);
         if (options_.method == Method::tiled || problem_.streamed || engines_.size() > 1 ||
             engines_.front()->info().is_gpu)
             return true;
@@ -190,11 +199,10 @@ class Planner {
     }
 
     // Returns the fastest tiling that fits, or the one that needs the least memory if none fits.
-    // The fastest of the other candidates takes `fastest_s`.
+    // The fastest other plan takes `fastest_s`.
     Candidate best_tiling(Method method, Algorithm algorithm, double fastest_s) const {
         Candidate whole = single_tile(method, algorithm, 1);
-        if (fits(whole.candidate) &&
-            !pays_to_search(algorithm, std::min(fastest_s, whole.candidate.seconds)))
+        if (fits(whole.candidate) && !pays_to_search(algorithm, whole.candidate.seconds, fastest_s))
             return whole;
         struct SizedTiling {
             AxisTiling tiling;
@@ -327,6 +335,7 @@ class Planner {
     const Options& options_;
     EngineList engines_;
     MemoryLimits limits_;
+    double known_s_ = 0;
     std::vector<Candidate> candidates_;
     const Candidate* best_ = nullptr;
 };
@@ -386,7 +395,8 @@ TaskPlan make_plan(const ConvolutionProblem& given, const Options& options,
     const Planner* best = nullptr;
     for (std::size_t i = 0; i < planners.size(); ++i) {
         Planner& planner = planners[i];
-        planner.compare_candidates();
+        planner.compare_candidates(best ? best->best()->candidate.seconds
+                                        : std::numeric_limits<double>::infinity());
         for (const Candidate& one : planner.candidates()) plan.candidates.push_back(one.candidate);
         if (!planner.best()) continue;
         if (best && !is_preferable(planner.best()->candidate, best->best()->candidate)) continue;
