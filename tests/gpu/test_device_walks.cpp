@@ -199,7 +199,8 @@ TEST_CASE("device deconvolve: walks along z agree with arrays in GPU memory", "[
         return choices;
     };
     auto compared = check_against_resident(
-        "walks", cases_of_planes, choose, [](const DeconvolvePlan& plan) { return plan.by_walks; });
+        "walks", cases_of_planes, choose, [](const DeconvolvePlan& plan) { return plan.by_walks; },
+        6);
     check_counts(compared, 4);
 }
 
