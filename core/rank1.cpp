@@ -2,6 +2,7 @@
 #include "core/rank1.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "core/views.hpp"
 
@@ -30,9 +31,15 @@ double product_without(const Factors& factors, const Index3& at, int axis) {
     return product;
 }
 
-// Returns the lines through the sample of largest magnitude.
-std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
+struct PeakLines {
+    Factors factors;  // their product is `peak` at the peak
     double peak = 0;
+};
+
+// Returns the lines through the sample of largest magnitude.
+std::optional<PeakLines> lines_through_peak(const ConstImageView& kernel) {
+    PeakLines lines;
+    double& peak = lines.peak;
     Index3 peak_at;
     for_each_value(kernel, [&](double value, const Index3& at) {
         if (std::abs(value) > std::abs(peak)) {
@@ -41,20 +48,16 @@ std::optional<Factors> lines_through_peak(const ConstImageView& kernel) {
         }
     });
     if (peak == 0) return {};
-    Factors factors;
-    for (int a = 0; a < 3; ++a)
-        factors[static_cast<std::size_t>(a)].resize(static_cast<std::size_t>(kernel.shape[a]));
-    for_each_value(kernel, [&](double value, const Index3& at) {
-        for (int a = 0; a < 3; ++a) {
-            bool on_line = true;
-            for (int other = 0; other < 3; ++other)
-                on_line = on_line && (other == a || at[other] == peak_at[other]);
-            if (on_line)
-                factors[static_cast<std::size_t>(a)][static_cast<std::size_t>(at[a])] =
-                    a == 0 ? value : value / peak;
-        }
-    });
-    return factors;
+    for (int a = 0; a < 3; ++a) {
+        Box3 line{peak_at, {peak_at.z + 1, peak_at.y + 1, peak_at.x + 1}};
+        line.begin[a] = 0;
+        line.end[a] = kernel.shape[a];
+        auto& factor = lines.factors[static_cast<std::size_t>(a)];
+        for_each_value(subview(kernel, line), [&](double value, const Index3&) {
+            factor.push_back(a == 0 ? value : value / peak);
+        });
+    }
+    return lines;
 }
 
 // Replaces one factor by the least-squares solution for the other two.
@@ -85,12 +88,32 @@ double relative_distance(const ConstImageView& kernel, const Factors& factors) {
     return std::sqrt(difference / total);
 }
 
+// Whether the relative distance from the product of the lines surely exceeds `bound`. Most kernels
+// that are not of rank 1 show it in their first planes. No sample is larger than the peak.
+bool is_far(const ConstImageView& kernel, const PeakLines& lines, double bound) {
+    const double largest =
+        static_cast<double>(element_count(kernel.shape)) * lines.peak * lines.peak;
+    double difference = 0;
+    for (index_t z = 0; z < kernel.shape.z; ++z) {
+        const Box3 plane{{z, 0, 0}, {z + 1, kernel.shape.y, kernel.shape.x}};
+        for_each_value(subview(kernel, plane), [&](double value, const Index3& at) {
+            const double residual = value - product_without(lines.factors, {z, at.y, at.x}, 3);
+            difference += residual * residual;
+        });
+        if (difference > bound * bound * largest) return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 std::optional<RankOne> factor_rank1(const ConstImageView& kernel, Precision precision) {
-    std::optional<Factors> factors = lines_through_peak(kernel);
-    // This check avoids the sweeps for the many kernels that are far from rank 1.
-    if (!factors || relative_distance(kernel, *factors) > 1e-5) return {};
+    std::optional<PeakLines> lines = lines_through_peak(kernel);
+    // These checks avoid the sweeps for the many kernels that are far from rank 1.
+    constexpr double far = 1e-5;
+    if (!lines || is_far(kernel, *lines, far)) return {};
+    std::optional<Factors> factors = std::move(lines->factors);
+    if (relative_distance(kernel, *factors) > far) return {};
     for (int sweep = 0; sweep < 2; ++sweep)
         for (int axis = 0; axis < 3; ++axis) improve(kernel, *factors, axis);
     const double tolerance = precision == Precision::float32 ? 1e-7 : 1e-15;

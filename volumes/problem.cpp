@@ -113,10 +113,15 @@ Volume normalized_taps(const ConstImageView& kernel, const KernelStatistics& sta
             T* const elements = taps.elements<T>();
             const Index3 strides = contiguous_strides(taps.shape());
             for_each_sample(source, [&](const auto& sample, const Index3& at) {
+                T& tap = elements[at.z * strides.z + at.y * strides.y + at.x];
+                // Real kernels have a real factor. Products of complex numbers are slow.
+                if constexpr (std::is_floating_point_v<T> && !requires { sample.imag(); }) {
+                    tap = static_cast<T>(static_cast<double>(sample) * statistics.factor.real());
+                    return;
+                }
                 std::complex<double> value = as_complex(sample);
                 value *= statistics.factor;
                 if (flip) value = std::conj(value);
-                T& tap = elements[at.z * strides.z + at.y * strides.y + at.x];
                 if constexpr (std::is_floating_point_v<T>)
                     tap = static_cast<T>(value.real());
                 else
