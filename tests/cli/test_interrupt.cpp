@@ -89,7 +89,8 @@ TEST_CASE("an interrupted run over many files keeps the complete outputs") {
     write_image(folder / "first.tif", random.array({4, 8, 8}, false), PixelType::float32);
     write_image(folder / "last.tif", random.array({4, 9, 8}, false), PixelType::float32);
     Arguments command{convolume_path(), "convolve",     "first.tif", "image.tif", "last.tif",
-                      "kernel.tif",     "--output-dir", "out",       "--method",  "direct"};
+                      "kernel.tif",     "--output-dir", "out",       "--method",  "direct",
+                      "--device",       "cpu",          "--threads", "1"};
     const auto names = [&] {
         std::vector<std::string> found;
         std::error_code missing;
