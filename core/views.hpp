@@ -32,9 +32,11 @@ void for_each_sample(const ConstImageView& view, const F& f) {
         using T = typename decltype(tag)::type;
         for (index_t z = 0; z < view.shape.z; ++z) {
             throw_if_stopped();
-            for (index_t y = 0; y < view.shape.y; ++y)
+            for (index_t y = 0; y < view.shape.y; ++y) {
+                const T* const row = static_cast<const T*>(view.at(z, y, 0));
                 for (index_t x = 0; x < view.shape.x; ++x)
-                    f(*static_cast<const T*>(view.at(z, y, x)), Index3{z, y, x});
+                    f(row[x * view.strides.x], Index3{z, y, x});
+            }
         }
     });
 }
