@@ -49,6 +49,16 @@ struct DeviceConvolverKey {
     }
 };
 
+// A plan of the cache is made for more calls than the first, whether or not they come: so all calls
+// have the same plan, and the same bits.
+constexpr index_t expected_calls = 4;
+
+Options for_several_calls(Options options) {
+    std::optional<index_t>& executions = options.expected_executions;
+    if (executions && *executions >= 1) executions = checked_multiply(*executions, expected_calls);
+    return options;
+}
+
 // Returns the predicted bytes of a convolver apart from image and result.
 PlanBytes bytes_of_plan(const Plan& plan, const ConvolverKey& key) {
     const PlanCandidate& chosen = plan.chosen;
@@ -72,7 +82,7 @@ std::shared_ptr<const Convolver> cached_convolver(const Shape3& image_shape,
         key,
         [&] {
             return std::make_shared<const Convolver>(ConvolverFactory::make_steady(
-                image_shape, kernel, options, engines, image_type, output_type));
+                image_shape, kernel, for_several_calls(options), engines, image_type, output_type));
         },
         [&](const Convolver& made) { return bytes_of_plan(made.plan(), key); });
 }
