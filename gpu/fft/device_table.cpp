@@ -9,6 +9,7 @@
 
 #include "gpu/fft/plan.hpp"
 #include "gpu/runtime/check.hpp"
+#include "gpu/runtime/device_memory.hpp"
 
 namespace convolume::gpu {
 
@@ -58,8 +59,7 @@ const Complex<Real>* device_twiddles(const TransformPlan& plan, cudaStream_t str
     const auto twiddles = pair_twiddles<Real>(plan.n);
     host.insert(host.end(), twiddles.begin(), twiddles.end());
     const std::size_t bytes = host.size() * sizeof(host[0]);
-    void* memory = nullptr;
-    check(cudaMalloc(&memory, bytes), "twiddle factors");
+    void* const memory = allocate_on_current_device(static_cast<index_t>(bytes), "twiddle factors");
     cudaError_t status =
         cudaMemcpyAsync(memory, host.data(), bytes, cudaMemcpyHostToDevice, stream);
     if (status == cudaSuccess) status = cudaStreamSynchronize(stream);

@@ -36,10 +36,7 @@ void reset_device_memory_peak() {
     peak_bytes.store(current_bytes.load());
 }
 
-DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : device_(device) {
-    if (bytes <= 0) return;
-    const DeviceScope scope(device);
-    bytes = round_up(bytes, alignment);
+void* allocate_on_current_device(index_t bytes, const char* purpose) {
     void* data = nullptr;
     const auto allocate = [&] {
         return fault_due(InjectedFault::allocation)
@@ -52,7 +49,15 @@ DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : dev
         status = allocate();
     }
     check(status, purpose);
-    data_ = std::unique_ptr<void, CountingDeleter>(data, CountingDeleter{bytes});
+    return data;
+}
+
+DeviceMemory::DeviceMemory(int device, index_t bytes, const char* purpose) : device_(device) {
+    if (bytes <= 0) return;
+    const DeviceScope scope(device);
+    bytes = round_up(bytes, alignment);
+    data_ = std::unique_ptr<void, CountingDeleter>(allocate_on_current_device(bytes, purpose),
+                                                   CountingDeleter{bytes});
     count_bytes(bytes);
 }
 

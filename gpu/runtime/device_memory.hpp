@@ -20,6 +20,10 @@ struct DeviceMemoryUse {
 DeviceMemoryUse device_memory_use();
 void reset_device_memory_peak();
 
+/// Returns the address of new memory on the current device, for cudaFree. If the memory is used up,
+/// kept plans give theirs back first. Throws OutOfMemory.
+void* allocate_on_current_device(index_t bytes, const char* purpose);
+
 /// One allocation on one device. Move-only.
 class DeviceMemory {
   public:
