@@ -56,8 +56,8 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
                                              parse_acceleration),
     option<&DeconvolveOptions::background>(
         "background", "--background", "N|auto",
-        "Level of the image without light; auto: the level that most pixels are near, or 0 if the "
-        "darkest region is much darker",
+        "Level of the image without the specimen's light; auto: the level that most pixels are "
+        "near, or, if none of its regions is dark, that of a coarse restoration's darkest voxels",
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",

@@ -110,12 +110,16 @@ NoiseFit with_error(const Line& line, const LineSums& sums,
     constexpr double of_median = 5.44;
     // Noise that is not in proportion to the light misses the line by more.
     constexpr double most_missed = 0.2;
-    double chi_square = 0, missed = 0, pixels = 0;
+    // Structures of the image make a small offset uncertain by this share of the mean brightness.
+    constexpr double least_share = 0.04;
+    double chi_square = 0, missed = 0, pixels = 0, all = 0, sum = 0;
     for (const BrightnessLevel& level : of_noise) {
         const double away = level.variance / line.at(level) - 1;
         chi_square += level.pixels * away * away;
         missed += std::min(level.pixels, 1e4) * away * away;
         pixels += std::min(level.pixels, 1e4);
+        all += level.pixels;
+        sum += level.pixels * level.mean;
     }
     const double free = std::max<double>(1, static_cast<double>(of_noise.size()) - 2);
     const double scale = std::max(of_median, chi_square / free) / sums.determinant();
@@ -124,6 +128,7 @@ NoiseFit with_error(const Line& line, const LineSums& sums,
     const double variance = scale * (sums.wmm - 2 * o * sums.wm + o * o * sums.w);
     fit.offset_error = std::sqrt(std::max(variance, 0.0)) / line.slope;
     fit.has_offset = of_noise.size() > 4 && fit.offset > 3 * fit.offset_error &&
+                     fit.offset > least_share * sum / all &&
                      line.slope > 3 * std::sqrt(scale * sums.w) &&
                      std::sqrt(missed / pixels) < most_missed;
     return fit;

@@ -64,7 +64,7 @@ class Deconvolver:
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
         Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
-        most pixels are near, or 0 if the darkest region is much darker.
+        most pixels are near, or, if no region is dark, that of the darkest voxels of a coarse restoration.
     tv_weight : float
         For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
