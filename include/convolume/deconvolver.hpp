@@ -122,8 +122,10 @@ struct DeconvolveOptions {
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
     KernelCenter center{};  ///< index of the PSF's sample that shifts nothing
-    /// Background b. If it is not given, it is estimated from each image: the level that most
-    /// pixels are near, or 0 if the darkest region is much darker than that.
+    /// Background b, which includes the offset. If it is not given, it is estimated from each
+    /// image: the level that most pixels are near. If no region of the image is dark, it is the
+    /// level of the darkest voxels of a coarse restoration, between the offset and the mean of the
+    /// darkest region. Of nnls, wiener and small images it is then 0.
     std::optional<double> background;
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
@@ -252,7 +254,8 @@ struct DeconvolveReport {
     int restarts = 0;           ///< number of steps that acceleration took without extrapolation
     double background = 0;      ///< background b, as given or estimated
     /// Mean of the image's darkest region, a square of 16×16 pixels, if it contradicts the
-    /// background. It is below a given background, or the estimate is 0 although it is far above 0.
+    /// background or leaves it doubtful. It is below a given background, or the offset and it are
+    /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
     int searched = 0;     ///< number of iterations that searched for the number (hold_out)
