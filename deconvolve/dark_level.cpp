@@ -31,7 +31,8 @@ Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
     for (int axis = with_z ? 0 : 1; axis < 3; ++axis) {
         const index_t extent = problem.image[axis];
         const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
-        coarsening.halved[static_cast<std::size_t>(axis)] = extent >= 2 * least_coarse_extent && fits;
+        coarsening.halved[static_cast<std::size_t>(axis)] =
+            extent >= 2 * least_coarse_extent && fits;
     }
     return coarsening;
 }
