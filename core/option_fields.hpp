@@ -24,15 +24,11 @@ inline auto fields_of(const EngineChoice& engines) {
 }
 inline auto fields_of(const DeconvolveOptions& options) {
     const auto& [method, iterations, acceleration, boundary, center, background, saturation,
-                 tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, photons,
-                 coarse_start, host, image_type, streamed] = options;
-    const PhotonScale scale = photons.value_or(PhotonScale{});
-    const std::tuple photon_fields(photons.has_value(), scale.gain, scale.offset);
-    return std::tuple_cat(
-        std::tie(method, iterations, acceleration, boundary, center.kind, center.index, background,
-                 saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched, stop,
-                 hold_out, coarse_start, host, image_type, streamed),
-        photon_fields);
+                 tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, gain,
+                 offset, coarse_start, host, image_type, streamed] = options;
+    return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
+                    background, saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched,
+                    stop, hold_out, gain, offset, coarse_start, host, image_type, streamed);
 }
 
 }  // namespace convolume

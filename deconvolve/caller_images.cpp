@@ -13,6 +13,7 @@
 #include "core/item_steps.hpp"
 #include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
+#include "deconvolve/dark_level.hpp"
 #include "deconvolve/held_out_search.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "deconvolve/photons.hpp"
@@ -30,10 +31,10 @@ class ImageLoader {
     ImageLoader(Executor& executor, const DeconvolutionProblem& problem, PixelType type,
                 HeldOutSearch* search)
         : executor_(executor),
+          problem_(problem),
           search_(search),
           clips_(problem.traits.counts_photons),
           level_(problem.options.saturation.value_or(std::numeric_limits<double>::infinity())),
-          given_background_(problem.options.background),
           shape_(problem.image),
           gather_(identity_indices(shape_.x)),
           rows_(static_cast<std::size_t>(shape_.y)),
@@ -43,6 +44,7 @@ class ImageLoader {
         plane_ = Volume({1, shape_.y, shape_.x}, PixelType::float32, executor.staging());
         if (search_ != nullptr) search_->begin_image();
         if (problem.estimates_photons()) photons_.emplace(shape_, type);
+        if (problem.dark_level) dark_.emplace(*problem.dark_level);
     }
 
     /// Takes planes from plane `z` on. All planes must be given in order.
@@ -59,11 +61,13 @@ class ImageLoader {
 
     LoadedImage finish() {
         loaded_.mean = mean_of(total_, element_count(shape_) - loaded_.saturated_pixels);
-        const ImageBackground background = background_.find(given_background_);
-        loaded_.background = background.level;
-        loaded_.darkest = background.darkest;
-        if (photons_)
-            if (const auto found = photons_->find()) loaded_.photons = *found;
+        std::function<double(double)> find_dark_level;
+        if (dark_)
+            find_dark_level = [this](double offset) {
+                return problem_.dark_level->find(*dark_, offset);
+            };
+        set_levels(background_.find(problem_.options.background),
+                   photons_ ? photons_->find() : std::nullopt, problem_, find_dark_level, loaded_);
         return loaded_;
     }
 
@@ -95,19 +99,21 @@ class ImageLoader {
             loaded_.saturated_pixels += row.saturated;
         }
         if (search_ != nullptr) search_->add_plane(values);
+        if (dark_) dark_->add_plane(values, z);
         executor_.write_image(values, z * shape_.y * shape_.x, shape_.y * shape_.x);
     }
 
     Executor& executor_;
+    const DeconvolutionProblem& problem_;
     HeldOutSearch* search_;
     bool clips_;
     double level_;
-    std::optional<double> given_background_;
     Shape3 shape_;
     pixels::RowGather gather_;
     std::vector<RowFigures> rows_;
     BackgroundEstimate background_;
     std::optional<PhotonScaleEstimate> photons_;
+    std::optional<DarkLevel::Sums> dark_;
     Volume plane_;
     double total_ = 0;
     LoadedImage loaded_;

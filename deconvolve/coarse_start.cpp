@@ -73,7 +73,7 @@ double CoarseStart::share_of_time(int iterations) const {
                                   static_cast<double>(element_count(fine_object_)));
 }
 
-int CoarseStart::begin(const ConstImageView& image, double background,
+int CoarseStart::begin(const ConstImageView& image, const ImageLevels& levels,
                        const HeldOutPhotons& held_out, Executor& fine, float usual,
                        const ExecutionContext& context) {
     Volume coarse(problem_.image, PixelType::float32);
@@ -82,8 +82,9 @@ int CoarseStart::begin(const ConstImageView& image, double background,
     Volume estimate(problem_.object, PixelType::float32);
     int iterations = 0;
     if (compared > 0) {
-        // The background may have been estimated in the fine image.
-        problem_.options.background = background * static_cast<double>(coarsening_.pixels());
+        const auto pixels = static_cast<double>(coarsening_.pixels());
+        problem_.options.background = levels.background * pixels;
+        problem_.options.offset = levels.offset * pixels;
         // The timeline already counts this time as part of the fine iterations.
         ExecutionContext own;
         own.progress = context.progress;

@@ -41,6 +41,12 @@ Coarsening coarsening_of(const DeconvolutionProblem& fine, bool keeps_planes);
 /// multiplied by the number of fine pixels in a coarse pixel.
 DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine, const Coarsening& coarsening);
 
+/// Levels of a fine pixel, which may have been estimated in the fine image.
+struct ImageLevels {
+    double background = 0;
+    double offset = 0;
+};
+
 /// Parameters of the draw that holds out photons before pixels are summed (Executor::hold_out).
 struct HeldOutPhotons {
     PhotonScale photons;
@@ -91,12 +97,12 @@ class CoarseStart {
     double share_of_time(int iterations) const;
 
     /// Deconvolves sums of the image's pixels, and writes the first estimate of the fine image by
-    /// Executor::write_estimate. Returns the number of coarse iterations. `background` is the
-    /// background of a fine pixel. `usual` is the value with which voxels start otherwise. All
-    /// voxels start with it if no coarse pixel is compared, and none starts with less than a
-    /// thousandth of it.
-    int begin(const ConstImageView& image, double background, const HeldOutPhotons& held_out,
-              Executor& fine, float usual, const ExecutionContext& context);
+    /// Executor::write_estimate. Returns the number of coarse iterations. `usual` is the value with
+    /// which voxels start otherwise. All voxels start with it if no coarse pixel is compared, and
+    /// none starts with less than a thousandth of it.
+    int begin(const ConstImageView& image, const ImageLevels& levels,
+              const HeldOutPhotons& held_out, Executor& fine, float usual,
+              const ExecutionContext& context);
 
   private:
     static constexpr int most_levels = 2;

@@ -7,6 +7,7 @@
 #include "convolume/execution.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/coarse_start.hpp"
+#include "deconvolve/dark_level.hpp"
 #include "deconvolve/held_out_search.hpp"
 #include "deconvolve/placement.hpp"
 
@@ -21,6 +22,16 @@ void take_from_limits(index_t host_bytes, index_t device_bytes,
     host = std::max<index_t>(0, host_limit_bytes(host) - host_bytes);
     if (engines.max_gpu_bytes)
         engines.max_gpu_bytes = std::max<index_t>(0, *engines.max_gpu_bytes - device_bytes);
+}
+
+// Makes the search for the background of images without a dark region. Returns the bytes of host
+// memory that are reserved for it.
+index_t make_dark_level(deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
+    problem.dark_level = deconvolve::DarkLevel::make(problem, thread_count(engines.threads));
+    if (!problem.dark_level) return 0;
+    const index_t bytes = problem.dark_level->host_bytes();
+    take_from_limits(bytes, 0, problem, engines);
+    return bytes;
 }
 
 // Reserves memory for coarser images first.
@@ -81,6 +92,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
     EngineChoice rest = engines;
+    const index_t for_dark_level = make_dark_level(impl_->problem, rest);
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     impl_->search = make_search(impl_->problem, psf, options, rest);
     std::string why_not_on_device;
@@ -97,6 +109,7 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
         impl_->plan.host_bytes += impl_->search->host_bytes();
         impl_->plan.device_bytes += impl_->search->device_bytes();
     }
+    impl_->plan.host_bytes += for_dark_level;
     if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
     impl_->problem.psf = {};  // the convolvers hold the PSF's samples
     impl_->problem.unmatched = {};
@@ -196,6 +209,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
     DeconvolveOptions of_images = options;
     of_images.image_type = device.image_type;
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, of_images);
+    make_dark_level(impl_->problem, engines);
     impl_->runner = deconvolve::place_on_gpus(impl_->problem, engines, device.workspace_of.get());
     const DeconvolvePlan plan = impl_->runner->plan();
     if (!plan.on_device)

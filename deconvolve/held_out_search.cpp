@@ -116,7 +116,8 @@ Box3 HeldOutSearch::brightest() const {
 DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedImage& image,
                                      const DeconvolveRun& run, const ExecutionContext& context) {
     problem_.options.background = image.background;
-    problem_.options.photons = image.photons;
+    problem_.options.gain = image.photons.gain;
+    problem_.options.offset = image.photons.offset;
     HostImages images(part, {});
     return runner_->execute(problem_, images, context, run);
 }

@@ -11,6 +11,7 @@
 #include "convolume/error.hpp"
 #include "convolume/image_view.hpp"
 #include "core/pixels/rows.hpp"
+#include "deconvolve/problem.hpp"
 
 namespace convolume::deconvolve {
 
@@ -37,6 +38,7 @@ double usual_level(std::vector<double> values) {
 /// Means of the regions of an image that differ most from a level.
 struct RegionRange {
     std::optional<double> darkest;  ///< set if it is below the level by more than noise explains
+    double least = std::numeric_limits<double>::infinity();
     double brightest = -std::numeric_limits<double>::infinity();
 };
 
@@ -69,6 +71,7 @@ RegionRange range_of_regions(const Strips& strips, double level) {
                     }
                 const double mean = sum / count;
                 range.brightest = std::max(range.brightest, mean + level);
+                range.least = std::min(range.least, mean + level);
                 // Values are rounded, so their variance is at least 1/12.
                 const double variance = std::max(squares / count - mean * mean, 1.0 / 12);
                 const double errors = -mean / std::sqrt(variance / count);
@@ -157,14 +160,53 @@ ImageBackground BackgroundEstimate::estimate() const {
     if (!std::isfinite(regions.brightest)) return {};  // planes of fewer than 16 pixels
     if (!regions.darkest ||
         level - *regions.darkest <= noticeable * (regions.brightest - *regions.darkest))
-        return {level};
+        return {level, {}, regions.least, !regions.darkest};
     const bool far_above_zero = *regions.darkest > noticeable * regions.brightest;
-    return {0, far_above_zero ? regions.darkest : std::nullopt};
+    return {0, far_above_zero ? regions.darkest : std::nullopt, regions.least, false};
 }
 
 ImageBackground BackgroundEstimate::check(double given) const {
     if (!(given > 0)) return {given};
-    return {given, range_of_regions(strips_, given).darkest};
+    const RegionRange regions = range_of_regions(strips_, given);
+    return {given, regions.darkest, regions.least};
+}
+
+namespace {
+
+/// Returns the offset, and sets its error if it is that of the noise.
+double offset_of(const ImageBackground& background, const std::optional<NoiseFit>& noise,
+                 const DeconvolveOptions& options, std::optional<double>& error) {
+    if (options.offset) return *options.offset;
+    if (!noise || !noise->has_offset) return 0;
+    // An image that is darker somewhere has other noise than that of photons.
+    if (noise->offset > background.darkest_region + 3 * noise->offset_error) return 0;
+    error = noise->offset_error;
+    const double most =
+        std::min(background.darkest_region, options.background.value_or(noise->offset));
+    return std::max(0.0, std::min(noise->offset, most));
+}
+
+}  // namespace
+
+void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
+                const DeconvolutionProblem& problem,
+                const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded) {
+    constexpr double noticeable = 0.1;  // share of the image's light above the background
+    const DeconvolveOptions& options = problem.options;
+    loaded.background = background.level;
+    loaded.darkest = background.darkest;
+    loaded.photons.gain = options.gain.value_or(noise ? noise->gain : 1);
+    if (!problem.traits.counts_photons) return;
+    loaded.photons.offset = offset_of(background, noise, options, loaded.offset_error);
+    const double offset = loaded.photons.offset;
+    if (options.background) return;
+    if (!background.is_certain && find_dark_level) {
+        const double most = std::max(offset, background.darkest_region);
+        loaded.background = std::clamp(find_dark_level(offset), offset, most);
+        const bool is_doubtful = most - offset > noticeable * (loaded.mean - loaded.background);
+        loaded.darkest = is_doubtful ? std::optional(most) : std::nullopt;
+    }
+    loaded.background = std::max(loaded.background, offset);
 }
 
 ImageBackground estimate_background(const ConstImageView& image) {

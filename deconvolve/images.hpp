@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -13,6 +14,8 @@
 // What is found in the pixels of the caller's image, and the conversion of initial estimates.
 namespace convolume::deconvolve {
 
+struct DeconvolutionProblem;
+
 struct LoadedImage {
     double mean = 0;                ///< mean of the pixels that are not marked as saturated
     double background = 0;          ///< background level, given by the caller or estimated
@@ -20,8 +23,10 @@ struct LoadedImage {
     index_t negative_pixels = 0;    ///< number of negative pixels, which were set to 0
     /// Number of pixels marked as saturated (richardson_lucy::not_compared).
     index_t saturated_pixels = 0;
-    /// Gain and offset, given by the caller or estimated, for methods that draw photons.
+    /// Gain and offset, given by the caller or estimated. The offset leaves the model of methods
+    /// that count photons, and is at most the background; for other methods it is 0.
     PhotonScale photons;
+    std::optional<double> offset_error;  ///< DeconvolveReport::offset_error
     /// Writes the caller's initial estimate, with `outside` around it. Empty if the caller gave
     /// none.
     std::function<void(float outside)> load_start;
@@ -30,7 +35,8 @@ struct LoadedImage {
 
 /// Returns the value with which every voxel starts if the caller gave no initial estimate.
 inline float mean_at_start(const LoadedImage& image) {
-    return static_cast<float>(std::max({image.mean - image.background, 1e-3 * image.mean, 0.0}));
+    const double counts = image.mean - image.photons.offset;
+    return static_cast<float>(std::max({image.mean - image.background, 1e-3 * counts, 0.0}));
 }
 
 /// Throws BadData if an initial estimate has a value that is not finite.
@@ -40,7 +46,26 @@ void check_estimate(const ConstImageView& estimate, int threads);
 struct ImageBackground {
     double level = 0;
     std::optional<double> darkest{};
+    /// Mean of the darkest region, which is above the camera's offset. Infinite if there is none.
+    double darkest_region = std::numeric_limits<double>::infinity();
+    bool is_certain = true;  ///< whether the level was given, or is that of the darkest region
 };
+
+/// Scale of photons that fits the noise of an image.
+struct NoiseFit : PhotonScale {
+    double offset_error = 0;  ///< standard error of the offset
+    /// Whether noise grows in proportion to what is above the offset, and the offset is above 0
+    /// by more than its error explains.
+    bool has_offset = false;
+};
+
+/// Sets the background, and the scale of photons: as the problem's options have it, or else as the
+/// noise has it. An estimated offset is at most the background and the darkest region. An estimated
+/// background is at least the offset; if the image has no dark region, `find_dark_level` finds it
+/// above an offset, unless it is empty.
+void set_levels(const ImageBackground& background, const std::optional<NoiseFit>& noise,
+                const DeconvolutionProblem& problem,
+                const std::function<double(double offset)>& find_dark_level, LoadedImage& loaded);
 
 /// Rows of an image whose regions are compared: strips of some rows in every plane.
 struct Strips {

@@ -139,7 +139,8 @@ class StartPreparation {
         LoadedImage prepared = image;
         if (coarse_.start == nullptr) return prepared;
         prepared.start_scale = 1;  // coarse estimates are of the photons that are left
-        prepared.load_start = [=, this, background = image.background,
+        prepared.load_start = [=, this,
+                               levels = ImageLevels{image.background, image.photons.offset},
                                held_out = HeldOutPhotons{photons_, halvings}](float level) {
             const PhaseTimer timer = row_.time_work();
             ExecutionContext own;
@@ -149,7 +150,7 @@ class StartPreparation {
                     context_.progress(from + (fine_from - from) * fraction);
                 };
             iterations_ +=
-                coarse_.start->begin(coarse_.image, background, held_out, executor_, level, own);
+                coarse_.start->begin(coarse_.image, levels, held_out, executor_, level, own);
         };
         return prepared;
     }
@@ -247,8 +248,6 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, Caller
                  const DeconvolveRun& run_options, const TimelineRow& row) {
     LoadedImage loaded = images.load(executor, problem, row);
     if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
-    if (problem.draws_photons() && problem.options.photons)
-        loaded.photons = *problem.options.photons;
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
         loaded.load_start = [&](float outside) {
@@ -295,6 +294,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.background = loaded.background;
     report.darkest = loaded.darkest;
     report.photons = loaded.photons;
+    report.offset_error = loaded.offset_error;
     report.negative_pixels = loaded.negative_pixels;
     report.saturated_pixels = loaded.saturated_pixels;
     report.executed = images.store(executor, problem, row);

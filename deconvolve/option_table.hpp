@@ -22,28 +22,6 @@ template <>
 inline constexpr auto names_of<Acceleration> = std::to_array<NamedValue<Acceleration>>(
     {{"none", Acceleration::none}, {"biggs-andrews", Acceleration::biggs_andrews}});
 
-inline std::string option_value_text(const PhotonScale&) {
-    return "";  // there is no default to show
-}
-
-/// Returns the option for one member of DeconvolveOptions::photons. Setting one member alone gives
-/// the other one its default, 1 or 0.
-template <auto member>
-constexpr auto photon_option(const char* name, const char* flags, const char* type,
-                             const char* help, const OptionNotes& notes) {
-    using Value = std::optional<double>;
-    return OptionField<DeconvolveOptions, Value>{
-        {name, flags, type, help, notes},
-        [](const DeconvolveOptions& options) {
-            return options.photons ? Value((*options.photons).*member) : Value();
-        },
-        [](DeconvolveOptions& options, Value value) {
-            if (!value) return;
-            if (!options.photons) options.photons.emplace();
-            (*options.photons).*member = *value;
-        }};
-}
-
 template <>
 inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),
@@ -65,24 +43,21 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
             options.hold_out = rule.hold_out;
             options.stop = rule.fraction;
         }},
-    option<&DeconvolveOptions::photons>(
-        "photons", "", "GAIN,OFFSET",
-        "Gain and offset: a value stands for gain * (value - offset) photons, for stop "
-        "auto and rlgc",
-        {.if_unset = "seen from the noise"}),
-    photon_option<&PhotonScale::gain>(
-        "gain", "--gain", "N", "Photons for each unit of the image, for --stop auto and rlgc",
-        {.keyword = nullptr, .range = "above 0", .if_unset = "seen from the noise"}),
-    photon_option<&PhotonScale::offset>(
-        "offset", "--offset", "N", "Value of a pixel without photons, for --stop auto and rlgc",
-        {.keyword = nullptr, .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::gain>("gain", "--gain", "N",
+                                     "Photons for each unit of the image, for --stop auto and rlgc",
+                                     {.range = "above 0", .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::offset>(
+        "offset", "--offset", "N|auto",
+        "Value of a pixel without light, which has no photon noise; auto: the value at which the "
+        "noise vanishes, or 0 if the noise does not tell it",
+        {.unset_name = "auto"}),
     option<&DeconvolveOptions::acceleration>("acceleration", "--acceleration", "",
                                              "Acceleration of rl and rl-tv", {},
                                              parse_acceleration),
     option<&DeconvolveOptions::background>(
         "background", "--background", "N|auto",
-        "Level of the image without light; auto: the level that most pixels are near, or 0 if the "
-        "darkest region is much darker",
+        "Level of the image without the specimen's light; auto: the level that most pixels are "
+        "near, or, if none of its regions is dark, that of a coarse restoration's darkest voxels",
         {.unset_name = "auto"}),
     option<&DeconvolveOptions::saturation>(
         "saturation", "--saturation", "N",

@@ -83,31 +83,75 @@ std::vector<BrightnessLevel> levels_of(const std::vector<NoiseSample>& samples) 
     return result;
 }
 
+// Sums of a line's weighted least squares.
+struct LineSums {
+    double w = 0, wm = 0, wv = 0, wmm = 0, wmv = 0;
+    void add(double weight, const BrightnessLevel& level) {
+        w += weight;
+        wm += weight * level.mean;
+        wv += weight * level.variance;
+        wmm += weight * level.mean * level.mean;
+        wmv += weight * level.mean * level.variance;
+    }
+    double determinant() const { return w * wmm - wm * wm; }
+};
+
+struct Line {
+    double slope = 0, constant = 0;
+    double at(const BrightnessLevel& level) const {
+        return std::max(slope * level.mean + constant, 1e-3 * level.variance);
+    }
+};
+
+// Finds the standard error of the line's zero, from the levels' distances to the line.
+NoiseFit with_error(const Line& line, const LineSums& sums,
+                    const std::vector<BrightnessLevel>& of_noise) {
+    // Variance of the median of squares, relative to that of N normal deviates' squares, times N.
+    constexpr double of_median = 5.44;
+    // Noise that is not in proportion to the light misses the line by more.
+    constexpr double most_missed = 0.2;
+    // Structures of the image make a small offset uncertain by this share of the mean brightness.
+    constexpr double least_share = 0.04;
+    double chi_square = 0, missed = 0, pixels = 0, all = 0, sum = 0;
+    for (const BrightnessLevel& level : of_noise) {
+        const double away = level.variance / line.at(level) - 1;
+        chi_square += level.pixels * away * away;
+        missed += std::min(level.pixels, 1e4) * away * away;
+        pixels += std::min(level.pixels, 1e4);
+        all += level.pixels;
+        sum += level.pixels * level.mean;
+    }
+    const double free = std::max<double>(1, static_cast<double>(of_noise.size()) - 2);
+    const double scale = std::max(of_median, chi_square / free) / sums.determinant();
+    NoiseFit fit{{1 / line.slope, -line.constant / line.slope}};
+    const double o = fit.offset;
+    const double variance = scale * (sums.wmm - 2 * o * sums.wm + o * o * sums.w);
+    fit.offset_error = std::sqrt(std::max(variance, 0.0)) / line.slope;
+    fit.has_offset = of_noise.size() > 4 && fit.offset > 3 * fit.offset_error &&
+                     fit.offset > least_share * sum / all &&
+                     line.slope > 3 * std::sqrt(scale * sums.w) &&
+                     std::sqrt(missed / pixels) < most_missed;
+    return fit;
+}
+
 // Fits by least squares, with weights from the variance of a variance, the line
 //     variance = slope * mean + constant
-std::optional<PhotonScale> fit(const std::vector<BrightnessLevel>& of_noise) {
+std::optional<NoiseFit> fit(const std::vector<BrightnessLevel>& of_noise) {
     if (of_noise.size() < 2) return {};
-    double slope = 0;
-    double constant = 0;
+    Line line;
+    LineSums sums;
     for (int round = 0; round < 4; ++round) {
-        double w = 0, wm = 0, wv = 0, wmm = 0, wmv = 0;
+        sums = {};
         for (const BrightnessLevel& level : of_noise) {
-            const double expected =
-                round == 0 ? level.variance
-                           : std::max(slope * level.mean + constant, 1e-3 * level.variance);
+            const double expected = round == 0 ? level.variance : line.at(level);
             if (!(expected > 0)) return {};
-            const double weight = level.pixels / (expected * expected);
-            w += weight;
-            wm += weight * level.mean;
-            wv += weight * level.variance;
-            wmm += weight * level.mean * level.mean;
-            wmv += weight * level.mean * level.variance;
+            sums.add(level.pixels / (expected * expected), level);
         }
-        slope = (w * wmv - wm * wv) / (w * wmm - wm * wm);
-        constant = (wv - slope * wm) / w;
-        if (!std::isfinite(slope) || !(slope > 0)) return {};
+        line.slope = (sums.w * sums.wmv - sums.wm * sums.wv) / sums.determinant();
+        line.constant = (sums.wv - line.slope * sums.wm) / sums.w;
+        if (!std::isfinite(line.slope) || !(line.slope > 0)) return {};
     }
-    return PhotonScale{1 / slope, -constant / slope};
+    return with_error(line, sums, of_noise);
 }
 
 }  // namespace
@@ -157,11 +201,11 @@ void PhotonScaleEstimate::sample_plane(index_t z, int threads) {
     });
 }
 
-std::optional<PhotonScale> PhotonScaleEstimate::find() const {
+std::optional<NoiseFit> PhotonScaleEstimate::find() const {
     return fit(levels_of(samples_));
 }
 
-std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, int threads) {
+std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads) {
     PhotonScaleEstimate estimate(image.shape, image.type);
     estimate.add(image, 0, threads);
     return estimate.find();

@@ -13,6 +13,7 @@
 #include "convolume/cuda/detail/complex.hpp"
 #include "convolume/deconvolver.hpp"
 #include "convolume/volume.hpp"
+#include "deconvolve/images.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 
 // Thinning: some of an image's photons are drawn at random and separated from the others, so that
@@ -141,7 +142,7 @@ class PhotonScaleEstimate {
     /// Takes planes from plane `z` on. All planes must be given in order.
     void add(const ConstImageView& planes, index_t z, int threads);
     /// Returns nothing if the noise does not grow with the brightness.
-    std::optional<PhotonScale> find() const;
+    std::optional<NoiseFit> find() const;
 
   private:
     /// Samples the pixels of plane `z`; the planes around it are in `window_`.
@@ -156,6 +157,6 @@ class PhotonScaleEstimate {
 };
 
 /// Returns the result of a PhotonScaleEstimate of a whole image.
-std::optional<PhotonScale> estimate_photon_scale(const ConstImageView& image, int threads);
+std::optional<NoiseFit> estimate_photon_scale(const ConstImageView& image, int threads);
 
 }  // namespace convolume::deconvolve

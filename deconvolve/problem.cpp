@@ -69,12 +69,14 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
         throw InvalidArgument(
             "iterations end by held-out photons or by a stop criterion: choose "
             "one of them");
-    if (options.photons) {
-        check_number("gain", options.photons->gain, false);
-        if (!std::isfinite(options.photons->offset))
-            throw InvalidArgument(
-                message("the offset is ", options.photons->offset, ": give a finite number"));
-    }
+    if (options.gain) check_number("gain", *options.gain, false);
+    if (options.offset && !std::isfinite(*options.offset))
+        throw InvalidArgument(message("the offset is ", *options.offset, ": give a finite number"));
+    if (traits.counts_photons && options.offset && options.background &&
+        *options.offset > *options.background)
+        throw InvalidArgument(message("the offset is ", *options.offset,
+                                      ", but the background, which includes it, is ",
+                                      *options.background, ": leave one of them out"));
     for (int axis = 0; axis < 3; ++axis) check_number("voxel size", options.voxel[axis], false);
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 // The problem of a deconvolution: checked options, and a PSF without negative samples.
 
+#include <memory>
+
 #include "convolume/deconvolver.hpp"
 #include "core/pair_axis.hpp"
 #include "deconvolve/methods/method.hpp"
@@ -11,6 +13,8 @@ namespace convolume::deconvolve {
 inline bool fits_uint16(PixelType type) {
     return type == PixelType::uint8 || type == PixelType::uint16;
 }
+
+class DarkLevel;
 
 struct DeconvolutionProblem {
     DeconvolveOptions options;
@@ -25,6 +29,8 @@ struct DeconvolutionProblem {
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
+    /// Finds the background of images without a dark region. Null: they have their darkest level.
+    std::shared_ptr<DarkLevel> dark_level;
     /// Whether iterations end with the search for their number.
     bool only_searches = false;
 
@@ -32,7 +38,9 @@ struct DeconvolutionProblem {
         return options.hold_out || searches_in_part || traits.draws_halves;
     }
     /// Whether the scale of photons comes from the image's pixels.
-    bool estimates_photons() const { return draws_photons() && !options.photons; }
+    bool estimates_photons() const {
+        return (draws_photons() && !options.gain) || (traits.counts_photons && !options.offset);
+    }
     /// Whether GPUs keep the image as uint16, so that an iteration reads fewer bytes. The kept
     /// pixels must be those that were recorded.
     bool keeps_uint16() const {

@@ -21,19 +21,37 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
     return text;
 }
 
-/// A source that shows its samples to a check. One thread reads them, each once.
+/// A source that shows its samples to checks. One thread reads them, each once.
 class CheckedSource : public ImageSource {
   public:
-    CheckedSource(ImageSource& source, PixelCheck& check) : source_(source), check_(check) {}
+    CheckedSource(ImageSource& source, PixelCheck& check, LightCheck& light)
+        : source_(source), check_(check), light_(light) {}
     StackFormat format() const override { return source_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         source_.read_box(t, c, box, target);
         check_.add(target);
+        light_.add_image(target);
     }
 
   private:
     ImageSource& source_;
     PixelCheck& check_;
+    LightCheck& light_;
+};
+
+/// A sink that shows its samples to a check.
+class CheckedSink : public ImageSink {
+  public:
+    CheckedSink(ImageSink& sink, LightCheck& light) : sink_(sink), light_(light) {}
+    StackFormat format() const override { return sink_.format(); }
+    void write_box(index_t t, index_t c, const Box3& box, const ConstImageView& source) override {
+        light_.add_result(source);
+        sink_.write_box(t, c, box, source);
+    }
+
+  private:
+    ImageSink& sink_;
+    LightCheck& light_;
 };
 
 /// A sink that also keeps its samples in memory.
@@ -177,12 +195,14 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
             const PhaseTimer timer(context.timeline, Phase::write);
             estimates_->write_if_due(static_cast<index_t>(volumes_.size()), iteration, read);
         };
-        CheckedSource image(input, *pixels_);
+        CheckedSource image(input, *pixels_, light_);
+        CheckedSink checked(output, light_);
         std::optional<KeepingSink> kept;
-        if (request_.warm_start) kept.emplace(output, last_result(channel, output.format()));
+        if (request_.warm_start) kept.emplace(checked, last_result(channel, output.format()));
         volumes_.push_back(kernels_.solver(channel).execute(
-            image, kept ? static_cast<ImageSink&>(*kept) : output, run, volume_context));
+            image, kept ? static_cast<ImageSink&>(*kept) : checked, run, volume_context));
         pixels_->end_volume();
+        light_.end_volume(volumes_.back().background);
     };
     std::optional<double> most;
     if (input_metadata_.microscope.significant_bits)

@@ -111,6 +111,7 @@ class DeconvolveSteps : public ImageSteps {
     ResultStorage result_;
     bool overlapped_ = false;  ///< whether volumes are read and written beside computation
     std::optional<PixelCheck> pixels_;
+    LightCheck light_;
     std::optional<EstimateFiles> estimates_;  ///< files of --dump-every
     std::vector<DeconvolveReport> volumes_;   ///< reports of all volumes, t slowest, then c
 };

@@ -76,9 +76,8 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
-    if (!options.hold_out && !uses_option(method, "consensus") && options.photons)
-        throw InvalidArgument(
-            "--gain and --offset apply to --stop auto and --method rlgc only; leave them out");
+    if (!options.hold_out && !uses_option(method, "consensus") && options.gain)
+        throw InvalidArgument("--gain applies to --stop auto and --method rlgc only; leave it out");
     if (options.hold_out && command.count("--iterations") == 0) options.iterations = max_searched;
 }
 

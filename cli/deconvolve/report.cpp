@@ -26,12 +26,24 @@ std::string method_text(const DeconvolveOptions& options) {
     if (uses("noise_to_signal"))
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
     text << "at most " << options.iterations << " iterations, background "
-         << (options.background ? format_number(*options.background) : "auto") << ", edges "
-         << boundary_name(options);
+         << (options.background ? format_number(*options.background) : "auto")
+         << (options.offset ? message(", offset ", format_number(*options.offset)) : "")
+         << ", edges " << boundary_name(options);
     if (options.hold_out) text << ", stopped by held-out photons";
     if (options.coarse_start > 0)
         text << ", after " << options.coarse_start << " on coarser images";
     return text.str();
+}
+
+/// Returns ", offset 98.2 ± 0.4 seen from the noise" or the like; nothing if the offset does not
+/// matter to the method.
+std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions& options) {
+    if (!has_likelihood(options.method)) return "";
+    const std::string offset = format_number(volume.photons.offset);
+    if (options.offset) return message(", offset ", offset);
+    if (!volume.offset_error) return ", offset 0, since the noise tells none";
+    return message(", offset ", offset, " ± ", format_number(*volume.offset_error, 2),
+                   " seen from the noise");
 }
 
 std::string plan_line(const DeconvolvePlan& plan) {
@@ -133,19 +145,18 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         negative += volume.negative_pixels;
         console.fact("result", message(place_text(static_cast<index_t>(number)),
                                        iteration_text(volume.last, request_.options.method),
-                                       ", background ", format_number(volume.background)));
+                                       ", background ", format_number(volume.background),
+                                       offset_text(volume, request_.options)));
         if (volume.coarse_iterations > 0)
             console.fact("start", message("from ", volume.coarse_iterations,
                                           " iterations on coarser images"));
         if (volume.searched > 0)
             console.fact("search",
                          message(volume.iterations, " iterations found best in ", volume.searched,
-                                 ", gain ", format_number(volume.photons.gain), ", offset ",
-                                 format_number(volume.photons.offset)));
+                                 ", gain ", format_number(volume.photons.gain)));
     }
     for (const std::string& warning :
-         {pixels_->warning(),
-          background_warning(volumes_, request_.options.background.has_value())})
+         {pixels_->warning(), background_warning(volumes_), light_.warning()})
         if (!warning.empty()) console.warning(warning);
     if (negative > 0)
         console.warning(message(negative, " negative pixels of the image were read as 0"));
@@ -178,10 +189,12 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"unmatched", options.unmatched},
                       {"coarse_start", options.coarse_start},
                       {"stop", nullptr},
-                      {"background", "auto"}};
+                      {"background", "auto"},
+                      {"offset", "auto"}};
     if (options.stop) json["method"]["stop"] = *options.stop;
     if (options.hold_out) json["method"]["stop"] = "auto";
     if (options.background) json["method"]["background"] = *options.background;
+    if (options.offset) json["method"]["offset"] = *options.offset;
     json["plan"] = kernels_.json_of_each(
         [](const Kernels::Ready& psf) { return plan_json(psf.solver->plan()); });
     if (times != nullptr) {
@@ -199,6 +212,9 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"coarse_iterations", volume.coarse_iterations},
                  {"restarts", volume.restarts},
                  {"background", volume.background},
+                 {"offset", volume.photons.offset},
+                 {"offset_error", volume.offset_error ? nlohmann::ordered_json(*volume.offset_error)
+                                                      : nlohmann::ordered_json()},
                  {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
                                             : nlohmann::ordered_json()},
                  {"negative_pixels", volume.negative_pixels}});
@@ -210,7 +226,6 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
             else
                 json_of_volume["searched"] = volume.searched;
             json_of_volume["gain"] = volume.photons.gain;
-            json_of_volume["offset"] = volume.photons.offset;
         }
     }
     if (estimates_) json["estimates"] = estimates_->written();

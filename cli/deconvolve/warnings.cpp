@@ -62,6 +62,17 @@ void warn_of_shallow(const KernelFile& psf, const io::ImageMetadata& image,
                                "--psf-background may help)"));
 }
 
+/// Warns of a computed PSF whose sample lets less light through than the objective collects.
+void warn_of_total_reflection(const PsfOptions& psf, std::vector<std::string>& warnings) {
+    const double na = psf.objective.na, ns = psf.objective.ns;
+    if (!has_layers(psf.model) || na <= ns) return;
+    warnings.push_back(message(
+        "the sample's index of ", format_number(ns), " is below the NA of ", format_number(na),
+        ", which is effectively ", format_number(ns),
+        " but for sources within about a wavelength of the glass (total reflection); if the "
+        "specimen is in another medium than water, give its index by --ns"));
+}
+
 /// Warns if only one of PSF and image has a voxel size: the PSF cannot be resampled then.
 void warn_of_unknown_voxel(const KernelFile& psf, const io::ImageMetadata& image,
                            std::vector<std::string>& warnings) {
@@ -127,25 +138,67 @@ std::string PixelCheck::warning() const {
                    format_number(saturation_, 9), "), or record with less light");
 }
 
-std::string background_warning(const std::vector<DeconvolveReport>& volumes, bool is_given) {
+namespace {
+
+double sum_of(const ConstImageView& part) {
+    double sum = 0;
+    visit_pixel_type(part.type, [&](auto tag) {
+        using T = typename decltype(tag)::type;
+        if constexpr (std::is_arithmetic_v<T>)
+            for_each_row<T>(part, [&](const T* row) {
+                for (index_t x = 0; x < part.shape.x; ++x) sum += static_cast<double>(row[x]);
+            });
+    });
+    return sum;
+}
+
+}  // namespace
+
+void LightCheck::add_image(const ConstImageView& part) {
+    image_ += sum_of(part);
+    pixels_ += element_count(part.shape);
+}
+
+void LightCheck::add_result(const ConstImageView& part) {
+    result_ += sum_of(part);
+}
+
+void LightCheck::end_volume(double background) {
+    const double light = image_ - background * static_cast<double>(pixels_);
+    if (light > 0) least_share_ = std::min(least_share_, result_ / light);
+    image_ = result_ = 0;
+    pixels_ = 0;
+}
+
+std::string LightCheck::warning() const {
+    constexpr double noticeable = 0.1;
+    if (!(least_share_ < 1 - noticeable)) return {};
+    return message("the result has only ", format_number(std::round(100 * least_share_), 3),
+                   " % of the image's light above the background: the rest is ascribed to the "
+                   "specimen beyond the image's edges; brightness at the edges is doubtful");
+}
+
+std::string background_warning(const std::vector<DeconvolveReport>& volumes) {
     const DeconvolveReport* darkest = nullptr;
     for (const DeconvolveReport& volume : volumes)
         if (volume.darkest && (darkest == nullptr || *volume.darkest < *darkest->darkest))
             darkest = &volume;
     if (darkest == nullptr) return {};
     const std::string mean = format_number(*darkest->darkest);
-    if (is_given)
-        return message("the background of ", format_number(darkest->background),
+    const std::string background = format_number(darkest->background);
+    if (darkest->background > *darkest->darkest)
+        return message("the background of ", background,
                        " is above the image's darkest region, whose mean is ", mean,
                        ": dim structures vanish; lower --background, or use --background auto");
-    return message(
-        "no background was found, since most pixels are much brighter than the image's "
-        "darkest region, whose mean is ",
-        mean, ": 0 is used; if the camera adds an offset, give it by --background");
+    return message("no region of the image is dark: its background is between ",
+                   format_number(darkest->photons.offset), " and ", mean,
+                   ", the mean of the darkest region, and is taken to be ", background,
+                   "; give it by --background if it is known");
 }
 
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image) {
     std::vector<std::string> warnings;
+    if (psf.made) warn_of_total_reflection(*psf.made, warnings);
     if (image.shape.z > 1 && !psf.wrapped.any()) warn_of_shallow(psf, image, warnings);
     if (image.shape.z == 1 && psf.shape.z > 1 && !psf.made)
         warnings.push_back(

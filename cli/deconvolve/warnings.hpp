@@ -37,9 +37,26 @@ class PixelCheck {
     double saturation_ = 0;         ///< value of the saturated pixels
 };
 
-/// Returns a warning if the background contradicts the darkest region of a volume, else an empty
-/// text.
-std::string background_warning(const std::vector<DeconvolveReport>& volumes, bool is_given);
+/// Check of the light of results, which is that of the image above its background.
+class LightCheck {
+  public:
+    void add_image(const ConstImageView& part);
+    void add_result(const ConstImageView& part);
+    /// Ends a volume, whose image has this background.
+    void end_volume(double background);
+
+    /// Returns a sentence if a result has lost light, else an empty text.
+    std::string warning() const;
+
+  private:
+    double image_ = 0, result_ = 0;  ///< sums of this volume's pixels
+    index_t pixels_ = 0;
+    double least_share_ = 1;  ///< least share of its image's light that a result has
+};
+
+/// Returns a warning if the background contradicts the darkest region of a volume, or is doubtful
+/// because no region is dark; else an empty text.
+std::string background_warning(const std::vector<DeconvolveReport>& volumes);
 
 /// Returns a sentence for each problem of a loaded PSF with images like `image`.
 std::vector<std::string> psf_warnings(const KernelFile& psf, const io::ImageMetadata& image);

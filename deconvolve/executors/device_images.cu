@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "convolume/error.hpp"
+#include "deconvolve/dark_level.hpp"
 #include "deconvolve/executors/device_loops.cuh"
 #include "deconvolve/executors/gpu_runner.cuh"
 #include "deconvolve/photons.hpp"
@@ -90,14 +92,25 @@ class DeviceImages final : public CallerImages {
         loaded.saturated_pixels = static_cast<index_t>(saturated);
         loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
         loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
-        const ImageBackground background = problem.options.background
-                                               ? ImageBackground{*problem.options.background}
-                                               : estimate_background(on_host().view());
-        loaded.background = background.level;
-        loaded.darkest = background.darkest;
+        if (problem.options.background && !problem.estimates_photons()) {
+            set_levels({*problem.options.background}, {}, problem, {}, loaded);
+            return loaded;
+        }
+        const Volume image = on_host();
+        std::optional<NoiseFit> noise;
         if (problem.estimates_photons())
-            if (const auto found = estimate_photon_scale(on_host().view(), steps.threads()))
-                loaded.photons = *found;
+            noise = estimate_photon_scale(std::as_const(image).view(), steps.threads());
+        const auto& given = problem.options.background;
+        std::function<double(double)> find_dark_level;
+        if (problem.dark_level)
+            find_dark_level = [&](double offset) {
+                DarkLevel::Sums sums(*problem.dark_level);
+                sums.add(std::as_const(image).view(), saturation);
+                return problem.dark_level->find(sums, offset);
+            };
+        set_levels(given ? check_background(std::as_const(image).view(), *given)
+                         : estimate_background(std::as_const(image).view()),
+                   noise, problem, find_dark_level, loaded);
         return loaded;
     }
 

@@ -118,8 +118,10 @@ class Executor {
 
 /// Returns the model of all pixels.
 inline richardson_lucy::PixelModel model_of(const LoadedImage& image) {
-    return {static_cast<float>(image.background),
-            static_cast<float>(std::max(1e-6 * image.mean, 1e-30))};
+    const double offset = image.photons.offset;
+    return {static_cast<float>(image.background - offset),
+            static_cast<float>(std::max(1e-6 * (image.mean - offset), 1e-30)),
+            static_cast<float>(offset)};
 }
 inline TotalVariation variation_of(const DeconvolutionProblem& problem, double mean) {
     TotalVariation variation;

@@ -36,7 +36,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
     if (held_out != nullptr) {
 #pragma omp simd reduction(+ : errors)
         for (index_t i = 0; i < count; ++i) {
-            const float apart = held_out[i] - share * rule.expected(model[i]);
+            const float apart = held_out[i] - share * rule.recorded(model[i]);
             const double away =
                 static_cast<double>(richardson_lucy::is_compared(held_out[i]) ? apart : 0);
             errors += away * away;
@@ -47,7 +47,7 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : sum)
         for (index_t i = 0; i < count; ++i) {
             const float blurred = model[i];
-            const float ratio = data[i] / rule.expected(blurred);
+            const float ratio = rule.counts(data[i]) / rule.expected(blurred);
             const bool compared = richardson_lucy::is_compared(data[i]);
             model[i] = compared ? ratio : 0;
             sum += compared ? richardson_lucy::finiteness_probe(blurred) : 0;
@@ -57,9 +57,9 @@ SumPair fill_ratio(const RatioRow& row, float* model, index_t count) {
 #pragma omp simd reduction(+ : misfits)
     for (index_t i = 0; i < count; ++i) {
         const float m = rule.expected(model[i]);
-        const float y = data[i];
+        const float y = rule.counts(data[i]);
         const float ratio = y / m;
-        const bool compared = richardson_lucy::is_compared(y);
+        const bool compared = richardson_lucy::is_compared(data[i]);
         const float misfit = richardson_lucy::misfit(y, m, ratio);
         model[i] = compared ? ratio : 0;
         misfits += static_cast<double>(compared ? misfit : 0);

@@ -169,7 +169,8 @@ struct ImagePixels {
 
 /// Divides the data by the model, and sums the misfit, the negative likelihood relative to a
 /// perfect fit:
-///     m = model + background,  model = data / m,  misfit = Σ [m - y + y log(y / m)]
+///     y = data - offset,  m = model + background - offset
+///     model = y / m,  misfit = Σ [m - y + y log(y / m)]
 template <class Data>
 struct DataRatio {
     Data data;
@@ -178,8 +179,8 @@ struct DataRatio {
     CONVOLUME_DEVICE float expected(index_t i) const { return rule.expected(model[i]); }
     CONVOLUME_DEVICE double operator()(index_t i) const { return compared(i, expected(i)); }
     CONVOLUME_DEVICE double compared(index_t i, float m) const {
-        const float y = data[i];
-        const bool compared = richardson_lucy::is_compared(y);
+        const bool compared = richardson_lucy::is_compared(data[i]);
+        const float y = rule.counts(data[i]);
         const float ratio = y / m;
         model[i] = compared ? ratio : 0;
         const float misfit = richardson_lucy::misfit(y, m, ratio);
@@ -257,7 +258,8 @@ struct RatioWithHeldOut {
         const float m = ratio.expected(i);
         if (held_out == nullptr) return {ratio.compared(i, m), 0};
         const float y = held_out[i];
-        const float apart = richardson_lucy::is_compared(y) ? y - share * m : 0;
+        const float apart =
+            richardson_lucy::is_compared(y) ? y - share * (m + ratio.rule.offset) : 0;
         const double away = static_cast<double>(apart);
         return {ratio.compared(i, m), away * away};
     }

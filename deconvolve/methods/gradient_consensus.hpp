@@ -30,9 +30,12 @@ struct HalfRatios {
         }
         PixelRandomBits bits(seed, ThinningPurpose::halves, numbers[i]);
         const float part = drawn_value(y, 1, gain, offset, bits);
-        ratio.model[i] = 2 * part / m;
-        other[i] = 2 * (y - part) / m;
-        return static_cast<double>(richardson_lucy::misfit(y, m, y / m));
+        const float counts = ratio.rule.counts(y);
+        const float drawn = part - 0.5F * ratio.rule.offset;  // the halves share the offset
+        const float of_first = drawn < 0 ? 0 : drawn > counts ? counts : drawn;
+        ratio.model[i] = 2 * of_first / m;
+        other[i] = 2 * (counts - of_first) / m;
+        return static_cast<double>(richardson_lucy::misfit(counts, m, counts / m));
     }
 };
 template <class AnyRatio>
@@ -49,7 +52,8 @@ struct HalfRatiosWithHeldOut {
         const float m = halves.ratio.expected(i);
         const double misfit = halves.divided(i, m);
         if (held_out == nullptr || !richardson_lucy::is_compared(held_out[i])) return {misfit, 0};
-        const double away = static_cast<double>(held_out[i] - share * m);
+        const double away =
+            static_cast<double>(held_out[i] - share * (m + halves.ratio.rule.offset));
         return {misfit, away * away};
     }
 };

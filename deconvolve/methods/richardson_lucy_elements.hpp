@@ -28,15 +28,24 @@ CONVOLUME_DEVICE bool is_compared(float pixel) {
     return pixel >= 0;
 }
 
-/// Model of a pixel: its expected value is the blurred estimate plus the background. Below `floor`
-/// a model is a rounding error.
+/// Model of a pixel. Recorded and expected counts are what is above the camera's offset: only these
+/// have the statistics of photons.
 struct PixelModel {
-    float background;
-    float floor;
+    float background;  ///< background less the offset
+    float floor;       ///< least expected count: a smaller one is a rounding error
+    float offset = 0;
+    /// Returns the counts of a recorded pixel that is compared.
+    CONVOLUME_DEVICE float counts(float recorded) const {
+        const float above = recorded - offset;
+        return above > 0 ? above : 0;
+    }
+    /// Returns the expected counts.
     CONVOLUME_DEVICE float expected(float blurred) const {
         const float sum = blurred + background;
         return sum > floor ? sum : floor;
     }
+    /// Returns the expected value of a recorded pixel.
+    CONVOLUME_DEVICE float recorded(float blurred) const { return expected(blurred) + offset; }
 };
 
 /// Returns a number to add up instead of a misfit that is not needed. It is finite if the model is
@@ -158,7 +167,7 @@ struct ElementFunctor {
     }
 
     CONVOLUME_DEVICE float held_out_error(float held_out, float blurred) const {
-        return held_out - held_out_share * model.expected(blurred);
+        return held_out - held_out_share * model.recorded(blurred);
     }
 
     template <class Use>
@@ -181,8 +190,9 @@ struct ElementFunctor {
     CONVOLUME_DEVICE float ratio(float recorded, float blurred, bool inside, float& sum) const {
         const bool compared = inside && is_compared(recorded);
         const float m = model.expected(blurred);
-        const float ratio = richardson_lucy::quotient(recorded, m);
-        const float added = SumsMisfit ? richardson_lucy::misfit(recorded, m, ratio)
+        const float y = model.counts(recorded);
+        const float ratio = richardson_lucy::quotient(y, m);
+        const float added = SumsMisfit ? richardson_lucy::misfit(y, m, ratio)
                                        : richardson_lucy::finiteness_probe(blurred);
         sum += compared ? added : 0;
         return compared ? ratio - less : 0;

@@ -122,8 +122,10 @@ struct DeconvolveOptions {
     /// itself reaches beyond the image. BoundaryKind::constant is refused.
     std::optional<Boundary> boundary;
     KernelCenter center{};  ///< index of the PSF's sample that shifts nothing
-    /// Background b. If it is not given, it is estimated from each image: the level that most
-    /// pixels are near, or 0 if the darkest region is much darker than that.
+    /// Background b, which includes the offset. If it is not given, it is estimated from each
+    /// image: the level that most pixels are near. If no region of the image is dark, it is the
+    /// level of the darkest voxels of a coarse restoration, between the offset and the mean of the
+    /// darkest region. Of nnls, wiener and small images it is then 0.
     std::optional<double> background;
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
@@ -146,10 +148,17 @@ struct DeconvolveOptions {
     /// (some million pixels, without a coarse start) Deconvolver searches in the brightest seventh
     /// only. For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
-    /// Scale by which photons are drawn, for hold_out and rlgc. Whole photons are drawn one by one;
-    /// the remaining fraction of a value is divided in proportion. If not given, it is estimated
-    /// from each image's noise. It is {1, 0} if the noise does not grow with brightness.
-    std::optional<PhotonScale> photons;
+    /// Photons for each unit of the image, by which photons are drawn, for hold_out and rlgc. Whole
+    /// photons are drawn one by one; the remaining fraction of a value is divided in proportion. If
+    /// not given, it is estimated from each image's noise. It is 1 if the noise does not grow with
+    /// brightness.
+    std::optional<double> gain;
+    /// Value of a pixel without light, which the camera adds and which has no photon noise. Methods
+    /// compare what is above it: y − offset with A x + b − offset. It is at most the background b,
+    /// which includes it. If not given, it is estimated from each image's noise: the value at which
+    /// the noise of photons vanishes. Noise of the readout makes it smaller than the camera's. It
+    /// is 0 if the noise does not tell it. It makes no difference to nnls and wiener.
+    std::optional<double> offset;
     /// Number of iterations on each of one or two coarser images, before the `iterations`; 0: none.
     /// Pixels of a coarser image are sums of two along each axis that is long enough and that the
     /// PSF blurs enough. Only the coarsest image sums along z, unless neither y nor x can be
@@ -245,11 +254,15 @@ struct DeconvolveReport {
     int restarts = 0;           ///< number of steps that acceleration took without extrapolation
     double background = 0;      ///< background b, as given or estimated
     /// Mean of the image's darkest region, a square of 16×16 pixels, if it contradicts the
-    /// background. It is below a given background, or the estimate is 0 although it is far above 0.
+    /// background or leaves it doubtful. It is below a given background, or the offset and it are
+    /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
-    int searched = 0;              ///< number of iterations that searched for the number (hold_out)
-    PhotonScale photons;           ///< scale in use, with hold_out and rlgc
+    int searched = 0;     ///< number of iterations that searched for the number (hold_out)
+    PhotonScale photons;  ///< scale in use: the offset, and the gain of drawn photons
+    /// Standard error of an offset that was estimated from the noise. Not set if the offset was
+    /// given, or is 0 because the noise does not tell it.
+    std::optional<double> offset_error;
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
     index_t saturated_pixels = 0;  ///< pixels of the image that were not compared with the model
     ExecutionReport executed;      ///< seconds, and numbers of clamped results

@@ -25,7 +25,9 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["residual"] = report.last.residual;
     facts["restarts"] = report.restarts;
     facts["searched"] = report.searched;
-    facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
+    facts["gain"] = report.photons.gain;
+    facts["offset"] = report.photons.offset;
+    facts["offset_error"] = report.offset_error;
     facts["background"] = report.background;
     facts["darkest"] = report.darkest;
     facts["negative_pixels"] = report.negative_pixels;

@@ -40,9 +40,6 @@ Value plain_option(const OptionText& option, nb::handle value) {
         const std::string wanted =
             has_name ? message("a number or '", option.notes.unset_name, "'") : "a number";
         return cast_option<double>(option, wanted.c_str(), value);
-    } else if constexpr (std::is_same_v<Value, PhotonScale>) {
-        const auto pair = cast_option<std::array<double, 2>>(option, "(gain, offset)", value);
-        return {pair[0], pair[1]};
     } else if constexpr (std::is_same_v<Value, SampleRange>) {
         const auto pair = cast_option<std::array<index_t, 2>>(option, "(begin, end)", value);
         return {pair[0], pair[1]};
@@ -106,8 +103,6 @@ nb::object option_to_python(const OptionText& option, const Value& value) {
         return nb::make_tuple(value.z, value.y, value.x);
     else if constexpr (std::is_same_v<Value, std::vector<int>>)
         return nb::cast(value);
-    else if constexpr (std::is_same_v<Value, PhotonScale>)
-        return nb::make_tuple(value.gain, value.offset);
     else if constexpr (std::is_same_v<Value, SampleRange>)
         return nb::make_tuple(value.begin, value.end);
     else if constexpr (std::is_same_v<Value, StopRule>)

@@ -64,7 +64,7 @@ class Deconvolver:
         The PSF's sample that stands for no shift, see :class:`convolume.Convolver`.
     background : float or "auto"
         Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
-        most pixels are near, or 0 if the darkest region is much darker.
+        most pixels are near, or, if no region is dark, that of the darkest voxels of a coarse restoration.
     tv_weight : float
         For method "rl-tv": weight of the total variation.
     spacing : sequence of floats, optional
@@ -79,9 +79,12 @@ class Deconvolver:
     stop : float or "auto", optional
         A number ends the iterations when one of them lowers the misfit by less than this fraction. With "auto",
         held-out photons find the number of iterations, and at most `iterations` are tried.
-    photons : (gain, offset), optional
-        A pixel's value stands for gain * (value - offset) photons, for ``stop="auto"`` and method "rlgc". None
-        estimates both from the noise.
+    gain : float, optional
+        Photons for each unit of the image, for ``stop="auto"`` and method "rlgc". None estimates it from the noise.
+    offset : float or "auto"
+        Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
+        compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
+        makes no difference to methods "nnls" and "wiener".
     saturation : float, optional
         Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
     coarse_start : int
@@ -266,7 +269,7 @@ class Deconvolver:
             if any(name in one for one in reports):
                 merged[name] = sum(one.get(name, 0) for one in reports)
         self._report = MappingProxyType(merged)
-        warn_of_background(reports, not isinstance(self._options_of(0).background, str))
+        warn_of_background(reports)
         if merged.get("negative_pixels", 0) > 0:
             warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)

@@ -43,7 +43,8 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     balance: float
     unmatched: int
     consensus: float
-    photons: tuple[float, float] | None
+    gain: float | None
+    offset: float | Literal["auto"]
     image_dtype: Any
 
 

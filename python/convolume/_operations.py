@@ -233,7 +233,7 @@ class Deconvolution:
         self.dtype = result_type(dtype, "float32")
         self._is_converted = self.dtype.kind in "iu"
         self.voxel_bytes = 48.0 if self._is_converted else 44.0
-        self.options = {"acceleration": "none", "background": "auto", **options}
+        self.options = {"acceleration": "none", "background": "auto", "offset": "auto", **options}
         if self.options.get("method") in NOT_IN_BLOCKS:
             raise InvalidArgument(f"the method {self.options['method']} ends by itself, in each block at another "
                                   "iteration: choose another for images in blocks")
@@ -254,18 +254,22 @@ class Deconvolution:
         self._plans = _PlanCache(run)
 
     def needs_estimates(self) -> bool:
-        """Tells whether the background or the number of iterations must be estimated before the first block."""
-        return (self.options.get("background") == "auto" or self.options.get("stop") is not None)
+        """Tells whether levels or the number of iterations must be estimated before the first block."""
+        return "auto" in (self.options["background"], self.options["offset"]) or self.options.get("stop") is not None
 
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
-        """Estimates the background and the number of iterations for all blocks from one part of the image."""
+        """Estimates levels and the number of iterations for all blocks from one part of the image."""
+        options = dict(self.options)
+        if options.get("stop") is None:
+            options["iterations"] = 1  # levels are those of the image
         with without_warnings():
-            deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
+            deconvolver = Deconvolver(sample.values.shape, self.psf, **options, **self._plans.run)
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
-        if self.options.get("background") == "auto":
-            found["background"] = float(report["background"])
+        for level in ("background", "offset"):
+            if self.options[level] == "auto":
+                found[level] = float(report[level])
         if self.options.get("stop") is not None:
             found["iterations"] = max(1, int(report["iterations"]))
         return found

@@ -132,18 +132,19 @@ def warn_of_saturation(pixels: np.ndarray) -> None:
              f"out too dim and too wide; leave them out (saturation={full:.9g}), or record with less light")
 
 
-def warn_of_background(reports: list[dict[str, Any]], is_given: bool) -> None:
-    """Issues a warning if the darkest region of an image contradicts the background that was given or estimated."""
+def warn_of_background(reports: list[dict[str, Any]]) -> None:
+    """Issues a warning if the background contradicts an image's darkest region, or if no region is dark."""
     contradicted = [report for report in reports if report.get("darkest") is not None]
     if not contradicted:
         return
     report = min(contradicted, key=lambda one: one["darkest"])
-    if is_given:
+    if report["background"] > report["darkest"]:
         warn(f"the background of {report['background']:.6g} is above the image's darkest region, whose mean is "
              f"{report['darkest']:.6g}: dim structures vanish; lower background, or use background='auto'")
     else:
-        warn(f"no background was found, since most pixels are much brighter than the image's darkest region, whose "
-             f"mean is {report['darkest']:.6g}: 0 is used; if the camera adds an offset, give it by background")
+        warn(f"no region of the image is dark: its background is between {report['offset']:.6g} and "
+             f"{report['darkest']:.6g}, the mean of the darkest region, and is taken to be "
+             f"{report['background']:.6g}; give it by background if it is known")
 
 
 def psfs_of(psf: Any) -> list[Any]:

@@ -132,7 +132,7 @@ def test_every_method_sharpens(method, random):
 
 def test_held_out_photons_end_it(random):
     image, psf = blurred(random)
-    plan = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=100, background=2, photons=(1, 0),
+    plan = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=100, background=2, gain=1, offset=0,
                                  device="cpu")
     plan(image)
     assert 0 < plan.report["iterations"] < 100 and plan.report["searched"] > 0

@@ -75,9 +75,10 @@ def test_defaults_of_functions_are_those_of_their_classes():
 
 
 def test_options_hold_what_they_are_given():
-    options = _core.DeconvolveOptions(method="rl-tv", iterations=7, stop="auto", edges="wrap", photons=(2, 100))
+    options = _core.DeconvolveOptions(method="rl-tv", iterations=7, stop="auto", edges="wrap", gain=2, offset=100)
     assert (options.method, options.iterations, options.stop, options.edges) == ("rl-tv", 7, "auto", "wrap")
-    assert options.photons == (2, 100)
+    assert (options.gain, options.offset) == (2, 100)
+    assert _core.DeconvolveOptions().offset == "auto"
     options.method = _core.DeconvolveMethod.shb
     assert options.method == "shb" == str(_core.DeconvolveMethod.shb)
     assert _core.FilterOptions(window=("peak", 8), span=(1, 5), origin=-3).window == "peak:8"
@@ -86,7 +87,7 @@ def test_options_hold_what_they_are_given():
 @pytest.mark.parametrize(("keyword", "value", "message"), [
     ("iterations", 2.5, "iterations is a whole number, not 2.5"),
     ("tv_weight", None, "tv_weight is a number, not None"),
-    ("photons", 3, r"photons is \(gain, offset\), not 3"), ("background", "dark", "background is a number or 'auto'"),
+    ("offset", "dark", "offset is a number or 'auto'"), ("background", "dark", "background is a number or 'auto'"),
     ("iteration", 3, r"__init__\(\) got an unexpected keyword argument 'iteration'")])
 def test_wrong_options_are_type_errors(keyword, value, message):
     with pytest.raises(TypeError, match=message):

@@ -143,7 +143,7 @@ def test_what_is_found_holds_for_all_blocks(tmp_path, recorded):
     convolume.process(image, tmp_path / "b.zarr", "deconvolve", block=(12, 48, 48), **options)
     manifest = json.loads((tmp_path / "b.zarr/.convolume/manifest.json").read_text())
     found = manifest["found"]
-    assert set(found) == {"background", "iterations"} and 1 <= found["iterations"] <= 40
+    assert set(found) == {"background", "offset", "iterations"} and 1 <= found["iterations"] <= 40
     whole = convolume.Deconvolver(image.shape, psf, acceleration="none", device="cpu", **found)(image)
     assert_close(convolume.open(tmp_path / "b.zarr"), whole, 0.01)
     with pytest.raises(ValueError, match="rlgc"):

@@ -8,30 +8,40 @@ ITERATIONS = 20
 BOUND = 1e-5
 LEAST_WEIGHT = 0.01
 
-CASES = [((9, 24, 21), (3, 5, 7), "extend", 0), ((9, 24, 21), (3, 5, 7), "extend", 12.5),
-         ((8, 20, 17), (4, 6, 2), "reflect", 3), ((1, 31, 30), (1, 8, 9), "zero", 5),
-         ((8, 20, 18), (3, 7, 5), "wrap", 1)]
+# Extents of image and PSF, edges, background light, and the camera's offset below it.
+CASES = [((9, 24, 21), (3, 5, 7), "extend", 0, 0), ((9, 24, 21), (3, 5, 7), "extend", 12.5, 0),
+         ((9, 24, 21), (3, 5, 7), "extend", 2.5, 100), ((8, 20, 17), (4, 6, 2), "reflect", 3, 40),
+         ((1, 31, 30), (1, 8, 9), "zero", 5, 7), ((8, 20, 18), (3, 7, 5), "wrap", 1, 0)]
 
 
 class Problem:
     """A recording, and the starting point of all methods."""
 
-    def __init__(self, shape, extents, edges, background):
+    def __init__(self, shape, extents, edges, background, offset):
         psf = kernel(extents)
         center = [k // 2 for k in extents]
         self.psf = psf / psf.sum()
         self.background = background
-        self.y = specimen(shape, self.psf, center, background) + (background == 0)
+        self.offset = offset
+        self.record(specimen(shape, self.psf, center, background) + (background == 0))
         self.blur = Blur(shape, self.psf, center, edges)
         self.weight = self.blur.back(np.ones(shape))
-        self.start = np.full(self.blur.object, self.y.mean() - background)
-        self.options = ["--edges", edges, "--background", str(background)]
-        self.name = f"{shape} {extents}, {edges}, background {background}"
-        np.save("y.npy", self.y.astype("u2"))
+        self.start = np.full(self.blur.object, self.mean - background)
+        self.options = ["--edges", edges, "--background", str(background + offset), "--offset", str(offset)]
+        self.name = f"{shape} {extents}, {edges}, background {background}, offset {offset}"
         np.save("h.npy", psf)
 
+    def record(self, counts):
+        """Records counts above the offset, with read noise that takes some below it."""
+        recorded = counts + self.offset
+        if self.offset > 0:
+            recorded = np.maximum(recorded + rng.integers(-4, 5, counts.shape), 0)
+        np.save("y.npy", recorded.astype("u2"))
+        self.mean = recorded.mean() - self.offset
+        self.y = np.maximum(recorded - self.offset, 0)
+
     def model(self, x):
-        return np.maximum(self.blur.forward(x) + self.background, 1e-6 * self.y.mean())
+        return np.maximum(self.blur.forward(x) + self.background, 1e-6 * self.mean)
 
     def corrected(self, x, correction):
         lit = self.weight >= LEAST_WEIGHT
@@ -142,9 +152,8 @@ def half_of_photons(counts, seed):
 def check_gradient_consensus():
     for case in CASES:
         problem = Problem(*case)
-        problem.y = np.minimum(problem.y, 1000)
-        np.save("y.npy", problem.y.astype("u2"))
-        problem.start[:] = problem.y.mean() - problem.background
+        problem.record(np.minimum(problem.y, 1000))
+        problem.start[:] = problem.mean - problem.background
         lit = problem.weight >= LEAST_WEIGHT
         w = np.where(lit, problem.weight, 1)
         x = problem.start

@@ -173,7 +173,7 @@ TEST_CASE("deconvolve: the report has the method, iterations and likelihood") {
     CHECK(contains(verbose.err, "object"));
     const CommandResult held = inputs.run({"-v", "--stop", "auto", "--gain", "2"});
     CHECK(contains(held.err, "search, iteration 1 of 200, log-likelihood -"));
-    CHECK(contains(held.err, "gain 2, offset 0"));
+    CHECK(contains(held.err, ", gain 2"));
     const CommandResult quiet = inputs.run({"-q", "--iterations", "3"});
     CHECK(quiet.err.empty());
     CHECK(quiet.out.empty());

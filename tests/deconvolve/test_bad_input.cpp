@@ -55,8 +55,8 @@ TEST_CASE("deconvolve: invalid options are refused by name") {
         o.hold_out = true;
         o.stop = 0.1;
     });
-    check("gain", [](auto& o) { o.photons = PhotonScale{0, 0}; });
-    check("offset", [](auto& o) { o.photons = PhotonScale{1, std::nan("")}; });
+    check("gain", [](auto& o) { o.gain = 0; });
+    check("offset", [](auto& o) { o.offset = std::nan(""); });
     check("voxel", [](auto& o) { o.voxel.y_um = 0; });
     check("center", [](auto& o) { o.center = {KernelCenter::Kind::explicit_, {0, 3, 0}}; });
 }

@@ -131,7 +131,8 @@ TEST_CASE("coarse start: held-out photons are also held out of the coarse images
     options.background = 2;
     options.coarse_start = 4;
     options.hold_out = true;
-    options.photons = PhotonScale{};
+    options.gain = 1;
+    options.offset = 0;
     const Deconvolved found = deconvolved(image, psf, options);
     CHECK(found.report.searched > 0);
     CHECK(found.report.coarse_iterations == 16);  // two coarse images, in the search and in the run

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "convolume/error.hpp"
 #include "deconvolve/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
@@ -101,6 +102,8 @@ TEST_CASE("deconvolve: gain and offset are estimated from the noise") {
                 INFO(photons << " photons, variance " << seen);
                 CHECK(std::abs(seen / photons - 1) < bound);
             }
+            CHECK(one->has_offset == (offset == 100));
+            if (one->has_offset) CHECK(std::abs(one->offset - offset) < 4 * one->offset_error);
             const auto three = deconvolve::estimate_photon_scale(image.view(), 3);
             CHECK(three->gain == one->gain);
         }
@@ -108,6 +111,49 @@ TEST_CASE("deconvolve: gain and offset are estimated from the noise") {
     CHECK(!deconvolve::estimate_photon_scale(dark.view(), 1));
     const Volume point({1, 1, 1}, PixelType::float32);
     CHECK(!deconvolve::estimate_photon_scale(point.view(), 1));
+}
+
+TEST_CASE("deconvolve: noise that is not that of photons tells no offset") {
+    Random random(test_seed("no offset"));
+    const auto has_offset = [&](auto noise_of) {
+        Array image({12, 90, 100});
+        for (index_t z = 0; z < 12; ++z)
+            for (index_t y = 0; y < 90; ++y)
+                for (index_t x = 0; x < 100; ++x) {
+                    const double light = 20 + 3 * static_cast<double>(x);
+                    image(z, y, x) = light + noise_of(light) * (random.uniform() - 0.5);
+                }
+        const Volume volume = to_volume(image, PixelType::float32);
+        const auto fit = deconvolve::estimate_photon_scale(volume.view(), 1);
+        return fit && fit->has_offset;
+    };
+    CHECK(!has_offset([](double) { return 4.0; }));                // of the readout alone
+    CHECK(!has_offset([](double light) { return 0.2 * light; }));  // in proportion to the light
+    CHECK(!has_offset([](double light) { return 3 * std::sqrt(light); }));
+    CHECK(has_offset([](double light) { return 3 * std::sqrt(light - 15); }));
+}
+
+TEST_CASE("deconvolve: an offset is at most the background and the darkest region") {
+    Random random(test_seed("offset and background"));
+    const Array image = recording(random, {12, 64, 64}, 1, 100);
+    const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {0.8, 1, 1});
+    const auto report_of = [&](std::optional<double> background, std::optional<double> offset) {
+        DeconvolveOptions options;
+        options.iterations = 1;
+        options.background = background;
+        options.offset = offset;
+        return deconvolved(image, psf, options, cpu_only()).report;
+    };
+    const DeconvolveReport found = report_of({}, {});
+    REQUIRE(found.offset_error);
+    CHECK(std::abs(found.photons.offset - 100) < 4 * *found.offset_error);
+    CHECK(found.background >= found.photons.offset);
+    CHECK(report_of(40, {}).photons.offset == 40);
+    CHECK(report_of(0, {}).photons.offset == 0);
+    const DeconvolveReport given = report_of({}, 90);
+    CHECK(given.photons.offset == 90);
+    CHECK(!given.offset_error);
+    CHECK_THROWS_AS(report_of(80, 90), InvalidArgument);
 }
 
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {

@@ -145,7 +145,8 @@ TEST_CASE(
         options.hold_out = true;
         check_case(image, psf, options);
         options.saturation.reset();
-        options.photons = PhotonScale{1, 0};
+        options.gain = 1;
+        options.offset = 0;
         check_case(image, psf, options);
         options.hold_out = false;
         check_case(image, psf, options, random.integers(image.shape, 0, 9));

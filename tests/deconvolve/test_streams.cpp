@@ -153,6 +153,7 @@ TEST_CASE("deconvolve: results of streams have the bits of results in memory") {
         CHECK(streamed.background == in_memory.background);
         CHECK(streamed.darkest == in_memory.darkest);
         CHECK(streamed.photons.gain == in_memory.photons.gain);
+        CHECK(streamed.photons.offset == in_memory.photons.offset);
         CHECK(streamed.saturated_pixels == in_memory.saturated_pixels);
         CHECK(streamed.executed.clamped_low == in_memory.executed.clamped_low);
         CHECK(streamed.executed.clamped_high == in_memory.executed.clamped_high);
@@ -232,7 +233,8 @@ TEST_CASE("deconvolve: a large image is searched in its brightest part") {
     options.hold_out = true;
     options.iterations = 4;
     options.background = report.background;
-    options.photons = report.photons;
+    options.gain = report.photons.gain;
+    options.offset = report.photons.offset;
     const DeconvolveReport of_corner =
         Deconvolver(part, psf.view(), options, cpu_only(2)).execute(cut.view(), ignored.view());
     CHECK(of_corner.iterations == report.iterations);

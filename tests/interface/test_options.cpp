@@ -79,17 +79,6 @@ TEST_CASE("help of a method names every method") {
     }
 }
 
-TEST_CASE("the photons' offset is 0 if only their gain is given") {
-    DeconvolveOptions options;
-    with_option<DeconvolveOptions>("gain", [&](const auto& field) {
-        using Value = typename std::remove_cvref_t<decltype(field)>::Value;
-        if constexpr (std::is_same_v<Value, std::optional<double>>) field.set(options, 2.5);
-    });
-    REQUIRE(options.photons);
-    CHECK(options.photons->gain == 2.5);
-    CHECK(options.photons->offset == 0);
-}
-
 TEST_CASE("the name of an unknown option is an error") {
     CHECK_THROWS_AS(help_of("sharpness", DeconvolveOptions()), InternalError);
 }

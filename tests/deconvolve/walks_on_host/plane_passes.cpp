@@ -72,15 +72,16 @@ double loaded_sample(const ElementWork& work, index_t i) {
 double stored_sample(const ElementWork& work, index_t i, index_t w, double sample, double* sums) {
     const auto back = static_cast<float>(sample);
     if (work.kind == ElementKind::compare) {
-        const float y = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
-                                            : static_cast<const float*>(work.data)[i];
+        const float recorded = work.data_is_uint16 ? static_cast<const std::uint16_t*>(work.data)[i]
+                                                   : static_cast<const float*>(work.data)[i];
+        const float y = work.elements.model.counts(recorded);
         const float m = work.elements.model.expected(back);
         if (work.held_out != nullptr && richardson_lucy::is_compared(work.held_out[i])) {
             const double away =
-                static_cast<double>(work.held_out[i] - work.elements.held_out_share * m);
+                static_cast<double>(work.elements.held_out_error(work.held_out[i], back));
             sums[1] += away * away;
         }
-        if (!richardson_lucy::is_compared(y)) return 0;
+        if (!richardson_lucy::is_compared(recorded)) return 0;
         sums[0] += static_cast<double>(work.elements.sums_misfit
                                            ? richardson_lucy::misfit(y, m, y / m)
                                            : richardson_lucy::finiteness_probe(back));

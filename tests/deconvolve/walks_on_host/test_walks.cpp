@@ -56,7 +56,8 @@ WalkCase random_case(Random& random, DeconvolveMethod method) {
     options.acceleration = accelerated ? Acceleration::biggs_andrews : Acceleration::none;
     options.hold_out = poisson && random.chance(0.3);
     if (poisson && random.chance(0.3)) options.saturation = 60;
-    options.photons = PhotonScale{0.5, 2};
+    options.gain = 0.5;
+    options.offset = 2;
     options.tv_weight = 0.01;
     options.voxel = {0.3, 0.1, 0.1};
     walk_case.depth = extent(1, 9);

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deconvolve/dark_level.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "convolume/image_view.hpp"
+#include "core/threads.hpp"
+#include "deconvolve/coarse_start.hpp"
+#include "deconvolve/methods/registry.hpp"
+
+namespace convolume::deconvolve {
+
+namespace {
+
+// Number of iterations: more take more haze away, but also dig holes into dim images.
+constexpr int dark_iterations = 8;
+// Share of voxels that are darker than the background by noise.
+constexpr double darker_share = 1e-3;
+// Pixels of a coarse image: few enough for a short time, and more for large images, whose gaps
+// would otherwise be smaller than a coarse pixel.
+constexpr index_t coarse_pixels = 1 << 15;
+constexpr index_t fine_for_coarse = 1 << 10;
+constexpr index_t least_coarse_extent = 16;
+
+// Returns the axes to halve next. Planes are mostly further apart than pixels.
+Coarsening next_coarsening(const DeconvolutionProblem& problem, bool with_z) {
+    Coarsening coarsening;
+    const std::optional<Boundary>& boundary = problem.options.boundary;
+    for (int axis = with_z ? 0 : 1; axis < 3; ++axis) {
+        const index_t extent = problem.image[axis];
+        const bool fits = !boundary || boundary->kind != BoundaryKind::wrap || extent % 2 == 0;
+        coarsening.halved[static_cast<std::size_t>(axis)] =
+            extent >= 2 * least_coarse_extent && fits;
+    }
+    return coarsening;
+}
+
+// Returns the mean of each voxel and its neighbors, in a box of three along each axis.
+std::vector<float> local_means(const Volume& estimate) {
+    const Shape3 shape = estimate.shape();
+    const float* const values = estimate.elements<float>();
+    std::vector<float> means;
+    means.reserve(static_cast<std::size_t>(element_count(shape)));
+    const auto from = [](index_t i) { return std::max<index_t>(0, i - 1); };
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x) {
+                double sum = 0;
+                index_t count = 0;
+                for (index_t k = from(z); k < std::min(z + 2, shape.z); ++k)
+                    for (index_t j = from(y); j < std::min(y + 2, shape.y); ++j)
+                        for (index_t i = from(x); i < std::min(x + 2, shape.x); ++i, ++count)
+                            sum += static_cast<double>(values[(k * shape.y + j) * shape.x + i]);
+                means.push_back(static_cast<float>(sum / static_cast<double>(count)));
+            }
+    return means;
+}
+
+}  // namespace
+
+std::shared_ptr<DarkLevel> DarkLevel::make(const DeconvolutionProblem& fine, int threads) {
+    if (fine.options.background || !fine.traits.counts_photons) return {};
+    std::shared_ptr<DarkLevel> level(new DarkLevel(fine, threads));
+    const index_t most = std::max(coarse_pixels, element_count(fine.image) / fine_for_coarse);
+    DeconvolutionProblem& coarse = level->problem_;
+    const DeconvolutionProblem* from = &fine;
+    bool with_z = false;
+    while (element_count(from->image) > most) {
+        const Coarsening coarsening = next_coarsening(*from, with_z);
+        if (!coarsening.any()) break;
+        coarse = coarse_problem(*from, coarsening);
+        from = &coarse;
+        for (int axis = 0; axis < 3; ++axis) level->factors_[axis] *= coarsening.factor(axis);
+        with_z = !with_z;
+    }
+    if (from == &fine) return {};
+    DeconvolveOptions& options = coarse.options;
+    options.method = DeconvolveMethod::richardson_lucy;
+    options.acceleration = Acceleration::none;
+    options.iterations = dark_iterations;
+    options.coarse_start = 0;
+    coarse.traits = RichardsonLucy::traits(options);
+    EngineChoice engines;
+    engines.device = EngineChoice::Device::cpu;
+    engines.threads = threads;
+    std::string why_not_on_device;
+    level->runner_ = place(coarse, engines, why_not_on_device);
+    coarse.psf = {};  // the convolvers hold the PSF's samples
+    return level;
+}
+
+DarkLevel::Sums::Sums(const DarkLevel& level)
+    : level_(level), coarse_(level.problem_.image, PixelType::float32) {
+    std::fill_n(coarse_.elements<float>(), element_count(coarse_.shape()), 0.0F);
+}
+
+void DarkLevel::Sums::add_plane(const float* pixels, index_t z) {
+    const Shape3 shape = coarse_.shape();
+    const Shape3& factors = level_.factors_;
+    if (z / factors.z >= shape.z) return;
+    parallel_for(shape.y, level_.threads_, [&](index_t y, int) {
+        float* const sums = coarse_.elements<float>() + (z / factors.z * shape.y + y) * shape.x;
+        for (index_t j = y * factors.y; j < (y + 1) * factors.y; ++j)
+            for (index_t x = 0; x < shape.x; ++x)
+                for (index_t i = x * factors.x; i < (x + 1) * factors.x; ++i) {
+                    const float value = pixels[j * level_.fine_.x + i];
+                    if (!richardson_lucy::is_compared(value))
+                        sums[x] = coarse_saturation();
+                    else if (sums[x] < coarse_saturation())
+                        sums[x] += value;
+                }
+    });
+}
+
+void DarkLevel::Sums::add(const ConstImageView& image, std::optional<double> saturation) {
+    const Shape3& shape = image.shape;
+    Volume plane({1, shape.y, shape.x}, PixelType::float32);
+    auto* const values = plane.elements<float>();
+    for (index_t z = 0; z < shape.z; ++z) {
+        convert_pixels(subview(image, {{z, 0, 0}, {z + 1, shape.y, shape.x}}), plane.view());
+        for (index_t i = 0; i < shape.y * shape.x; ++i) {
+            const bool full = saturation && static_cast<double>(values[i]) >= *saturation;
+            values[i] = full ? richardson_lucy::not_compared : std::max(values[i], 0.0F);
+        }
+        add_plane(values, z);
+    }
+}
+
+double DarkLevel::find(const Sums& sums, double offset) {
+    const auto pixels = static_cast<double>(factors_.z * factors_.y * factors_.x);
+    problem_.options.background = problem_.options.offset = offset * pixels;
+    const ConstImageView coarse = sums.coarse_.view();
+    if (std::none_of(sums.coarse_.elements<float>(),
+                     sums.coarse_.elements<float>() + element_count(coarse.shape),
+                     [](float sum) { return sum < coarse_saturation(); }))
+        return offset;
+    Volume estimate(coarse.shape, PixelType::float32);
+    HostImages images(coarse, estimate.view());
+    runner_->execute(problem_, images, {}, {});
+    std::vector<float> means = local_means(estimate);
+    const auto darker =
+        static_cast<std::ptrdiff_t>(darker_share * static_cast<double>(means.size()));
+    std::nth_element(means.begin(), means.begin() + darker, means.end());
+    return offset + static_cast<double>(means[static_cast<std::size_t>(darker)]) / pixels;
+}
+
+}  // namespace convolume::deconvolve
