@@ -58,9 +58,11 @@ class ImageLoader {
     }
 
     LoadedImage finish() {
-        loaded_.mean = mean_of(total_, element_count(shape_) - loaded_.saturated_pixels);
+        const index_t compared = element_count(shape_) - loaded_.saturated_pixels;
+        loaded_.mean = mean_of(total_, compared);
         const ImageBackground background = background_.find(given_background_);
         loaded_.background = background.level;
+        loaded_.bright_level = bright_level_of(total_, squares_, compared, background.level);
         loaded_.darkest = background.darkest;
         if (photons_)
             if (const auto found = photons_->find()) loaded_.photons = *found;
@@ -69,7 +71,7 @@ class ImageLoader {
 
   private:
     struct RowFigures {
-        double sum = 0;
+        double sum = 0, squares = 0;
         index_t negative = 0, saturated = 0;
     };
 
@@ -86,11 +88,13 @@ class ImageLoader {
                 if (value >= level_) row[x] = richardson_lucy::not_compared;
                 figures.saturated += value >= level_;
                 figures.sum += value >= level_ ? 0 : value;
+                figures.squares += value >= level_ ? 0 : value * value;
             }
             rows_[static_cast<std::size_t>(y)] = figures;
         });
         for (const RowFigures& row : rows_) {
             total_ += row.sum;
+            squares_ += row.squares;
             if (clips_) loaded_.negative_pixels += row.negative;
             loaded_.saturated_pixels += row.saturated;
         }
@@ -109,7 +113,7 @@ class ImageLoader {
     BackgroundEstimate background_;
     std::optional<PhotonScaleEstimate> photons_;
     Volume plane_;
-    double total_ = 0;
+    double total_ = 0, squares_ = 0;  ///< sums of the compared pixels, and of their squares
     LoadedImage loaded_;
 };
 

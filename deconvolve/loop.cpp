@@ -172,7 +172,6 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
                                   IterationProgress& progress) {
     constexpr float share = 1.0F / (1 << held_out_halvings);
     executor.hold_out(image.photons, held_out_halvings);
-    preparation.set_photons(image.photons);
     const int most = problem.options.iterations;
     const LoadedImage rest = preparation.prepare(without_held_out(image, share), held_out_halvings,
                                                  progress, 0, 0.5, most);
@@ -247,7 +246,7 @@ LoadedImage load(Executor& executor, const DeconvolutionProblem& problem, Caller
                  const DeconvolveRun& run_options, const TimelineRow& row) {
     LoadedImage loaded = images.load(executor, problem, row);
     if (problem.traits.counts_photons) loaded.background = std::max(loaded.background, 0.0);
-    if (problem.draws_photons() && problem.options.photons)
+    if (problem.needs_photons() && problem.options.photons)
         loaded.photons = *problem.options.photons;
     if (run_options.start.data != nullptr) {
         check_estimate(run_options.start, executor.threads());
@@ -276,6 +275,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     const TimelineRow of_iterations = executor.records_phases() ? TimelineRow{} : row;
     const TimelineRow besides = executor.records_phases() ? row : TimelineRow{};
     StartPreparation preparation(executor, images, context, run_options, besides);
+    preparation.set_photons(loaded.photons);
     IterationOutcome outcome;
     {
         const PhaseTimer timer = of_iterations.time_work();
@@ -295,6 +295,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.background = loaded.background;
     report.darkest = loaded.darkest;
     report.photons = loaded.photons;
+    report.tv_weight = tv_weight_of(problem, loaded);
     report.negative_pixels = loaded.negative_pixels;
     report.saturated_pixels = loaded.saturated_pixels;
     report.executed = images.store(executor, problem, row);

@@ -68,10 +68,11 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::photons>(
         "photons", "", "GAIN,OFFSET",
         "Gain and offset: a value stands for gain * (value - offset) photons, for stop "
-        "auto and rlgc",
+        "auto, rlgc and the weight of rl-tv",
         {.if_unset = "seen from the noise"}),
     photon_option<&PhotonScale::gain>(
-        "gain", "--gain", "N", "Photons for each unit of the image, for --stop auto and rlgc",
+        "gain", "--gain", "N",
+        "Photons for each unit of the image, for --stop auto, rlgc and the weight of rl-tv",
         {.keyword = nullptr, .range = "above 0", .if_unset = "seen from the noise"}),
     photon_option<&PhotonScale::offset>(
         "offset", "--offset", "N", "Value of a pixel without photons, for --stop auto and rlgc",
@@ -97,7 +98,9 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
                                        "The PSF's sample that stands for no shift",
                                        {.keyword = "origin"}, parse_kernel_center),
     option<&DeconvolveOptions::tv_weight>(
-        "tv_weight", "--tv", "W", "Weight of the total variation of rl-tv", {.range = "from 0"}),
+        "tv_weight", "--tv", "W|auto",
+        "Weight of the total variation of rl-tv; auto: chosen from the image's noise",
+        {.range = "from 0", .unset_name = "auto"}),
     option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
                                       "Edges of a voxel, for the gradient of rl-tv",
                                       {.keyword = "spacing", .range = "above 0"}),

@@ -76,9 +76,12 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
-    if (!options.hold_out && !uses_option(method, "consensus") && options.photons)
+    const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
+    if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight &&
+        options.photons)
         throw InvalidArgument(
-            "--gain and --offset apply to --stop auto and --method rlgc only; leave them out");
+            "--gain and --offset apply to --stop auto, --method rlgc, and rl-tv without --tv only; "
+            "leave them out");
     if (options.hold_out && command.count("--iterations") == 0) options.iterations = max_searched;
 }
 

@@ -41,6 +41,15 @@ struct MarkedPixelCount {
     }
 };
 
+// Sums the squares of pixels that are compared.
+struct PixelSquares {
+    const float* pixels;
+    CONVOLUME_DEVICE double operator()(index_t i) const {
+        const auto value = static_cast<double>(pixels[i]);
+        return richardson_lucy::is_compared(pixels[i]) ? value * value : 0;
+    }
+};
+
 // Stores part of each float32 row as pixels. Counts values that were clamped from below and from
 // above.
 struct PixelStorer {
@@ -76,25 +85,30 @@ class DeviceImages final : public CallerImages {
         const gpu::DeviceMemory values(pixels_.device, plane * index_t{sizeof(float)});
         constexpr double unlimited = std::numeric_limits<double>::infinity();
         SumPair sums;
-        double saturated = 0;
+        double saturated = 0, squares = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
             sums += functors.sum(
                 plane, PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
                                    clip, saturation.value_or(unlimited)});
             if (saturation) saturated += functors.sum(plane, MarkedPixelCount{values.as<float>()});
+            if (problem.chooses_tv_weight())
+                squares += functors.sum(plane, PixelSquares{values.as<float>()});
             steps.write_image(values.as<float>(), z * plane, plane);
         }
         if (!std::isfinite(sums.first))
             throw BadData("the image holds a value that is not finite: repair it first");
         LoadedImage loaded;
         loaded.saturated_pixels = static_cast<index_t>(saturated);
-        loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
+        const index_t compared = element_count(shape_) - loaded.saturated_pixels;
+        loaded.mean = mean_of(sums.first, compared);
         loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
         const ImageBackground background = problem.options.background
                                                ? ImageBackground{*problem.options.background}
                                                : estimate_background(on_host().view());
         loaded.background = background.level;
         loaded.darkest = background.darkest;
+        if (problem.chooses_tv_weight())
+            loaded.bright_level = bright_level_of(sums.first, squares, compared, background.level);
         if (problem.estimates_photons())
             if (const auto found = estimate_photon_scale(on_host().view(), steps.threads()))
                 loaded.photons = *found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 // Richardson and Lucy with a penalty on the total variation, which keeps edges and removes noise:
-// Aᵀ1 + w ∂TV(x) replaces Aᵀ1. N. Dey et al., Microsc. Res. Tech. 69:260 (2006).
+// Aᵀ1 + w √(Aᵀ1) ∂TV(x) replaces Aᵀ1. N. Dey et al., Microsc. Res. Tech. 69:260 (2006).
 // Its acceleration is the heavy ball (heavy_ball.hpp). The slope of the total variation changes its
 // sign in flat regions from step to step, so that consecutive changes hardly agree: the factor of
 // Biggs and Andrews, which is their product, would be near 0.
@@ -19,7 +19,7 @@ struct RichardsonLucyTv {
     static MethodTraits traits(const DeconvolveOptions& options) {
         MethodTraits traits = HeavyBall::traits(options);
         traits.keeps_previous = is_accelerated(options);
-        traits.uses_neighbors = options.tv_weight > 0;
+        traits.uses_neighbors = options.tv_weight.value_or(1) > 0;
         return traits;
     }
     static std::unique_ptr<MethodState> state(const DeconvolutionProblem& problem,

@@ -26,6 +26,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["restarts"] = report.restarts;
     facts["searched"] = report.searched;
     facts["photons"] = nb::make_tuple(report.photons.gain, report.photons.offset);
+    facts["tv_weight"] = report.tv_weight;
     facts["background"] = report.background;
     facts["darkest"] = report.darkest;
     facts["negative_pixels"] = report.negative_pixels;
