@@ -29,7 +29,6 @@ METHODS = {
     "shb, 30": ["--method", "shb", "--iterations", 30],
     "rlgc, 30": ["--method", "rlgc", "--iterations", 30, "--gain", 1],
     "wb": ["--method", "wb"],
-    "wb, K 0.01": ["--method", "wb", "--noise-to-signal", 0.01],
     "nnls, 30": ["--method", "nnls", "--iterations", 30],
     "wiener": ["--method", "wiener"],
 }
