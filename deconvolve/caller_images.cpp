@@ -60,7 +60,8 @@ class ImageLoader {
     }
 
     LoadedImage finish() {
-        loaded_.mean = mean_of(total_, element_count(shape_) - loaded_.saturated_pixels);
+        const index_t compared = element_count(shape_) - loaded_.saturated_pixels;
+        loaded_.mean = mean_of(total_, compared);
         std::function<double(double)> find_dark_level;
         if (dark_)
             find_dark_level = [this](double offset) {
@@ -68,12 +69,13 @@ class ImageLoader {
             };
         set_levels(background_.find(problem_.options.background),
                    photons_ ? photons_->find() : std::nullopt, problem_, find_dark_level, loaded_);
+        loaded_.bright_level = bright_level_of(total_, squares_, compared, loaded_.background);
         return loaded_;
     }
 
   private:
     struct RowFigures {
-        double sum = 0;
+        double sum = 0, squares = 0;
         index_t negative = 0, saturated = 0;
     };
 
@@ -90,11 +92,13 @@ class ImageLoader {
                 if (value >= level_) row[x] = richardson_lucy::not_compared;
                 figures.saturated += value >= level_;
                 figures.sum += value >= level_ ? 0 : value;
+                figures.squares += value >= level_ ? 0 : value * value;
             }
             rows_[static_cast<std::size_t>(y)] = figures;
         });
         for (const RowFigures& row : rows_) {
             total_ += row.sum;
+            squares_ += row.squares;
             if (clips_) loaded_.negative_pixels += row.negative;
             loaded_.saturated_pixels += row.saturated;
         }
@@ -115,7 +119,7 @@ class ImageLoader {
     std::optional<PhotonScaleEstimate> photons_;
     std::optional<DarkLevel::Sums> dark_;
     Volume plane_;
-    double total_ = 0;
+    double total_ = 0, squares_ = 0;  ///< sums of the compared pixels, and of their squares
     LoadedImage loaded_;
 };
 

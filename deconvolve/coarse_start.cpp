@@ -85,6 +85,7 @@ int CoarseStart::begin(const ConstImageView& image, const ImageLevels& levels,
         const auto pixels = static_cast<double>(coarsening_.pixels());
         problem_.options.background = levels.background * pixels;
         problem_.options.offset = levels.offset * pixels;
+        problem_.options.gain = held_out.photons.gain;
         // The timeline already counts this time as part of the fine iterations.
         ExecutionContext own;
         own.progress = context.progress;
@@ -237,7 +238,9 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
                      size.y_um * static_cast<double>(coarsening.factor(1)),
                      size.x_um * static_cast<double>(coarsening.factor(2))};
     // Gradients are divided by the shortest edge of a voxel: this keeps the penalty of an object.
-    options.tv_weight *= least_length(size) / least_length(options.voxel);
+    coarse.tv_scale = fine.tv_scale * least_length(size) / least_length(options.voxel);
+    if (options.tv_weight) *options.tv_weight *= least_length(size) / least_length(options.voxel);
+    if (coarse.traits.uses_neighbors) coarse.squared_taps = squared_taps_of(coarse.psf);
     return coarse;
 }
 

@@ -17,8 +17,10 @@ namespace convolume::deconvolve {
 struct DeconvolutionProblem;
 
 struct LoadedImage {
-    double mean = 0;                ///< mean of the pixels that are not marked as saturated
-    double background = 0;          ///< background level, given by the caller or estimated
+    double mean = 0;        ///< mean of the pixels that are not marked as saturated
+    double background = 0;  ///< background level, given by the caller or estimated
+    /// Mean of the pixels' values above the background, weighted by these values.
+    double bright_level = 0;
     std::optional<double> darkest;  ///< DeconvolveReport::darkest
     index_t negative_pixels = 0;    ///< number of negative pixels, which were set to 0
     /// Number of pixels marked as saturated (richardson_lucy::not_compared).
@@ -32,6 +34,14 @@ struct LoadedImage {
     std::function<void(float outside)> load_start;
     float start_scale = 1;
 };
+
+/// Returns LoadedImage::bright_level from the sums of `pixels` pixels and of their squares. It is 0
+/// if their mean is not above the background.
+inline double bright_level_of(double sum, double squares, index_t pixels, double background) {
+    const double light = sum - static_cast<double>(pixels) * background;
+    const double light_squares = squares - background * (sum + light);  // Σ (y - b)²
+    return light > 0 ? light_squares / light : 0;
+}
 
 /// Returns the value with which every voxel starts if the caller gave no initial estimate.
 inline float mean_at_start(const LoadedImage& image) {

@@ -173,7 +173,6 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
                                   IterationProgress& progress) {
     constexpr float share = 1.0F / (1 << held_out_halvings);
     executor.hold_out(image.photons, held_out_halvings);
-    preparation.set_photons(image.photons);
     const int most = problem.options.iterations;
     const LoadedImage rest = preparation.prepare(without_held_out(image, share), held_out_halvings,
                                                  progress, 0, 0.5, most);
@@ -275,6 +274,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     const TimelineRow of_iterations = executor.records_phases() ? TimelineRow{} : row;
     const TimelineRow besides = executor.records_phases() ? row : TimelineRow{};
     StartPreparation preparation(executor, images, context, run_options, besides);
+    preparation.set_photons(loaded.photons);
     IterationOutcome outcome;
     {
         const PhaseTimer timer = of_iterations.time_work();
@@ -295,6 +295,7 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.darkest = loaded.darkest;
     report.photons = loaded.photons;
     report.offset_error = loaded.offset_error;
+    report.tv_weight = tv_weight_of(problem, loaded);
     report.negative_pixels = loaded.negative_pixels;
     report.saturated_pixels = loaded.saturated_pixels;
     report.executed = images.store(executor, problem, row);

@@ -43,9 +43,10 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
             options.hold_out = rule.hold_out;
             options.stop = rule.fraction;
         }},
-    option<&DeconvolveOptions::gain>("gain", "--gain", "N",
-                                     "Photons for each unit of the image, for --stop auto and rlgc",
-                                     {.range = "above 0", .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::gain>(
+        "gain", "--gain", "N",
+        "Photons for each unit of the image, for --stop auto, rlgc and the weight of rl-tv",
+        {.range = "above 0", .if_unset = "seen from the noise"}),
     option<&DeconvolveOptions::offset>(
         "offset", "--offset", "N|auto",
         "Value of a pixel without light, which has no photon noise; auto: the value at which the "
@@ -72,7 +73,9 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
                                        "The PSF's sample that stands for no shift",
                                        {.keyword = "origin"}, parse_kernel_center),
     option<&DeconvolveOptions::tv_weight>(
-        "tv_weight", "--tv", "W", "Weight of the total variation of rl-tv", {.range = "from 0"}),
+        "tv_weight", "--tv", "W|auto",
+        "Weight of the total variation of rl-tv; auto: chosen from the image's noise",
+        {.range = "from 0", .unset_name = "auto"}),
     option<&DeconvolveOptions::voxel>("voxel", "", "Z,Y,X",
                                       "Edges of a voxel, for the gradient of rl-tv",
                                       {.keyword = "spacing", .range = "above 0"}),

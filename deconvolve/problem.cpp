@@ -37,7 +37,7 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
         throw InvalidArgument(message("the background is ", *options.background,
                                       ", but counts of photons start at 0: add a constant to "
                                       "the image and to it"));
-    check_number("weight of the total variation", options.tv_weight, true);
+    if (options.tv_weight) check_number("weight of the total variation", *options.tv_weight, true);
     check_number("noise-to-signal ratio", options.noise_to_signal, false);
     check_number("consensus", options.consensus, true);
     if (options.saturation && !std::isfinite(*options.saturation))
@@ -145,6 +145,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
         center = center_index({}, psf);
     }
     problem.options.center = {KernelCenter::Kind::explicit_, center};
+    if (problem.traits.uses_neighbors && problem.psf_sum > 0)
+        problem.squared_taps = squared_taps_of(problem.psf);
     if (problem.traits.has_unmatched && problem.psf_sum > 0)
         problem.unmatched = wiener_butterworth_taps(problem.psf, center, options.noise_to_signal,
                                                     thread_count(threads));
@@ -162,6 +164,12 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
 double sum_of_taps(const Volume& psf) {
     const auto* const taps = static_cast<const double*>(psf.view().data);
     return std::accumulate(taps, taps + element_count(psf.shape()), 0.0);
+}
+
+double squared_taps_of(const Volume& psf) {
+    const auto* const taps = static_cast<const double*>(psf.view().data);
+    const double sum = sum_of_taps(psf);
+    return std::inner_product(taps, taps + element_count(psf.shape()), taps, 0.0) / (sum * sum);
 }
 
 bool can_convolve_by_passes(const DeconvolutionProblem& problem) {

@@ -34,12 +34,19 @@ struct DeconvolutionProblem {
     /// Whether iterations end with the search for their number.
     bool only_searches = false;
 
+    /// Factor of a weight of the total variation that is chosen from the image's noise: 1, unless
+    /// this is a coarser image.
+    double tv_scale = 1;
+    double squared_taps = 0;  ///< sum of the squared samples of the PSF, whose sum is 1
+
     bool draws_photons() const {
         return options.hold_out || searches_in_part || traits.draws_halves;
     }
+    bool chooses_tv_weight() const { return traits.uses_neighbors && !options.tv_weight; }
+    bool needs_photons() const { return draws_photons() || chooses_tv_weight(); }
     /// Whether the scale of photons comes from the image's pixels.
     bool estimates_photons() const {
-        return (draws_photons() && !options.gain) || (traits.counts_photons && !options.offset);
+        return (needs_photons() && !options.gain) || (traits.counts_photons && !options.offset);
     }
     /// Whether GPUs keep the image as uint16, so that an iteration reads fewer bytes. The kept
     /// pixels must be those that were recorded.
@@ -49,10 +56,6 @@ struct DeconvolutionProblem {
                !options.saturation && !traits.solves_system;
     }
     bool compares_all() const { return !options.saturation; }  ///< whether no pixel is left out
-    /// Returns the weight of the total variation, or 0 if the method has none.
-    float tv_weight() const {
-        return traits.uses_neighbors ? static_cast<float>(options.tv_weight) : 0;
-    }
     /// Returns the options of the convolution from object to image, or of its adjoint.
     Options blur(Operation operation) const;
 };
@@ -61,6 +64,8 @@ DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& 
                                      const DeconvolveOptions& options, int threads = 0);
 
 double sum_of_taps(const Volume& psf);
+/// Returns the sum of the squared samples of a float64 PSF, scaled to a sum of 1.
+double squared_taps_of(const Volume& psf);
 /// Whether passes over spectra can compute the convolution: the object must be 0 beyond its edges,
 /// and the PSF must have a sum above 0.
 bool can_convolve_by_passes(const DeconvolutionProblem& problem);

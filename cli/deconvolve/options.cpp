@@ -76,8 +76,11 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
-    if (!options.hold_out && !uses_option(method, "consensus") && options.gain)
-        throw InvalidArgument("--gain applies to --stop auto and --method rlgc only; leave it out");
+    const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
+    if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight && options.gain)
+        throw InvalidArgument(
+            "--gain applies to --stop auto, --method rlgc, and rl-tv without --tv only; leave it "
+            "out");
     if (options.hold_out && command.count("--iterations") == 0) options.iterations = max_searched;
 }
 

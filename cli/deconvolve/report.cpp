@@ -20,8 +20,10 @@ std::string method_text(const DeconvolveOptions& options) {
     text << to_string(options.method) << ", ";
     const auto uses = [&](const char* option) { return uses_option(options.method, option); };
     if (uses("acceleration") && options.acceleration != Acceleration::none)
-        text << to_string(options.acceleration) << ", ";
-    if (uses("tv_weight")) text << "weight " << format_number(options.tv_weight) << ", ";
+        text << (uses("tv_weight") ? "heavy ball" : to_string(options.acceleration)) << ", ";
+    if (uses("tv_weight"))
+        text << "weight " << (options.tv_weight ? format_number(*options.tv_weight) : "auto")
+             << ", ";
     if (uses("unmatched")) text << options.unmatched << " of them unmatched, ";
     if (uses("noise_to_signal"))
         text << "noise to signal " << format_number(options.noise_to_signal) << ", ";
@@ -147,6 +149,12 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
                                        iteration_text(volume.last, request_.options.method),
                                        ", background ", format_number(volume.background),
                                        offset_text(volume, request_.options)));
+        const bool chose_weight =
+            uses_option(request_.options.method, "tv_weight") && !request_.options.tv_weight;
+        if (chose_weight)
+            console.fact("weight", message(format_number(volume.tv_weight, 3),
+                                           " of the total variation, gain ",
+                                           format_number(volume.photons.gain)));
         if (volume.coarse_iterations > 0)
             console.fact("start", message("from ", volume.coarse_iterations,
                                           " iterations on coarser images"));
@@ -183,7 +191,8 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"acceleration", to_string(options.acceleration)},
                       {"iterations", options.iterations},
                       {"edges", boundary_name(options)},
-                      {"tv", options.tv_weight},
+                      {"tv", options.tv_weight ? nlohmann::ordered_json(*options.tv_weight)
+                                               : nlohmann::ordered_json("auto")},
                       {"noise_to_signal", options.noise_to_signal},
                       {"consensus", options.consensus},
                       {"unmatched", options.unmatched},
@@ -218,12 +227,14 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                  {"darkest", volume.darkest ? nlohmann::ordered_json(*volume.darkest)
                                             : nlohmann::ordered_json()},
                  {"negative_pixels", volume.negative_pixels}});
-            const bool is_rlgc = uses_option(options.method, "consensus");
-            if (volume.searched == 0 && !is_rlgc) continue;
             auto& json_of_volume = json["report"]["volumes"].back();
+            const bool is_rlgc = uses_option(options.method, "consensus");
+            const bool has_tv = uses_option(options.method, "tv_weight");
+            if (has_tv) json_of_volume["tv"] = volume.tv_weight;
+            if (volume.searched == 0 && !is_rlgc && (!has_tv || options.tv_weight)) continue;
             if (is_rlgc)
                 json_of_volume["consenting"] = volume.last.consenting;
-            else
+            else if (volume.searched > 0)
                 json_of_volume["searched"] = volume.searched;
             json_of_volume["gain"] = volume.photons.gain;
         }

@@ -43,6 +43,15 @@ struct MarkedPixelCount {
     }
 };
 
+// Sums the squares of pixels that are compared.
+struct PixelSquares {
+    const float* pixels;
+    CONVOLUME_DEVICE double operator()(index_t i) const {
+        const auto value = static_cast<double>(pixels[i]);
+        return richardson_lucy::is_compared(pixels[i]) ? value * value : 0;
+    }
+};
+
 // Stores part of each float32 row as pixels. Counts values that were clamped from below and from
 // above.
 struct PixelStorer {
@@ -78,22 +87,31 @@ class DeviceImages final : public CallerImages {
         const gpu::DeviceMemory values(pixels_.device, plane * index_t{sizeof(float)});
         constexpr double unlimited = std::numeric_limits<double>::infinity();
         SumPair sums;
-        double saturated = 0;
+        double saturated = 0, squares = 0;
         for (index_t z = 0; z < shape_.z; ++z) {
             sums += functors.sum(
                 plane, PixelLoader{pixels_.image, pixels_.image_type, z * plane, values.as<float>(),
                                    clip, saturation.value_or(unlimited)});
             if (saturation) saturated += functors.sum(plane, MarkedPixelCount{values.as<float>()});
+            if (problem.chooses_tv_weight())
+                squares += functors.sum(plane, PixelSquares{values.as<float>()});
             steps.write_image(values.as<float>(), z * plane, plane);
         }
         if (!std::isfinite(sums.first))
             throw BadData("the image holds a value that is not finite: repair it first");
         LoadedImage loaded;
         loaded.saturated_pixels = static_cast<index_t>(saturated);
-        loaded.mean = mean_of(sums.first, element_count(shape_) - loaded.saturated_pixels);
+        const index_t compared = element_count(shape_) - loaded.saturated_pixels;
+        loaded.mean = mean_of(sums.first, compared);
         loaded.negative_pixels = clip ? static_cast<index_t>(sums.second) : 0;
+        const auto find_bright_level = [&] {
+            if (problem.chooses_tv_weight())
+                loaded.bright_level =
+                    bright_level_of(sums.first, squares, compared, loaded.background);
+        };
         if (problem.options.background && !problem.estimates_photons()) {
             set_levels({*problem.options.background}, {}, problem, {}, loaded);
+            find_bright_level();
             return loaded;
         }
         const Volume image = on_host();
@@ -104,13 +122,14 @@ class DeviceImages final : public CallerImages {
         std::function<double(double)> find_dark_level;
         if (problem.dark_level)
             find_dark_level = [&](double offset) {
-                DarkLevel::Sums sums(*problem.dark_level);
-                sums.add(std::as_const(image).view(), saturation);
-                return problem.dark_level->find(sums, offset);
+                DarkLevel::Sums coarse(*problem.dark_level);
+                coarse.add(std::as_const(image).view(), saturation);
+                return problem.dark_level->find(coarse, offset);
             };
         set_levels(given ? check_background(std::as_const(image).view(), *given)
                          : estimate_background(std::as_const(image).view()),
                    noise, problem, find_dark_level, loaded);
+        find_bright_level();
         return loaded;
     }
 

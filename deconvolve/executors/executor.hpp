@@ -5,6 +5,7 @@
 // where iterations start and when they end (loop.hpp).
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -123,7 +124,15 @@ inline richardson_lucy::PixelModel model_of(const LoadedImage& image) {
             static_cast<float>(std::max(1e-6 * (image.mean - offset), 1e-30)),
             static_cast<float>(offset)};
 }
-inline TotalVariation variation_of(const DeconvolutionProblem& problem, double mean) {
+/// Returns the weight of the total variation: as given, or as large as the noise of a correction
+/// (DeconvolveOptions::tv_weight). It is 0 if the method has none.
+inline double tv_weight_of(const DeconvolutionProblem& problem, const LoadedImage& image) {
+    if (!problem.traits.uses_neighbors) return 0;
+    if (problem.options.tv_weight) return *problem.options.tv_weight;
+    const double photons = image.photons.gain * image.bright_level;
+    return photons > 0 ? problem.tv_scale * std::sqrt(problem.squared_taps / photons) : 0;
+}
+inline TotalVariation variation_of(const DeconvolutionProblem& problem, const LoadedImage& image) {
     TotalVariation variation;
     const VoxelSize& size = problem.options.voxel;
     const double least = std::min({size.z_um, size.y_um, size.x_um});
@@ -131,7 +140,10 @@ inline TotalVariation variation_of(const DeconvolutionProblem& problem, double m
         variation.extent[axis] = problem.object[axis];
         variation.per_step[axis] = static_cast<float>(least / size[axis]);
     }
-    variation.smallest = static_cast<float>(std::max(1e-3 * mean, 1e-15));
+    // The slope of a larger weight changes faster, and would make steps overshoot.
+    const double share = std::max(1e-3, 40 * tv_weight_of(problem, image));
+    variation.smallest =
+        std::max(static_cast<float>(share * static_cast<double>(mean_at_start(image))), 1e-15F);
     return variation;
 }
 inline StepSettings settings_of(const DeconvolutionProblem& problem, const LoadedImage& image,
@@ -139,8 +151,8 @@ inline StepSettings settings_of(const DeconvolutionProblem& problem, const Loade
     return {model_of(image),
             held_out_share,
             image.photons,
-            problem.tv_weight(),
-            variation_of(problem, image.mean),
+            static_cast<float>(tv_weight_of(problem, image)),
+            variation_of(problem, image),
             static_cast<float>(problem.options.noise_to_signal)};
 }
 
@@ -148,6 +160,7 @@ inline StepSettings settings_of(const DeconvolutionProblem& problem, const Loade
 inline LoadedImage without_held_out(const LoadedImage& image, float share) {
     LoadedImage rest = image;
     rest.mean *= 1 - share;
+    rest.bright_level *= 1 - share;
     rest.background *= 1 - share;
     rest.photons.offset *= 1 - share;
     rest.start_scale = 1 - share;

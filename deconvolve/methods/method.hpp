@@ -51,7 +51,7 @@ enum class ArrayRole {
     held_out,      ///< image array: photons that are held out
     model,         ///< image array: blurred point, then the image that is projected back
     other_image,   ///< image array: second image that is projected back, if a method has two
-    divisors,      ///< object array: weights plus the slope of a penalty
+    divisors,      ///< object array: weights plus slopes of a penalty
     solution,      ///< object array: solution of a linear system
     residual,      ///< object array: residual of a linear system
     direction,     ///< object array: conjugate direction of a linear system

@@ -3,6 +3,7 @@
 // The iteration of Richardson and Lucy for one sample, on the host and on a device: the formulas
 // that loops over arrays and element passes share.
 
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 
@@ -93,10 +94,11 @@ CONVOLUME_DEVICE float misfit(float y, float m, float ratio) {
 
 /// Returns the divisor of a step: the weight, which is the light that a voxel sends into the image,
 /// plus the slope of a penalty. It is at least a tenth of the weight, so that a strong penalty
-/// makes the step long, but not negative.
+/// makes the step long, but not negative. Voxels that the image hardly sees would overshoot, so
+/// that the slope counts by the root of the weight, as the noise of corrections does.
 CONVOLUME_DEVICE float divisor(float weight, float slope) {
-    const float least = 0.1F * weight;
-    return weight + slope > least ? weight + slope : least;
+    const float sum = weight + slope * std::sqrt(weight);
+    return sum > 0.1F * weight ? sum : 0.1F * weight;
 }
 
 /// Returns the next estimate of a voxel: the point times its correction, divided by the weight.

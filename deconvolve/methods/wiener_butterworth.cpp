@@ -6,11 +6,11 @@
 #include <array>
 #include <cmath>
 #include <complex>
-#include <numbers>
 #include <vector>
 
 #include "convolume/convolver.hpp"
 #include "core/threads.hpp"
+#include "cpu/fftw.hpp"
 
 namespace convolume::deconvolve {
 
@@ -22,36 +22,55 @@ index_t stride_of(const Shape3& shape, int axis) {
     return axis == 2 ? 1 : axis == 1 ? shape.x : shape.y * shape.x;
 }
 
-// Transforms along one axis by the definition, since kernels are small. Sample n stands at n -
-// center. Sign -1 is the transform, 1 its inverse without the factor.
-void transform_axis(Spectrum& data, const Shape3& shape, int axis, index_t center, int sign,
-                    int threads) {
-    const index_t length = shape[axis];
-    if (length == 1) return;
-    const index_t stride = stride_of(shape, axis);
-    std::vector<std::complex<double>> turn(static_cast<std::size_t>(length));
-    for (index_t k = 0; k < length; ++k)
-        turn[static_cast<std::size_t>(k)] =
-            std::polar(1.0, sign * 2 * std::numbers::pi * static_cast<double>(k) /
-                                static_cast<double>(length));
-    parallel_for(element_count(shape) / length, threads, [&](index_t line, int) {
-        const index_t first = line / stride * stride * length + line % stride;
-        Spectrum values(static_cast<std::size_t>(length));
-        for (index_t out = 0; out < length; ++out) {
-            std::complex<double> sum = 0;
-            for (index_t in = 0; in < length; ++in) {
-                // In the transform, `in` is a sample; in the inverse, a frequency.
-                const index_t product = sign < 0 ? out * (in - center) : in * (out - center);
-                const index_t at = (product % length + length) % length;
-                sum += data[static_cast<std::size_t>(first + in * stride)] *
-                       turn[static_cast<std::size_t>(at)];
-            }
-            values[static_cast<std::size_t>(out)] = sum;
+// Transforms volumes of one shape in place. The sample at index 0 is the origin, and the inverse
+// has no factor.
+class VolumeTransform {
+  public:
+    // Planning overwrites `scratch`.
+    VolumeTransform(const Shape3& shape, cpu::FftDirection direction, Spectrum& scratch) {
+        const index_t plane = shape.y * shape.x;
+        for (int axis = 0; axis < 3; ++axis) {
+            if (shape[axis] == 1) continue;
+            const index_t stride = stride_of(shape, axis);
+            const index_t lines = axis == 2 ? shape.y : shape.x;
+            const index_t distance = axis == 2 ? shape.x : 1;
+            const cpu::TransformBatch batch{shape[axis], lines, stride, distance, stride, distance};
+            axes_.push_back({cpu::FftPlan<double>(batch, scratch.data(), scratch.data(), direction,
+                                                  cpu::PlanningEffort::quick),
+                             axis == 0 ? shape.y : shape.z, axis == 0 ? shape.x : plane});
         }
-        for (index_t out = 0; out < length; ++out)
-            data[static_cast<std::size_t>(first + out * stride)] =
-                values[static_cast<std::size_t>(out)];
-    });
+    }
+
+    void execute(Spectrum& data, int threads) const {
+        for (const Axis& axis : axes_)
+            parallel_for(axis.groups, threads, [&](index_t group, int) {
+                std::complex<double>* const first = data.data() + group * axis.step;
+                axis.plan.execute(first, first);
+            });
+    }
+
+  private:
+    // Lines are transformed in groups, which begin `step` samples after each other.
+    struct Axis {
+        cpu::FftPlan<double> plan;
+        index_t groups, step;
+    };
+    std::vector<Axis> axes_;
+};
+
+// Calls use(i, k) for every sample: i is its index in C order, and k that with `center` at index 0.
+template <class Use>
+void for_centered(const Shape3& shape, const Index3& center, const Use& use) {
+    const auto wrapped = [&](index_t at, int axis) {
+        return at >= center[axis] ? at - center[axis] : at - center[axis] + shape[axis];
+    };
+    std::size_t i = 0;
+    for (index_t z = 0; z < shape.z; ++z)
+        for (index_t y = 0; y < shape.y; ++y)
+            for (index_t x = 0; x < shape.x; ++x, ++i) {
+                const index_t row = wrapped(z, 0) * shape.y + wrapped(y, 1);
+                use(i, static_cast<std::size_t>(row * shape.x + wrapped(x, 2)));
+            }
 }
 
 // Returns the distance from the peak, in one direction, at which a line through it has half of its
@@ -100,8 +119,11 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
     double sum = 0;
     for (std::size_t i = 0; i < count; ++i) sum += samples[i];
     Spectrum spectrum(count);
-    for (std::size_t i = 0; i < count; ++i) spectrum[i] = samples[i] / sum;
-    for (int a = 0; a < 3; ++a) transform_axis(spectrum, shape, a, center[a], -1, threads);
+    const VolumeTransform forward(shape, cpu::FftDirection::forward, spectrum);
+    const VolumeTransform inverse(shape, cpu::FftDirection::inverse, spectrum);
+    for_centered(shape, center,
+                 [&](std::size_t i, std::size_t k) { spectrum[k] = samples[i] / sum; });
+    forward.execute(spectrum, threads);
 
     const Index3 peak = kernel_peak(psf.view());
     const double* const highest = samples + (peak.z * shape.y + peak.y) * shape.x + peak.x;
@@ -129,10 +151,11 @@ Volume wiener_butterworth_taps(const Volume& psf, const Index3& center, double a
                 value /= (std::norm(value) + alpha) * std::sqrt(1 + epsilon * std::pow(w, order));
             }
     const double middle = spectrum[0].real() * static_cast<double>(count);
-    for (int a = 0; a < 3; ++a) transform_axis(spectrum, shape, a, center[a], 1, threads);
+    inverse.execute(spectrum, threads);
     Volume taps(shape, PixelType::float64);
     double* const out = taps.elements<double>();
-    for (std::size_t i = 0; i < count; ++i) out[i] = spectrum[i].real() / middle;
+    for_centered(shape, center,
+                 [&](std::size_t i, std::size_t k) { out[i] = spectrum[k].real() / middle; });
     return taps;
 }
 

@@ -36,11 +36,13 @@ enum class DeconvolveMethod {
     /// "rl-tv": richardson_lucy with a penalty on the total variation (TV), which keeps edges and
     /// suppresses noise:
     ///
-    ///     x ← x / (Aᵀ1 + w ∂TV(x)) · Aᵀ(y / (A x + b))
+    ///     x ← x / (Aᵀ1 + w √(Aᵀ1) ∂TV(x)) · Aᵀ(y / (A x + b))
     ///     TV(x) = Σ √(|∇x|² + ε²)
     ///
-    /// The gradient ∇ is made of forward differences, w is `tv_weight`, and ε is 0.001 of the
-    /// image's mean. The divisor is at least a tenth of Aᵀ1. Dey et al., Microsc. Res. Tech. 69:260
+    /// The gradient ∇ is made of forward differences, w is `tv_weight`, and ε is 40 w, or at least
+    /// 0.001, of the image's mean above the background. Steps in flat regions then do not
+    /// overshoot. The root is 1 but near the edges: it does the same for voxels that the image
+    /// hardly sees. The divisor is at least a tenth of Aᵀ1. Dey et al., Microsc. Res. Tech. 69:260
     /// (2006).
     richardson_lucy_tv,
     /// "shb", the scaled heavy ball: steps of richardson_lucy from an extrapolated point p,
@@ -91,7 +93,9 @@ enum class DeconvolveMethod {
 enum class Acceleration {
     none,
     /// Extrapolation along the last two steps: Biggs and Andrews, Appl. Opt. 36:1766 (1997), eq.
-    /// 10. A step is not extrapolated if that would make the estimate less probable.
+    /// 10. A step is not extrapolated if that would make the estimate less probable. Steps of rl-tv
+    /// are extrapolated as those of shb instead: the slope of a total variation changes its sign
+    /// from step to step in flat regions, so that the last two steps do not tell how far to go.
     biggs_andrews,
 };
 
@@ -130,7 +134,14 @@ struct DeconvolveOptions {
     /// Pixels of at least this value are saturated and are not compared with the model. For all
     /// methods but nnls and wiener.
     std::optional<double> saturation;
-    double tv_weight = 0.002;       ///< weight w of the penalty of rl-tv
+    /// Weight w of the penalty of rl-tv. If it is not given, it is as large as the noise of a
+    /// correction where the object is bright, seen from the noise of each image:
+    ///
+    ///     w = √(Σ h² / N)
+    ///
+    /// h is the PSF (sum 1), and N the mean number of photons s above the background, weighted by
+    /// s. It is 0 if the image has nothing above the background.
+    std::optional<double> tv_weight;
     VoxelSize voxel{1, 1, 1};       ///< distances of voxels for the gradient of rl-tv
     double noise_to_signal = 0.01;  ///< penalty K of wiener and of wb's filter, for a PSF of sum 1
     /// Share of the voxels, for rlgc. Iterations end after five steps in a row that a smaller share
@@ -148,10 +159,10 @@ struct DeconvolveOptions {
     /// (some million pixels, without a coarse start) Deconvolver searches in the brightest seventh
     /// only. For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
-    /// Photons for each unit of the image, by which photons are drawn, for hold_out and rlgc. Whole
-    /// photons are drawn one by one; the remaining fraction of a value is divided in proportion. If
-    /// not given, it is estimated from each image's noise. It is 1 if the noise does not grow with
-    /// brightness.
+    /// Photons for each unit of the image, by which photons are drawn, for hold_out and rlgc, and
+    /// counted for the weight of rl-tv. Whole photons are drawn one by one; the remaining fraction
+    /// of a value is divided in proportion. If not given, it is estimated from each image's noise.
+    /// It is 1 if the noise does not grow with brightness.
     std::optional<double> gain;
     /// Value of a pixel without light, which the camera adds and which has no photon noise. Methods
     /// compare what is above it: y − offset with A x + b − offset. It is at most the background b,
@@ -259,10 +270,11 @@ struct DeconvolveReport {
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
     int searched = 0;     ///< number of iterations that searched for the number (hold_out)
-    PhotonScale photons;  ///< scale in use: the offset, and the gain of drawn photons
+    PhotonScale photons;  ///< scale in use: the offset, and the gain of photons
     /// Standard error of an offset that was estimated from the noise. Not set if the offset was
     /// given, or is 0 because the noise does not tell it.
     std::optional<double> offset_error;
+    double tv_weight = 0;          ///< weight of the total variation of rl-tv, given or chosen
     index_t negative_pixels = 0;   ///< pixels of the image below 0, read as 0 except by wiener
     index_t saturated_pixels = 0;  ///< pixels of the image that were not compared with the model
     ExecutionReport executed;      ///< seconds, and numbers of clamped results

@@ -28,6 +28,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["gain"] = report.photons.gain;
     facts["offset"] = report.photons.offset;
     facts["offset_error"] = report.offset_error;
+    facts["tv_weight"] = report.tv_weight;
     facts["background"] = report.background;
     facts["darkest"] = report.darkest;
     facts["negative_pixels"] = report.negative_pixels;

@@ -65,13 +65,13 @@ class Deconvolver:
     background : float or "auto"
         Light that is added to every pixel, in units of the image. "auto" estimates it from each image: the level that
         most pixels are near, or, if no region is dark, that of the darkest voxels of a coarse restoration.
-    tv_weight : float
-        For method "rl-tv": weight of the total variation.
+    tv_weight : float or "auto"
+        For method "rl-tv": weight of the total variation. "auto" chooses it from the noise of each image.
     spacing : sequence of floats, optional
         Edge lengths of the images' voxels in µm. A PSF that knows its own, such as one of :func:`make_psf`, is
         resampled if they differ. Method "rl-tv" uses them for its gradient.
     balance : float
-        For method "wiener": ratio of noise to signal, for a PSF of sum 1.
+        For methods "wiener" and "wb": ratio of noise to signal, for a PSF of sum 1.
     unmatched : int
         For method "wb": number of first iterations that use its back projector.
     consensus : float
@@ -80,7 +80,8 @@ class Deconvolver:
         A number ends the iterations when one of them lowers the misfit by less than this fraction. With "auto",
         held-out photons find the number of iterations, and at most `iterations` are tried.
     gain : float, optional
-        Photons for each unit of the image, for ``stop="auto"`` and method "rlgc". None estimates it from the noise.
+        Photons for each unit of the image, for ``stop="auto"``, method "rlgc", and the weight of "rl-tv". None estimates
+        it from the noise.
     offset : float or "auto"
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
@@ -346,8 +347,8 @@ def richardson_lucy(image: Any, psf: Any, iterations: int = 30, **options: Unpac
         their voxel sizes, and these differ.
     iterations : int
         Number of iterations.
-    tv_weight : float
-        Weight of the total variation (Dey 2006); 0 is without.
+    tv_weight : float or "auto"
+        Weight of the total variation (Dey 2006); 0 is without, "auto" chooses it from the image's noise.
     axes, channel_axis, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,
@@ -371,7 +372,7 @@ def richardson_lucy(image: Any, psf: Any, iterations: int = 30, **options: Unpac
     >>> bool(sharp[4, 4] > 5)
     True
     """
-    method = "rl-tv" if options.get("tv_weight", 0.0) > 0 else "rl"
+    method = "rl" if options.get("tv_weight", 0.0) == 0 else "rl-tv"
     return _deconvolve(image, psf, {"method": method, "iterations": iterations, **options})
 
 

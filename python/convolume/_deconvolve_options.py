@@ -28,7 +28,7 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
     """Keywords of methods that have a likelihood."""
 
     acceleration: Acceleration
-    tv_weight: float
+    tv_weight: float | Literal["auto"]
     spacing: Sequence[float | None] | None
     stop: float | Literal["auto"] | None
     saturation: float | None

@@ -71,6 +71,42 @@ def check_scaled_heavy_ball():
         close("shb " + problem.name, scaled_heavy_ball(problem), problem.restored("shb"), BOUND)
 
 
+def variation_slope(x, smallest):
+    """Returns the derivative of the sum of sqrt(|gradient|^2 + smallest^2), by forward differences."""
+    steps = [np.diff(x, axis=a, append=np.take(x, [-1], a)) for a in range(3)]
+    size = np.sqrt(sum(d ** 2 for d in steps) + smallest ** 2)
+    slope = np.zeros(x.shape)
+    for a, d in enumerate(steps):
+        unit = d / size
+        before = np.roll(unit, 1, a)
+        before[(slice(None),) * a + (0,)] = 0
+        slope += before - unit
+    return slope
+
+
+def check_total_variation():
+    """Checks steps with a given weight, and with that whose slope is as large as the noise of a correction."""
+    for case in CASES:
+        problem = Problem(*case)
+        above = problem.y - problem.background
+        gain = 4
+        chosen = np.sqrt((problem.psf ** 2).sum() * above.sum() / (gain * (above ** 2).sum()))
+        for weight, options in ((0.003, ["--tv", "0.003"]), (chosen, ["--gain", str(gain)])):
+            for accelerated in (True, False):
+                smallest = max(1e-3, 40 * weight) * above.mean()
+                x = before = problem.start
+                for k in range(1, ITERATIONS + 1):
+                    ahead = np.maximum(x + accelerated * (k - 1) / (k + 2) * (x - before), x / 10)
+                    slope = weight * variation_slope(ahead, smallest)
+                    lit = problem.weight >= LEAST_WEIGHT
+                    light = np.maximum(problem.weight, 0)
+                    divisor = np.where(lit, np.maximum(light + slope * np.sqrt(light), light / 10), 1)
+                    correction = problem.blur.back(problem.y / problem.model(ahead))
+                    before, x = x, np.where(lit, ahead * correction / divisor, 0)
+                got = problem.restored("rl-tv", *options, *([] if accelerated else ["--acceleration", "none"]))
+                close(f"rl-tv {options} {problem.name}", problem.image(x), got, BOUND)
+
+
 def full_width(line, peak):
     """Returns the full width at half maximum, interpolated between samples."""
     width = 0
@@ -202,4 +238,5 @@ def check_held_out():
         check(reached > max(all_psnr) - 0.3, f"rlgc at {photons} photons:", reached, "dB, best of rl", max(all_psnr))
 
 
-run_parts((check_scaled_heavy_ball, check_wiener_butterworth, check_gradient_consensus, check_held_out))
+run_parts((check_scaled_heavy_ball, check_total_variation, check_wiener_butterworth, check_gradient_consensus,
+           check_held_out))

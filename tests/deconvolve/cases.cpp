@@ -117,12 +117,17 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
                               (ratio.values[i] + background);
         const Array correction = model.back(ratio);
         const bool tv = options.method == DeconvolveMethod::richardson_lucy_tv;
+        const double weight_of_penalty = options.tv_weight.value_or(0);
+        const double smallest =
+            std::max(1e-3, 40 * weight_of_penalty) * std::max(mean - background, 1e-3 * mean);
         const Array penalty =
-            tv ? variation_derivative(x, 1e-3 * mean, options) : filled(model.object, 0);
+            tv ? variation_derivative(x, smallest, options) : filled(model.object, 0);
         for (std::size_t i = 0; i < x.values.size(); ++i) {
             const double reach = weight.values[i].real();
             const double divisor =
-                std::max(reach + options.tv_weight * penalty.values[i].real(), 0.1 * reach);
+                std::max(reach + weight_of_penalty * std::sqrt(std::max(reach, 0.0)) *
+                                     penalty.values[i].real(),
+                         0.1 * reach);
             x.values[i] = reach < 1e-2 ? 0 : x.values[i] * correction.values[i] / divisor;
         }
     }

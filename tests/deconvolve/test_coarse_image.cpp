@@ -240,7 +240,7 @@ TEST_CASE("coarse image: the penalty of an object does not change") {
                 0.7 * static_cast<double>(coarsening.pixels() * coarsening.factor(a));
             squares += std::pow(change * least / size[a], 2);
         }
-        return deconvolve_options.tv_weight * std::sqrt(squares) /
+        return deconvolve_options.tv_weight.value() * std::sqrt(squares) /
                static_cast<double>(coarsening.pixels());
     };
     for (const Coarsening& coarsening :

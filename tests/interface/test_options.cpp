@@ -54,10 +54,9 @@ TEST_CASE("every option has a name, a type and a line of help") {
 
 TEST_CASE("help shows the defaults that options have") {
     DeconvolveOptions options;
-    CHECK(help_of("tv_weight", options) ==
-          "Weight of the total variation of rl-tv (default 0.002)");
+    CHECK(help_of("tv_weight", options).ends_with("(default auto)"));
     options.tv_weight = 0.25;
-    CHECK(help_of("tv_weight", options) == "Weight of the total variation of rl-tv (default 0.25)");
+    CHECK(help_of("tv_weight", options).ends_with("(default 0.25)"));
     CHECK(help_of("saturation", options).ends_with("(default: all are used)"));
     CHECK(help_of("boundary", options).ends_with("(default extend)"));
     CHECK(help_of("background", options).ends_with("(default auto)"));
