@@ -25,8 +25,6 @@ struct DeconvolutionProblem {
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
-    /// Whether iterations end with the search for their number.
-    bool only_searches = false;
 
     bool draws_photons() const {
         return options.hold_out || searches_in_part || traits.draws_halves;

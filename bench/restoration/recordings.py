@@ -11,6 +11,8 @@ KINDS = ["cells", "filaments", "beads", "shells", "nuclei", "mixed"]
 VOXEL = (0.2, 0.1, 0.1)  # micrometers
 OFFSET, READ_NOISE = 100.0, 1.5  # counts; a photon is one count
 NA, WAVELENGTH, IMMERSION = 1.2, 0.52, 1.33
+SPECIMEN = 1.345, 5.0  # refractive index, and depth in micrometers
+SHAPE = (40, 128, 128)
 MARGIN = (16, 32, 32)  # voxels of the specimen beyond each side of the image
 
 
@@ -108,17 +110,21 @@ def blur(specimen, psf):
     return full[tuple(slice(m // 2, m // 2 + n) for n, m in zip(specimen.shape, psf.shape))]
 
 
-def record(kind, photons, seed, shape=(40, 128, 128), specimen_index=1.345, depth=5.0):
+def background(photons):
+    return 0.02 * photons
+
+
+def record(kind, photons, seed, shape=SHAPE):
     """Records a part of a larger specimen, so that light comes from outside. `photons` are those of the brightest pixel
     of the image, of which 2 % are background."""
     larger = tuple(n + 2 * m for n, m in zip(shape, MARGIN))
     inside = tuple(slice(m, m + n) for n, m in zip(shape, MARGIN))
     specimen = draw_specimen(kind, larger, seed)
-    psf = make_psf([2 * (n // 2) - 1 for n in larger], specimen_index, depth)
+    psf = make_psf([2 * (n // 2) - 1 for n in larger], *SPECIMEN)
     light = np.maximum(blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
     rng = np.random.default_rng([seed, KINDS.index(kind), photons])
-    counts = rng.poisson(scale * light + 0.02 * photons) + rng.normal(OFFSET, READ_NOISE, shape)
+    counts = rng.poisson(scale * light + background(photons)) + rng.normal(OFFSET, READ_NOISE, shape)
     return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside],
                      np.clip(np.rint(counts), 0, 65535).astype(np.uint16))
 

@@ -172,7 +172,8 @@ CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
 /// Returns whether a method uses one of the options that only some methods use: "acceleration",
-/// "tv_weight", "noise_to_signal", "unmatched", "consensus", or "start" (DeconvolveRun::start).
+/// "tv_weight", "noise_to_signal", "unmatched", "consensus", "coarse_start", or "start"
+/// (DeconvolveRun::start).
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
 /// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.
 CONVOLUME_API bool has_likelihood(DeconvolveMethod);
