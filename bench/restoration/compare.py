@@ -32,7 +32,7 @@ import numpy as np
 import recordings
 import tifffile
 
-COUNTS = [1, 2, 3, 5, 7, 10, 14, 19, 25, 30, 33, 43, 56, 75, 100, 133, 200, 300]
+RUNS = [(12, 1), (200, 4)]  # iterations, and distance of the estimates that are measured
 PSFS = {"matched": ("--ns", "1.345", "--depth", "5um"), "no depth": ("--ns", "1.345", "--depth", "0um"), "same": None}
 SMALL = (16, 48, 48)
 
@@ -58,16 +58,18 @@ class Command:
         return tifffile.imread(self.folder / "x.tif"), seconds, json.loads(text)["report"]["volumes"][0]["iterations"]
 
 
-def best_of_all(command, recording, options, counts):
-    """Returns the best PSNR of many numbers of iterations, their number, and the CPU seconds of 30 plain ones."""
+def best_of_all(command, recording, options, runs):
+    """Returns the best PSNR of all estimates that the runs keep, with and without a coarse start, and its number of
+    iterations. `runs` are numbers of iterations, and the distances of the estimates."""
     best = (-np.inf, "")
     for coarse in ([], ["--coarse-start=20"]):
-        for n in counts:
-            x, seconds, _ = command.restore("--iterations", n, *coarse, *options)
-            best = max(best, (recordings.psnr(recording.truth, x), f"{n}{' coarse' if coarse else ''}"))
-            if n == 30 and not coarse:
-                plain = (recordings.measure(recording, x), seconds)
-    return best, plain
+        for iterations, every in runs:
+            command.restore("--iterations", iterations, "--dump-every", every, *coarse, *options)
+            for path in command.folder.glob("x.iter*.tif"):
+                name = f"{int(path.name[6:9])}{' coarse' if coarse else ''}"
+                best = max(best, (recordings.psnr(recording.truth, tifffile.imread(path)), name))
+                path.unlink()
+    return best
 
 
 def restore_by_others(folder, image, psf):
@@ -108,13 +110,11 @@ def compare(kind, photons, seed, psf, arguments):
                              metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
         background = recordings.background(photons) + recordings.READ_NOISE**2
         options = ["--background", background]
-        (best, at), (plain, seconds) = best_of_all(command, recording, options,
-                                                   [10, 30] if arguments.small else COUNTS)
+        best, at = best_of_all(command, recording, options, [(12, 4)] if arguments.small else RUNS)
         row |= {"best": best, "best_at": at, "recorded": recordings.measure(recording, image - background)}
-        row["programs"]["30 iterations"] = plain | {"seconds": seconds}
-        x, seconds, iterations = command.restore(*options)
-        row["programs"]["default"] = (recordings.measure(recording, x) |
-                                      {"seconds": seconds, "iterations": iterations})
+        for program, more in {"30 iterations": ["--iterations", 30], "default": []}.items():
+            x, seconds, iterations = command.restore(*options, *more)
+            row["programs"][program] = recordings.measure(recording, x) | {"seconds": seconds, "iterations": iterations}
         for program, x in restore_by_others(command.folder, np.maximum(image - background, 0), made):
             row["programs"][program] = recordings.measure(recording, x)
     return row
