@@ -5,12 +5,13 @@ iterations, and by other programs that are installed. Prints a table of how clos
 folder:
 
     bench/restoration/compare.py [--build DIR] [--small] [--kinds cells,beads] [--photons 50,300,3000] [--seeds 1,2]
-                                 [--jobs N] [--device cpu|gpu] [--json FILE]
+                                 [--psfs matched,same] [--shape Z,Y,X] [--jobs N] [--device cpu|gpu] [--json FILE]
 
 The recordings are those of recordings.py. Their forward model is scalar, and the PSF of the restoration is vectorial:
 convolume makes it for the same objective, indices and depth (`matched`), for no depth (`no depth`), or it is the one
 of the forward model (`same`). The camera's offset is subtracted, but for the variance of the read noise, which then
-counts as light; the background is given to all programs alike. `best` is the best of the numbers of iterations in COUNTS, with and without a coarse start. CPU seconds are those of the whole process.
+counts as light; the background is given to all programs alike. `best` is the best of all estimates that RUNS keeps,
+with and without a coarse start. CPU seconds are those of the whole process.
 
 Other programs are deconwolf (`dw`), RedLionfish and scikit-image, each with the number of iterations that its
 documentation suggests. They get the image less its background, as they know no offset.
@@ -34,7 +35,6 @@ import tifffile
 
 RUNS = [(12, 1), (200, 4)]  # iterations, and distance of the estimates that are measured
 PSFS = {"matched": ("--ns", "1.345", "--depth", "5um"), "no depth": ("--ns", "1.345", "--depth", "0um"), "same": None}
-SMALL = (16, 48, 48)
 
 
 class Command:
@@ -77,8 +77,8 @@ def restore_by_others(folder, image, psf):
     if shutil.which("dw"):
         tifffile.imwrite(folder / "dw_y.tif", image.astype(np.float32))
         tifffile.imwrite(folder / "dw_h.tif", psf.astype(np.float32))
-        subprocess.run(["dw", "--iter", "40", "--threads", "1", "--float", "--overwrite", "--out", "dw_x.tif", "dw_y.tif",
-                        "dw_h.tif"], cwd=folder, check=True, capture_output=True)
+        subprocess.run(["dw", "--iter", "40", "--threads", "1", "--float", "--overwrite", "--out", "dw_x.tif",
+                        "dw_y.tif", "dw_h.tif"], cwd=folder, check=True, capture_output=True)
         yield "deconwolf", tifffile.imread(folder / "dw_x.tif")
     if importlib.util.find_spec("RedLionfish"):
         import RedLionfish  # noqa: PLC0415 (optional)
@@ -92,12 +92,10 @@ def restore_by_others(folder, image, psf):
 
 def compare(kind, photons, seed, psf, arguments):
     """Returns the row of one recording: figures of each program."""
-    shape = SMALL if arguments.small else recordings.SHAPE
-    recording = recordings.record(kind, photons, seed, shape)
+    recording = recordings.record(kind, photons, seed, (16, 48, 48) if arguments.small else arguments.shape)
     row = {"recording": recording.name, "psf": psf, "programs": {}}
     with tempfile.TemporaryDirectory() as name:
         command = Command(arguments.build, name, arguments.device)
-        voxel = ",".join(map(str, recordings.VOXEL)) + "um"
         image = np.maximum(recording.image - recordings.OFFSET + recordings.READ_NOISE**2, 0).astype(np.float32)
         tifffile.imwrite(command.folder / "y.tif", image, imagej=True, resolution=(10, 10),
                          metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
@@ -130,7 +128,7 @@ def summary_of(rows):
 
 def line_of(row):
     default = row["programs"]["default"]
-    others = "; ".join(f"{name} {figures['psnr']:.2f}" for name, figures in row["programs"].items() if name != "default")
+    others = "; ".join(f"{name} {one['psnr']:.2f}" for name, one in row["programs"].items() if name != "default")
     return (f"| {row['recording']} | {row['psf']} | {row['recorded']['psnr']:.2f} | {default['psnr']:.2f}, "
             f"{default['iterations']} | {row['best']:.2f}, {row['best_at']} | {default['ssim']:.3f} | "
             f"{default['resolution']:.2f} | {default['flux']:.2f} | {default['seconds']:.1f} | {others} |")
@@ -139,13 +137,17 @@ def line_of(row):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default_build = Path(__file__).resolve().parents[2] / "build" / "dev"
-    listed = lambda text: text.split(",")
+
+    def listed(text):
+        return text.split(",")
+
     parser.add_argument("--build", default=os.environ.get("CONVOLUME_BUILD", default_build))
     parser.add_argument("--small", action="store_true", help="small images and few iterations, for a test")
     parser.add_argument("--kinds", type=listed, default=recordings.KINDS)
     parser.add_argument("--photons", type=listed, default=["50", "100", "300", "1000", "3000"])
     parser.add_argument("--seeds", type=listed, default=["1"])
     parser.add_argument("--psfs", type=listed, default=list(PSFS))
+    parser.add_argument("--shape", type=lambda text: tuple(map(int, text.split(","))), default=recordings.SHAPE)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--json")
@@ -153,8 +155,8 @@ def main():
     wanted = [(kind, int(photons), int(seed), psf) for kind in arguments.kinds for photons in arguments.photons
               for seed in arguments.seeds for psf in arguments.psfs]
     rows = []
-    print("| recording | PSF | recorded, dB | default, dB and iterations | best, dB and iterations | SSIM | resolution, µm "
-          "| flux | CPU s | other programs, dB |\n" + "|---" * 10 + "|")
+    print("| recording | PSF | recorded, dB | default, dB and iterations | best, dB and iterations | SSIM | resolution, "
+          "µm | flux | CPU s | other programs, dB |\n" + "|---" * 10 + "|")
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(compare, *zip(*wanted), [arguments] * len(wanted)):
             rows.append(row)

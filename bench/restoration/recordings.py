@@ -87,7 +87,10 @@ def draw_beads(rng, shape, count):
 def draw_specimen(kind, shape, seed):
     rng = np.random.default_rng([seed, KINDS.index(kind)])
     per_volume = np.prod(np.multiply(shape, VOXEL)) / 1000  # thousands of cubic micrometers
-    count = lambda n: max(2, int(n * per_volume))
+
+    def count(n):
+        return max(2, int(n * per_volume))
+
     if kind == "cells":
         return 0.15 * draw_blobs(rng, shape, count(9), 2.5, textured=True) + draw_blobs(rng, shape, count(60), 0.4)
     if kind == "filaments":
@@ -144,7 +147,10 @@ def psnr(truth, x):
 def ssim(truth, x):
     """Structural similarity (Wang et al., IEEE Trans. Image Process. 13:600, 2004) of the fitted image."""
     x, span = fit_affine(truth, x), truth.max()
-    mean = lambda values: ndimage.gaussian_filter(values, 1.5, truncate=3.5)
+
+    def mean(values):
+        return ndimage.gaussian_filter(values, 1.5, truncate=3.5)
+
     c1, c2 = (0.01 * span) ** 2, (0.03 * span) ** 2
     m, n = mean(truth), mean(x)
     covariance, v, w = mean(truth * x) - m * n, mean(truth**2) - m**2, mean(x**2) - n**2

@@ -63,8 +63,8 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
 // Most iterations of a search, which held-out photons end long before.
 constexpr int max_searched = 200;
 
-// Without a number of iterations or a rule that ends them, a search finds the number. It ends within
-// some dozens of iterations only after a coarse start.
+// Without a number of iterations or a rule that ends them, a search finds the number. It ends
+// within some dozens of iterations only after a coarse start.
 void set_defaults(const CLI::App& command, DeconvolveOptions& options) {
     const bool starts_coarsely = uses_option(options.method, "coarse_start");
     const bool is_free = command.count("--iterations") == 0;

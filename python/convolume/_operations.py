@@ -260,7 +260,7 @@ class Deconvolution:
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates the background and the number of iterations for all blocks from one part of the image."""
         with without_warnings():
-            deconvolver = Deconvolver(sample.values.shape, self.psf, **self.options, **self._plans.run)
+            deconvolver = Deconvolver(sample.values.shape, self.psf, **self._fixed_options(), **self._plans.run)
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
@@ -269,6 +269,10 @@ class Deconvolution:
         if self.options.get("stop") is not None:
             found["iterations"] = max(1, int(report["iterations"]))
         return found
+
+    def _fixed_options(self) -> dict[str, Any]:
+        """Returns the options with a number of iterations, so that no block searches for its own."""
+        return {"iterations": 30, **self.options}
 
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         """Sets the results of :meth:`find_estimates` for all blocks."""
@@ -283,7 +287,7 @@ class Deconvolution:
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         with without_warnings():  # the shape of a block says nothing about the image
             made: Deconvolver = self._plans.plan(
-                tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
+                tuple(shape), lambda: Deconvolver(shape, self.psf, **self._fixed_options(), **self._plans.run))
         return made
 
     def __call__(self, samples: BlockSamples) -> BlockResult:
