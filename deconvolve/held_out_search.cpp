@@ -32,17 +32,19 @@ constexpr double most_pixels = 1 << 23;
 
 /// Iterations of the first reference, and the factor from one reference to the next one.
 constexpr int first_reference = 50;
-constexpr double next_reference = 2.5;
+constexpr double next_reference = 1.6;
 /// Share of a reference's iterations beyond which its own errors are those of the other half, so
 /// that it cannot judge them: the next reference has more.
 constexpr double judged_share = 0.8;
 /// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1. A
 /// larger misfit is not noise: the PSF is not that of the recording, and the specks that more
 /// iterations make of this are equal in both halves.
-constexpr double most_misfit = 0.2;
-/// Factor from the best number of iterations for half of the photons to that for all of them, by
-/// later references. (Of the first reference, both are about equal.)
-constexpr double from_half_to_all = 1.3;
+constexpr double most_misfit = 0.15;
+/// Factor from the best number of iterations for half of the photons to that for all of them: of
+/// references up to `early_reference`, and of later ones, whose images have more photons.
+constexpr int early_reference = 80;
+constexpr double early_factor = 1.15;
+constexpr double late_factor = 1.3;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;
@@ -288,13 +290,13 @@ DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedIma
                                            progress_between(context, done, (1 + done) / 2));
         done = (1 + done) / 2;
         found.searched += stage.searched;
-        const bool is_first = reference <= first_reference;
-        found.iterations =
-            is_first ? stage.best
-                     : std::min(iterations_,
-                                static_cast<int>(std::lround(from_half_to_all * stage.best)));
-        if (most == iterations_ || stage.best <= judged_share * most || stage.misfit > most_misfit)
-            return found;
+        const bool is_judged = stage.best <= judged_share * most;
+        if (!is_judged && most < iterations_ && stage.misfit <= most_misfit) continue;
+        double factor = 1;
+        if (is_judged) factor = most <= early_reference ? early_factor : late_factor;
+        const auto of_all = static_cast<int>(std::lround(factor * stage.best));
+        found.iterations = std::min(iterations_, of_all);
+        return found;
     }
 }
 

@@ -155,8 +155,8 @@ def main():
     wanted = [(kind, int(photons), int(seed), psf) for kind in arguments.kinds for photons in arguments.photons
               for seed in arguments.seeds for psf in arguments.psfs]
     rows = []
-    print("| recording | PSF | recorded, dB | default, dB and iterations | best, dB and iterations | SSIM | resolution, "
-          "µm | flux | CPU s | other programs, dB |\n" + "|---" * 10 + "|")
+    print("| recording | PSF | recorded, dB | default, dB and iterations | best, dB and iterations | SSIM | "
+          "resolution, µm | flux | CPU s | other programs, dB |\n" + "|---" * 10 + "|")
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for row in pool.map(compare, *zip(*wanted), [arguments] * len(wanted)):
             rows.append(row)

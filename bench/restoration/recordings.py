@@ -117,13 +117,13 @@ def background(photons):
     return 0.02 * photons
 
 
-def record(kind, photons, seed, shape=SHAPE):
+def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     """Records a part of a larger specimen, so that light comes from outside. `photons` are those of the brightest pixel
     of the image, of which 2 % are background."""
     larger = tuple(n + 2 * m for n, m in zip(shape, MARGIN))
     inside = tuple(slice(m, m + n) for n, m in zip(shape, MARGIN))
     specimen = draw_specimen(kind, larger, seed)
-    psf = make_psf([2 * (n // 2) - 1 for n in larger], *SPECIMEN)
+    psf = make_psf([2 * (n // 2) - 1 for n in larger], *optics)
     light = np.maximum(blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
     rng = np.random.default_rng([seed, KINDS.index(kind), photons])

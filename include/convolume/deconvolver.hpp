@@ -141,11 +141,11 @@ struct DeconvolveOptions {
     std::optional<double> stop;
     /// A search finds the number of iterations, which is at most `iterations`. Deconvolver divides
     /// the photons of the image's brightest part at random into two halves. It restores one half by
-    /// 50 iterations, and more if the number turns out to be near 50 and the model fits. It takes
-    /// the number of iterations after which the other half's estimate is nearest to that, and the
-    /// whole image then takes this number. DeviceDeconvolver sets one photon in eight apart, and
-    /// takes the number after which the others predict these best. For all methods but nnls and
-    /// wiener, and not together with `stop`.
+    /// 50 iterations, and more if the number turns out to be near 50 and the model fits. It finds
+    /// after how many iterations the other half's estimate is nearest to that. The whole image then
+    /// takes this number, or up to 1.3 times it, since it has all photons. DeviceDeconvolver sets
+    /// one photon in eight apart, and takes the number after which the others predict these best.
+    /// For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
     /// Scale by which photons are drawn, for hold_out and rlgc. Whole photons are drawn one by one;
     /// the remaining fraction of a value is divided in proportion. If not given, it is estimated

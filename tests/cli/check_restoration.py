@@ -7,9 +7,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[1]
-BENCH = TESTS.parent / "bench" / "restoration"
-sys.path[:0] = [str(TESTS / "support"), str(BENCH)]
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "bench" / "restoration"))
 from checks import check, finish
 
 try:
@@ -59,8 +58,9 @@ def check_comparison():
     command = Path(sys.argv[1]).resolve()
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "rows.json"
-        done = subprocess.run([sys.executable, BENCH / "compare.py", "--small", "--kinds", "cells,filaments",
-                               "--photons", "100", "--psfs", "matched", "--build", command.parents[1], "--json", file],
+        compare = Path(recordings.__file__).with_name("compare.py")
+        done = subprocess.run([sys.executable, compare, "--small", "--kinds", "cells,filaments", "--photons",
+                               "100", "--psfs", "matched", "--build", command.parents[1], "--json", file],
                               capture_output=True, text=True, check=False)
         check(done.returncode == 0, done.stderr)
         if done.returncode != 0:
