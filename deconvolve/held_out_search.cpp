@@ -36,15 +36,14 @@ constexpr double next_reference = 1.6;
 /// Share of a reference's iterations beyond which its own errors are those of the other half, so
 /// that it cannot judge them: the next reference has more.
 constexpr double judged_share = 0.8;
-/// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1. A
-/// larger misfit is not noise: the PSF is not that of the recording, and the specks that more
-/// iterations make of this are equal in both halves.
+/// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
+/// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
+/// the PSF is not that of the recording, and the specks that more iterations make of this are equal
+/// in both halves.
 constexpr double most_misfit = 0.15;
-/// Factor from the best number of iterations for half of the photons to that for all of them: of
-/// references up to `early_reference`, and of later ones, whose images have more photons.
-constexpr int early_reference = 80;
-constexpr double early_factor = 1.15;
-constexpr double late_factor = 1.3;
+constexpr double most_lasting = 0.4;
+/// Factor from the best number of iterations for half of the photons to that for all of them.
+constexpr double from_half_to_all = 1.2;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;
@@ -223,9 +222,12 @@ Box3 HeldOutSearch::brightest() const {
 }
 
 struct HeldOutSearch::Stage {
-    int best = 1;       ///< number of iterations after which the halves are nearest
-    int searched = 0;   ///< number of iterations done
-    double misfit = 0;  ///< deviance of the reference for each pixel, less 1
+    int best = 1;            ///< number of iterations after which the halves are nearest
+    int searched = 0;        ///< number of iterations done
+    double misfit = 0;       ///< deviance of the reference for each pixel, less 1
+    double half_misfit = 0;  ///< the same after half of the iterations
+
+    bool fits() const { return misfit <= std::max(most_misfit, most_lasting * half_misfit); }
 };
 
 HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& halves, int most,
@@ -250,12 +252,13 @@ HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& 
     DeconvolveRun own;
     own.start = run.start;
     own.reads_every = 0;
+    const auto pixels = static_cast<double>(element_count(problem_.image));
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        stage.misfit = -2 * problem_.options.photons->gain * iteration.likelihood / pixels - 1;
+        if (2 * iteration.number <= most) stage.half_misfit = stage.misfit;
         report(iteration, 0);
     };
-    const DeconvolveReport of_reference = execute(0, reference.view(), own, 0, 0.5);
-    const auto pixels = static_cast<double>(element_count(problem_.image));
-    stage.misfit = -2 * problem_.options.photons->gain * of_reference.last.likelihood / pixels - 1;
+    execute(0, reference.view(), own, 0, 0.5);
     double least = std::numeric_limits<double>::infinity();
     own.reads_every = 1;
     own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
@@ -291,9 +294,8 @@ DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedIma
         done = (1 + done) / 2;
         found.searched += stage.searched;
         const bool is_judged = stage.best <= judged_share * most;
-        if (!is_judged && most < iterations_ && stage.misfit <= most_misfit) continue;
-        double factor = 1;
-        if (is_judged) factor = most <= early_reference ? early_factor : late_factor;
+        if (!is_judged && most < iterations_ && stage.fits()) continue;
+        const double factor = is_judged ? from_half_to_all : 1;
         const auto of_all = static_cast<int>(std::lround(factor * stage.best));
         found.iterations = std::min(iterations_, of_all);
         return found;
