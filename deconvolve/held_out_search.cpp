@@ -27,6 +27,8 @@ constexpr index_t least_part_extent = 64;
 constexpr double share_of_small = 0.5;
 constexpr double share_of_large = 0.375;
 constexpr index_t many_pixels = 1 << 20;
+/// Least number of pixels of a part, if the image has as many.
+constexpr double least_pixels = 1 << 17;
 /// Largest number of pixels of a part, unless its extents are the least ones.
 constexpr double most_pixels = 1 << 23;
 
@@ -60,7 +62,9 @@ Shape3 part_of(const Shape3& image) {
     };
     const Shape3 large = shortened(share_of_large);
     const auto pixels = static_cast<double>(element_count(large));
-    if (pixels < many_pixels) return shortened(share_of_small);
+    if (pixels < many_pixels)
+        return shortened(std::max(
+            share_of_small, std::sqrt(least_pixels / static_cast<double>(element_count(image)))));
     return pixels <= most_pixels ? large
                                  : shortened(share_of_large * std::sqrt(most_pixels / pixels));
 }
