@@ -69,6 +69,22 @@ Shape3 part_of(const Shape3& image) {
                                  : shortened(share_of_large * std::sqrt(most_pixels / pixels));
 }
 
+// Returns the middle of the PSF, as far along y and x as half of a part's extents: what is beyond
+// would mostly be an object outside the part. `center` becomes that of the result.
+ConstImageView middle_of(const ConstImageView& psf, const Shape3& part, KernelCenter& center) {
+    if (center.kind == KernelCenter::Kind::corner) return psf;
+    Index3 at = center_index(center, psf);
+    Box3 box{{}, {psf.shape.z, psf.shape.y, psf.shape.x}};
+    for (int axis = 1; axis < 3; ++axis) {
+        const index_t reach = ceil_div(part[axis], 2);
+        box.begin[axis] = std::max<index_t>(0, at[axis] - reach);
+        box.end[axis] = std::min(psf.shape[axis], at[axis] + reach + 1);
+        at[axis] -= box.begin[axis];
+    }
+    center = {KernelCenter::Kind::explicit_, at};
+    return subview(psf, box);
+}
+
 // Ends the iterations on the second half, out of the callback.
 struct SearchEnded {};
 
@@ -153,10 +169,11 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     of_part.image_type.reset();                         // halves are float32
     if (part != whole.image) of_part.boundary.reset();  // the object goes on beyond a part
     if (options.saturation) of_part.saturation = coarse_saturation();
+    const ConstImageView middle = part == whole.image ? psf : middle_of(psf, part, of_part.center);
     of_part.streamed = false;
     of_part.max_host_bytes = whole.options.max_host_bytes;
     std::unique_ptr<HeldOutSearch> search(
-        new HeldOutSearch(whole, resolve_problem(part, psf, of_part, threads), threads));
+        new HeldOutSearch(whole, resolve_problem(part, middle, of_part, threads), threads));
     search->coarse_ = CoarseStart::make(search->problem_, make_runner, threads);
     search->runner_ = make_runner(search->problem_);
     search->problem_.psf = {};  // the convolvers hold the PSF's samples
