@@ -2,12 +2,17 @@
 #include "deconvolve/held_out_search.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
 #include <utility>
 
 #include "convolume/error.hpp"
+#include "core/pixels/rows.hpp"
 #include "core/threads.hpp"
 #include "deconvolve/caller_images.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
+#include "deconvolve/photons.hpp"
 
 namespace convolume::deconvolve {
 
@@ -15,18 +20,132 @@ namespace {
 
 /// Edge of a cell of a plane whose light is added up.
 constexpr index_t cell = 32;
-/// Fewest pixels of a part.
-constexpr index_t least_part = 1 << 20;
-/// Largest share of the object's voxels that the object of a part has.
-constexpr double most_voxels = 0.25;
+/// Least extent of a part along y and x, if the image has as many pixels.
+constexpr index_t least_part_extent = 64;
+/// Share of an image's extents along y and x that a part has: of small images, and of images whose
+/// part then still has `many_pixels`.
+constexpr double share_of_small = 0.5;
+constexpr double share_of_large = 0.375;
+constexpr index_t many_pixels = 1 << 20;
+/// Least number of pixels of a part, if the image has as many.
+constexpr double least_pixels = 1 << 17;
+/// Largest number of pixels of a part, unless its extents are the least ones.
+constexpr double most_pixels = 1 << 23;
 
-// Returns the extents of a part: all planes, but about a seventh of each.
+/// Iterations of the first reference, and the factor from one reference to the next one.
+constexpr int first_reference = 50;
+constexpr double next_reference = 1.6;
+/// Share of a reference's iterations beyond which its own errors are those of the other half, so
+/// that it cannot judge them: the next reference has more.
+constexpr double judged_share = 0.8;
+/// Largest misfit of a reference for another one to follow, as the deviance of a pixel less 1; or
+/// as a share of the misfit after half of its iterations. A larger misfit that stays is not noise:
+/// the PSF is not that of the recording, and the specks that more iterations make of this are equal
+/// in both halves.
+constexpr double most_misfit = 0.15;
+constexpr double most_lasting = 0.4;
+/// Factor from the best number of iterations for half of the photons to that for all of them.
+constexpr double from_half_to_all = 1.2;
+/// Number of iterations away from the reference that end a search, and their share of the best.
+constexpr int least_patience = 4;
+constexpr double patience_share = 0.15;
+
+// Returns the extents of a part, with all planes.
 Shape3 part_of(const Shape3& image) {
-    const auto shorten = [](index_t extent) { return ceil_div(3 * extent, 8); };
-    return {image.z, shorten(image.y), shorten(image.x)};
+    const auto shortened = [&](double share) {
+        const auto shorten = [&](index_t extent) {
+            const auto wanted =
+                static_cast<index_t>(std::ceil(share * static_cast<double>(extent)));
+            return std::min(extent, std::max(least_part_extent, wanted));
+        };
+        return Shape3{image.z, shorten(image.y), shorten(image.x)};
+    };
+    const Shape3 large = shortened(share_of_large);
+    const auto pixels = static_cast<double>(element_count(large));
+    if (pixels < many_pixels)
+        return shortened(std::max(
+            share_of_small, std::sqrt(least_pixels / static_cast<double>(element_count(image)))));
+    return pixels <= most_pixels ? large
+                                 : shortened(share_of_large * std::sqrt(most_pixels / pixels));
+}
+
+// Returns the middle of the PSF, as far along y and x as half of a part's extents: what is beyond
+// would mostly be an object outside the part. `center` becomes that of the result.
+ConstImageView middle_of(const ConstImageView& psf, const Shape3& part, KernelCenter& center) {
+    if (center.kind == KernelCenter::Kind::corner) return psf;
+    Index3 at = center_index(center, psf);
+    Box3 box{{}, {psf.shape.z, psf.shape.y, psf.shape.x}};
+    for (int axis = 1; axis < 3; ++axis) {
+        const index_t reach = ceil_div(part[axis], 2);
+        box.begin[axis] = std::max<index_t>(0, at[axis] - reach);
+        box.end[axis] = std::min(psf.shape[axis], at[axis] + reach + 1);
+        at[axis] -= box.begin[axis];
+    }
+    center = {KernelCenter::Kind::explicit_, at};
+    return subview(psf, box);
+}
+
+// Ends the iterations on the second half, out of the callback.
+struct SearchEnded {};
+
+double squared_distance(const Volume& a, const Volume& b, int threads) {
+    const Shape3& shape = a.shape();
+    const index_t plane = shape.y * shape.x;
+    std::vector<double> sums(static_cast<std::size_t>(shape.z));
+    parallel_for(shape.z, threads, [&](index_t z, int) {
+        const float* const p = a.elements<float>() + z * plane;
+        const float* const q = b.elements<float>() + z * plane;
+        double sum = 0;
+        for (index_t i = 0; i < plane; ++i) {
+            const double difference = static_cast<double>(p[i]) - static_cast<double>(q[i]);
+            sum += difference * difference;
+        }
+        sums[static_cast<std::size_t>(z)] = sum;
+    });
+    return std::accumulate(sums.begin(), sums.end(), 0.0);
+}
+
+// Returns a context whose progress is that of a piece of the search.
+ExecutionContext progress_between(const ExecutionContext& context, double from, double to) {
+    ExecutionContext own;
+    own.stop = context.stop;
+    if (context.progress)
+        own.progress = [&context, from, to](double fraction) {
+            context.progress(from + (to - from) * fraction);
+        };
+    return own;
 }
 
 }  // namespace
+
+PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& photons,
+                            std::optional<double> saturation, int threads) {
+    PhotonHalves divided;
+    for (Volume& half : divided.halves) half = Volume(image.shape, PixelType::float32);
+    // Twice the value of a half: gain and offset follow from gain (value / 2 - offset / 2).
+    divided.photons = {photons.gain / 2, photons.offset};
+    const double level = saturation.value_or(std::numeric_limits<double>::infinity());
+    const auto gain = static_cast<float>(photons.gain);
+    const auto offset = static_cast<float>(photons.offset);
+    const pixels::RowGather gather(identity_indices(image.shape.x));
+    parallel_for(image.shape.z * image.shape.y, threads, [&](index_t row, int) {
+        const index_t first = row * image.shape.x;
+        float* const a = divided.halves[0].elements<float>() + first;
+        float* const b = divided.halves[1].elements<float>() + first;
+        pixels::load_row(image, row / image.shape.y, row % image.shape.y, gather, {}, b);
+        for (index_t x = 0; x < image.shape.x; ++x) {
+            const float value = std::max(b[x], 0.0F);
+            if (static_cast<double>(value) >= level) {
+                a[x] = b[x] = coarse_saturation();
+                continue;
+            }
+            PixelRandomBits bits(1, ThinningPurpose::hold_out, first + x);
+            a[x] = 2 * drawn_value(value, 1, gain, offset, bits);
+            b[x] = 2 * value - a[x];
+        }
+    });
+    return divided;
+}
 
 HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem,
                              int threads)
@@ -34,6 +153,8 @@ HeldOutSearch::HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionPro
       whole_object_(whole.object),
       problem_(std::move(problem)),
       threads_(threads),
+      iterations_(whole.options.iterations),
+      saturation_(whole.options.saturation),
       cells_y_(ceil_div(whole_.y, cell)),
       cells_x_(ceil_div(whole_.x, cell)) {}
 
@@ -41,19 +162,19 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
                                                    const ConstImageView& psf,
                                                    const DeconvolveOptions& options, int threads,
                                                    const MakeRunner& make_runner) {
+    if (!options.hold_out) return {};
     const Shape3 part = part_of(whole.image);
-    if (!options.hold_out || options.coarse_start > 0 || element_count(part) < least_part)
-        return {};
     DeconvolveOptions of_part = options;
-    of_part.boundary.reset();  // the object goes on beyond a part
+    of_part.hold_out = false;
+    of_part.image_type.reset();                         // halves are float32
+    if (part != whole.image) of_part.boundary.reset();  // the object goes on beyond a part
+    if (options.saturation) of_part.saturation = coarse_saturation();
+    const ConstImageView middle = part == whole.image ? psf : middle_of(psf, part, of_part.center);
     of_part.streamed = false;
     of_part.max_host_bytes = whole.options.max_host_bytes;
-    DeconvolutionProblem problem = resolve_problem(part, psf, of_part, threads);
-    problem.only_searches = true;
-    if (static_cast<double>(element_count(problem.object)) >
-        most_voxels * static_cast<double>(element_count(whole.object)))
-        return {};
-    std::unique_ptr<HeldOutSearch> search(new HeldOutSearch(whole, std::move(problem), threads));
+    std::unique_ptr<HeldOutSearch> search(
+        new HeldOutSearch(whole, resolve_problem(part, middle, of_part, threads), threads));
+    search->coarse_ = CoarseStart::make(search->problem_, make_runner, threads);
     search->runner_ = make_runner(search->problem_);
     search->problem_.psf = {};  // the convolvers hold the PSF's samples
     search->problem_.unmatched = {};
@@ -61,12 +182,20 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
 }
 
 index_t HeldOutSearch::host_bytes() const {
-    return checked_add(runner_->plan().host_bytes,
-                       cells_y_ * cells_x_ * static_cast<index_t>(sizeof(double)));
+    // Two halves, the reference and the estimate: the plan counts one image and one result.
+    const index_t images = 2 * element_count(problem_.image) * static_cast<index_t>(sizeof(float));
+    return checked_add(checked_add(runner_->plan().host_bytes, images),
+                       (coarse_ ? coarse_->host_bytes() : 0) +
+                           cells_y_ * cells_x_ * static_cast<index_t>(sizeof(double)));
+}
+
+index_t HeldOutSearch::device_bytes() const {
+    return runner_->plan().device_bytes + (coarse_ ? coarse_->device_bytes() : 0);
 }
 
 double HeldOutSearch::share_of_time() const {
-    const auto part = static_cast<double>(element_count(problem_.object));
+    // A search takes about three times as many iterations as it finds.
+    const double part = 3 * static_cast<double>(element_count(problem_.object));
     return part / (part + static_cast<double>(element_count(whole_object_)));
 }
 
@@ -113,13 +242,86 @@ Box3 HeldOutSearch::brightest() const {
     return {begin, {part.z, begin.y + part.y, begin.x + part.x}};
 }
 
+struct HeldOutSearch::Stage {
+    int best = 1;            ///< number of iterations after which the halves are nearest
+    int searched = 0;        ///< number of iterations done
+    double misfit = 0;       ///< deviance of the reference for each pixel, less 1
+    double half_misfit = 0;  ///< the same after half of the iterations
+
+    bool fits() const { return misfit <= std::max(most_misfit, most_lasting * half_misfit); }
+};
+
+HeldOutSearch::Stage HeldOutSearch::compare_halves(const std::array<Volume, 2>& halves, int most,
+                                                   const DeconvolveRun& run,
+                                                   const ExecutionContext& context) {
+    problem_.options.iterations = most;
+    Volume reference(problem_.image, PixelType::float32);
+    Volume estimate(problem_.image, PixelType::float32);
+    const auto execute = [&](int half, const ImageView& result, const DeconvolveRun& own,
+                             double from, double to) {
+        HostImages images(halves[static_cast<std::size_t>(half)].view(), result,
+                          {coarse_.get(), nullptr});
+        return runner_->execute(problem_, images, progress_between(context, from, to), own);
+    };
+    Stage stage;
+    const auto report = [&](Iteration iteration, double distance) {
+        ++stage.searched;
+        iteration.searching = true;
+        iteration.held_out = distance;
+        if (run.on_iteration) run.on_iteration(iteration, {});
+    };
+    DeconvolveRun own;
+    own.start = run.start;
+    own.reads_every = 0;
+    const auto pixels = static_cast<double>(element_count(problem_.image));
+    own.on_iteration = [&](const Iteration& iteration, const EstimateReader&) {
+        stage.misfit = -2 * *problem_.options.gain * iteration.likelihood / pixels - 1;
+        if (2 * iteration.number <= most) stage.half_misfit = stage.misfit;
+        report(iteration, 0);
+    };
+    execute(0, reference.view(), own, 0, 0.5);
+    double least = std::numeric_limits<double>::infinity();
+    own.reads_every = 1;
+    own.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
+        read(estimate.view());
+        const double distance = squared_distance(estimate, reference, threads_);
+        if (distance < least) {
+            least = distance;
+            stage.best = iteration.number;
+        }
+        report(iteration, std::sqrt(distance / pixels));
+        const int without_gain =
+            std::max(least_patience, static_cast<int>(patience_share * stage.best));
+        if (iteration.number - stage.best >= without_gain) throw SearchEnded();
+    };
+    try {
+        execute(1, {}, own, 0.5, 1);
+    } catch (const SearchEnded&) {
+    }
+    return stage;
+}
+
 DeconvolveReport HeldOutSearch::find(const ConstImageView& part, const LoadedImage& image,
                                      const DeconvolveRun& run, const ExecutionContext& context) {
+    const PhotonHalves divided = divide_photons(part, image.photons, saturation_, threads_);
     problem_.options.background = image.background;
-    problem_.options.gain = image.photons.gain;
-    problem_.options.offset = image.photons.offset;
-    HostImages images(part, {});
-    return runner_->execute(problem_, images, context, run);
+    problem_.options.gain = divided.photons.gain;
+    problem_.options.offset = divided.photons.offset;
+    DeconvolveReport found;
+    double done = 0;
+    for (double reference = first_reference;; reference *= next_reference) {
+        const int most = std::min(iterations_, static_cast<int>(reference));
+        const Stage stage = compare_halves(divided.halves, most, run,
+                                           progress_between(context, done, (1 + done) / 2));
+        done = (1 + done) / 2;
+        found.searched += stage.searched;
+        const bool is_judged = stage.best <= judged_share * most;
+        if (!is_judged && most < iterations_ && stage.fits()) continue;
+        const double factor = is_judged ? from_half_to_all : 1;
+        const auto of_all = static_cast<int>(std::lround(factor * stage.best));
+        found.iterations = std::min(iterations_, of_all);
+        return found;
+    }
 }
 
 }  // namespace convolume::deconvolve

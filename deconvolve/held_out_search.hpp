@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// The search for the number of iterations that predicts held-out photons best, on a part of a large
-// image. The whole image then takes that number of iterations once.
+// The search for the number of iterations, on a part of the image. The photons of the part are
+// divided at random into two halves, which record the same object with independent noise. One half
+// is restored by many iterations: the reference. Iterations on the other half come closer to the
+// reference while they restore the object, and move away from it when they restore their own noise.
 
+#include <array>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "convolume/image_view.hpp"
+#include "deconvolve/coarse_start.hpp"
 #include "deconvolve/placement.hpp"
 #include "deconvolve/problem.hpp"
 
@@ -18,8 +23,7 @@ class HeldOutSearch {
     using MakeRunner = std::function<std::unique_ptr<Runner>(const DeconvolutionProblem&)>;
 
     /// Makes the search in a part of the image of `whole`, which was resolved from `psf` and
-    /// `options`. Returns null if the options request no search, if the image is small, or if
-    /// iterations start on coarser images: a search then takes the whole image. Throws OutOfMemory.
+    /// `options`. Returns null if the options request no search. Throws OutOfMemory.
     static std::unique_ptr<HeldOutSearch> make(const DeconvolutionProblem& whole,
                                                const ConstImageView& psf,
                                                const DeconvolveOptions& options, int threads,
@@ -27,7 +31,7 @@ class HeldOutSearch {
 
     const Shape3& part() const { return problem_.image; }
     index_t host_bytes() const;
-    index_t device_bytes() const { return runner_->plan().device_bytes; }
+    index_t device_bytes() const;
     /// Returns the fraction of the time that the search takes.
     double share_of_time() const;
 
@@ -38,21 +42,42 @@ class HeldOutSearch {
     /// Returns the place of the brightest part of the image.
     Box3 brightest() const;
 
-    /// Iterates on a part. Returns the number of iterations that was best in `iterations`, and the
-    /// number of iterations of the search in `searched`. Background and scale of photons are those
-    /// of the image. `run` gives an initial estimate of the part, and gets reports.
+    /// Iterates on the halves of a part. Returns the number of iterations that was best in
+    /// `iterations`, and the number of iterations of the search in `searched`. Background and scale
+    /// of photons are those of the image. `run` gives an initial estimate of the part, and gets
+    /// reports.
     DeconvolveReport find(const ConstImageView& part, const LoadedImage& image,
                           const DeconvolveRun& run, const ExecutionContext& context);
 
   private:
+    struct Stage;
+
     HeldOutSearch(const DeconvolutionProblem& whole, DeconvolutionProblem&& problem, int threads);
+    /// Returns the iterations on the second half after which the estimate is nearest to the
+    /// reference, which has `most` iterations on the first half.
+    Stage compare_halves(const std::array<Volume, 2>& halves, int most, const DeconvolveRun& run,
+                         const ExecutionContext& context);
 
     Shape3 whole_, whole_object_;
     DeconvolutionProblem problem_;
     int threads_;
+    int iterations_;                    ///< largest number of iterations
+    std::optional<double> saturation_;  ///< that of the image
+    std::unique_ptr<CoarseStart> coarse_;
     std::unique_ptr<Runner> runner_;
     index_t cells_y_, cells_x_;
     std::vector<double> light_;  ///< light of the cells of an image's planes, over all planes
 };
+
+/// The two halves of an image's photons.
+struct PhotonHalves {
+    std::array<Volume, 2> halves;  ///< float32, each of twice its photons
+    PhotonScale photons;           ///< scale of the halves
+};
+
+/// Divides the photons of an image at random. Negative pixels are read as 0. Pixels from
+/// `saturation` on become coarse_saturation() in both halves.
+PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& photons,
+                            std::optional<double> saturation, int threads);
 
 }  // namespace convolume::deconvolve

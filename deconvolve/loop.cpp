@@ -178,12 +178,6 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
                                                  progress, 0, 0.5, most);
     const IterationOutcome search =
         iterate(executor, problem, rest, share / (1 - share), progress, most);
-    if (problem.only_searches) {
-        IterationOutcome outcome = search;
-        outcome.report.searched = search.report.iterations;
-        outcome.report.iterations = std::max(1, search.best);
-        return outcome;
-    }
     executor.put_back();
     const int best = std::max(1, search.best);
     const LoadedImage all = preparation.prepare(image, 0, progress, 0.5, 1, best);
@@ -192,17 +186,19 @@ IterationOutcome iterate_held_out(Executor& executor, const DeconvolutionProblem
     return outcome;
 }
 
-// The caller's context, and the row for the time of a search.
+// The caller's context and run, and the row for the time of a search.
 struct SearchContext {
     const ExecutionContext& caller;
+    const DeconvolveRun& run;
     TimelineRow row;
 };
 
 // Finds the number of iterations in a part of the image, then takes as many on the whole image.
 IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem& problem,
                                   const LoadedImage& image, CallerImages& images,
-                                  IterationProgress& progress, const DeconvolveRun& run_options,
+                                  StartPreparation& preparation, IterationProgress& progress,
                                   const SearchContext& context) {
+    const DeconvolveRun& run_options = context.run;
     HeldOutSearch& search = *images.search();
     const double share = search.share_of_time();
     const Box3 box = search.brightest();
@@ -237,8 +233,8 @@ IterationOutcome iterate_searched(Executor& executor, const DeconvolutionProblem
         found = search.find(std::as_const(part).view(), image, run, own);
     }
     part = {};
-    progress.begin(share, 1, found.iterations);
-    IterationOutcome outcome = iterate(executor, problem, image, 0, progress, found.iterations);
+    const LoadedImage all = preparation.prepare(image, 0, progress, share, 1, found.iterations);
+    IterationOutcome outcome = iterate(executor, problem, all, 0, progress, found.iterations);
     outcome.report.searched = found.searched;
     return outcome;
 }
@@ -280,8 +276,8 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
         const PhaseTimer timer = of_iterations.time_work();
         const int most = problem.options.iterations;
         if (images.search() != nullptr)
-            outcome = iterate_searched(executor, problem, loaded, images, progress, run_options,
-                                       {context, besides});
+            outcome = iterate_searched(executor, problem, loaded, images, preparation, progress,
+                                       {context, run_options, besides});
         else if (problem.options.hold_out)
             outcome = iterate_held_out(executor, problem, loaded, preparation, progress);
         else

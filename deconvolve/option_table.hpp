@@ -27,15 +27,20 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
     option<&DeconvolveOptions::method>("method", "--method", "", "", {}, parse_deconvolve_method),
     option<&DeconvolveOptions::iterations>(
         "iterations", "--iterations", "N", "Maximum number of iterations",
-        {.range = "from 1", .remark = "; of wb those of --unmatched; with --stop auto 200"}),
+        {.range = "from 1",
+         .remark =
+             "; of wb those of --unmatched; of rl, rl-tv and shb as --stop auto finds, at most "
+             "200"}),
     OptionField<DeconvolveOptions, StopRule>{
         {"stop",
          "--stop",
          "auto|X",
-         "auto: stop when held-out photons are predicted best; a number: when an iteration "
-         "lowers the misfit by less than this fraction; for wiener, when the residual is at "
-         "most this",
-         {.range = "from 0", .if_unset = "never; wiener: 0.001"}},
+         "auto: find the number of iterations at which two halves of the photons agree best; a "
+         "number: stop when an iteration lowers the misfit by less than this fraction; for "
+         "wiener, when the residual is at most this",
+         {.range = "from 0",
+          .if_unset = "without --iterations auto for rl, rl-tv and shb, else never; wiener: "
+                      "0.001"}},
         [](const DeconvolveOptions& options) {
             return StopRule{options.hold_out, options.stop};
         },
@@ -93,7 +98,7 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "coarse_start", "--coarse-start", "[N]",
         "Begin with N iterations on each of one or two coarser images (20 without a "
         "number): the same quality sooner; of rl, rl-tv and shb",
-        {.range = "from 0", .if_unset = "none"}),
+        {.range = "from 0", .if_unset = "with --stop auto 20, else none"}),
     option<&DeconvolveOptions::image_type>(
         "image_type", "", "TYPE",
         "Type of all images: uint8 and uint16 take less of a GPU's memory",

@@ -34,6 +34,7 @@ const char* to_string(Acceleration acceleration) {
 
 bool uses_option(DeconvolveMethod method, std::string_view option) {
     return deconvolve::visit_method(method, [&](auto of) {
+        if (option == "coarse_start") return decltype(of)::traits({}).starts_coarsely;
         return std::ranges::find(decltype(of)::option_names, option) !=
                decltype(of)::option_names.end();
     });

@@ -31,8 +31,6 @@ struct DeconvolutionProblem {
     bool searches_in_part = false;
     /// Finds the background of images without a dark region. Null: they have their darkest level.
     std::shared_ptr<DarkLevel> dark_level;
-    /// Whether iterations end with the search for their number.
-    bool only_searches = false;
 
     /// Factor of a weight of the total variation that is chosen from the image's noise: 1, unless
     /// this is a coarser image.

@@ -22,7 +22,7 @@ show phantom -o specimen.tif --size 48,192,192 --voxel 200,100,100nm --seed 12
 show psf -o psf.tif --like specimen.tif --na 1.2 --ni 1.33 --ns 1.36 --depth 5um \
     --wavelength 520nm --explain
 show simulate specimen.tif psf.tif -o recorded.tif --truth expected.tif --photons 500 --background 4
-show deconvolve recorded.tif psf.tif -o restored.tif --background 106.4 --stop auto
+show deconvolve recorded.tif psf.tif -o restored.tif --background 106.4
 show preview specimen.tif recorded.tif restored.tif --psf psf.tif -o story.png --gamma 0.6
 
 echo

@@ -23,7 +23,7 @@ int parse_coarse_start(std::string_view option, const std::string& text) {
     if (text.find_first_not_of("0123456789") != std::string::npos)
         throw InvalidArgument(message(option, " takes a number of iterations, not \"", text,
                                       "\": write ", option, "=N, or give it after the files"));
-    return parse_positive<int>(option, text);
+    return text == "0" ? 0 : parse_positive<int>(option, text);
 }
 
 void add_computation(CLI::App& app, DeconvolveRequest& request) {
@@ -63,6 +63,19 @@ void add_execution(CLI::App& app, DeconvolveRequest& request) {
 // Most iterations of a search, which held-out photons end long before.
 constexpr int max_searched = 200;
 
+// Without a number of iterations or a rule that ends them, a search finds the number. It ends
+// within some dozens of iterations only after a coarse start.
+void set_defaults(const CLI::App& command, DeconvolveOptions& options) {
+    const bool starts_coarsely = uses_option(options.method, "coarse_start");
+    const bool is_free = command.count("--iterations") == 0;
+    if (is_free && command.count("--stop") == 0 && starts_coarsely) options.hold_out = true;
+    if (!options.hold_out) return;
+    if (is_free) options.iterations = max_searched;
+    const bool starts_at_image = command.count("--start") + command.count("--warm-start") > 0;
+    if (starts_coarsely && !starts_at_image && command.count("--coarse-start") == 0)
+        options.coarse_start = default_coarse_start;
+}
+
 void check_method(const CLI::App& command, DeconvolveOptions& options) {
     constexpr std::pair<const char*, const char*> of_some_methods[] = {
         {"--tv", "tv_weight"},        {"--noise-to-signal", "noise_to_signal"},
@@ -76,12 +89,12 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
                 message(flag, " does not apply to --method ", to_string(method), "; leave it out"));
     if (uses_option(method, "unmatched") && command.count("--iterations") == 0)
         options.iterations = options.unmatched;
+    set_defaults(command, options);
     const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
     if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight && options.gain)
         throw InvalidArgument(
             "--gain applies to --stop auto, --method rlgc, and rl-tv without --tv only; leave it "
             "out");
-    if (options.hold_out && command.count("--iterations") == 0) options.iterations = max_searched;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ std::string method_text(const DeconvolveOptions& options) {
          << (options.background ? format_number(*options.background) : "auto")
          << (options.offset ? message(", offset ", format_number(*options.offset)) : "")
          << ", edges " << boundary_name(options);
-    if (options.hold_out) text << ", stopped by held-out photons";
+    if (options.hold_out) text << ", as many as two halves of the photons agree on";
     if (options.coarse_start > 0)
         text << ", after " << options.coarse_start << " on coarser images";
     return text.str();
@@ -91,8 +91,9 @@ std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) 
         return message(text, ", ", format_number(100 * iteration.consenting, 3),
                        " % of voxels agree");
     if (!iteration.searching) return text;
-    return message("search, ", text, ", held-out photons missed by ",
-                   format_number(iteration.held_out));
+    const std::string search = message("search, ", text);
+    if (iteration.held_out == 0) return search;
+    return message(search, ", halves differ by ", format_number(iteration.held_out));
 }
 
 ExecutionReport DeconvolveSteps::executed() const {

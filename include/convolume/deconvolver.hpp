@@ -152,12 +152,13 @@ struct DeconvolveOptions {
     /// wiener, ends when the residual is at most this value. If not given, `iterations` are done;
     /// for wiener it is then 0.001.
     std::optional<double> stop;
-    /// Held-out photons find the number of iterations, which is at most `iterations`. One photon in
-    /// eight, drawn at random, is set apart. Iterations on the others end when four in a row have
-    /// not predicted the set-apart photons better, by the sum of squared differences. Then the
-    /// image with all its photons takes the number of iterations that was best. Of large images
-    /// (some million pixels, without a coarse start) Deconvolver searches in the brightest seventh
-    /// only. For all methods but nnls and wiener, and not together with `stop`.
+    /// A search finds the number of iterations, which is at most `iterations`. Deconvolver divides
+    /// the photons of the image's brightest part at random into two halves. It restores one half by
+    /// 50 iterations, and more if the number turns out to be near 50 and the model fits. It finds
+    /// after how many iterations the other half's estimate is nearest to that. The whole image then
+    /// takes this number, or up to 1.2 times it, since it has all photons. DeviceDeconvolver sets
+    /// one photon in eight apart, and takes the number after which the others predict these best.
+    /// For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
     /// Photons for each unit of the image, by which photons are drawn, for hold_out and rlgc, and
     /// counted for the weight of rl-tv. Whole photons are drawn one by one; the remaining fraction
@@ -192,7 +193,8 @@ CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
 CONVOLUME_API const char* to_string(Acceleration);
 /// Returns whether a method uses one of the options that only some methods use: "acceleration",
-/// "tv_weight", "noise_to_signal", "unmatched", "consensus", or "start" (DeconvolveRun::start).
+/// "tv_weight", "noise_to_signal", "unmatched", "consensus", "coarse_start", or "start"
+/// (DeconvolveRun::start).
 CONVOLUME_API bool uses_option(DeconvolveMethod, std::string_view option);
 /// Returns whether iterations report Iteration::likelihood. Otherwise they report a residual.
 CONVOLUME_API bool has_likelihood(DeconvolveMethod);
@@ -218,7 +220,8 @@ struct Iteration {
     /// the image at the starting point of this iteration.
     double residual = 0;
     bool searching = false;  ///< whether hold_out is searching for the number of iterations
-    /// Root mean square of the set-apart photons minus their prediction, while `searching`.
+    /// Root mean square difference from the other half's estimate, while `searching`; 0 while that
+    /// is made. Of DeviceDeconvolver that of the set-apart photons from their prediction.
     double held_out = 0;
     double consenting = 0;  ///< share of voxels that took the step of rlgc
 };
@@ -299,7 +302,7 @@ struct CONVOLUME_API DeconvolvePlan {
     std::string why_not_on_device;
     int coarse_iterations = 0;          ///< number of iterations on each coarser image
     std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
-    /// Extents of the part of a large image in which hold_out searches.
+    /// Extents of the part of the image in which hold_out searches.
     std::optional<Shape3> searched_part;
 
     std::string to_string() const;  ///< returns some lines for people

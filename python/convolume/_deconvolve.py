@@ -17,6 +17,7 @@ from ._deconvolve_options import (
     WienerKeywords,
     core_keywords,
     deconvolution_defaults,
+    with_search,
 )
 from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
@@ -53,8 +54,9 @@ class Deconvolver:
         2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
         (Guo 2020), and "rlgc" with gradient consensus, which ends itself (Manton and York 2023). "nnls" is non-negative
         least squares (Beck and Teboulle 2009), "wiener" least squares with a penalty.
-    iterations : int
-        Number of iterations.
+    iterations : int, optional
+        Number of iterations. With None and no `stop`, methods "rl", "rl-tv" and "shb" search for it as with
+        ``stop="auto"``; others do 30. Arrays in a GPU's memory have 30 as well.
     acceleration : {"biggs-andrews", "none"}
         "biggs-andrews" starts each step from an extrapolation of the last two estimates (Biggs and Andrews 1997).
     edges : {"extend", "zero", "nearest", "reflect", "mirror", "wrap"}
@@ -77,8 +79,8 @@ class Deconvolver:
     consensus : float
         For method "rlgc": share of agreeing voxels at which the iterations end.
     stop : float or "auto", optional
-        A number ends the iterations when one of them lowers the misfit by less than this fraction. With "auto",
-        held-out photons find the number of iterations, and at most `iterations` are tried.
+        A number ends the iterations when one of them lowers the misfit by less than this fraction. "auto" takes the
+        number of iterations at which two halves of the photons agree best, at most `iterations`, or 200 with None.
     gain : float, optional
         Photons for each unit of the image, for ``stop="auto"``, method "rlgc", and the weight of "rl-tv". None estimates
         it from the noise.
@@ -88,10 +90,10 @@ class Deconvolver:
         makes no difference to methods "nnls" and "wiener".
     saturation : float, optional
         Pixels of at least this value are left out. Methods "nnls" and "wiener" do not offer it.
-    coarse_start : int
+    coarse_start : int, optional
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
-        reach the same quality sooner; 20 are usual. For methods "rl", "rl-tv" and "shb", and arrays in host memory. A
-        call with ``start`` ignores it.
+        reach the same quality sooner. None does 20 before a search for the number of iterations, and else none. For
+        methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with ``start`` ignores it.
     image_dtype : type, optional
         Type of all images, if it is known. Images of uint8 and uint16 then take 2 bytes a pixel of a GPU's memory
         instead of 4, and images of types that do not fit are refused.
@@ -120,7 +122,8 @@ class Deconvolver:
 
     _from_cache = False  # whether plans are taken from the cache, and left there
 
-    @with_keywords(DeconvolverKeywords, deconvolution_defaults(DeconvolverKeywords))
+    @with_keywords(DeconvolverKeywords,
+                   deconvolution_defaults(DeconvolverKeywords, iterations=None, coarse_start=None))
     def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
@@ -157,8 +160,9 @@ class Deconvolver:
         return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(number),
                     engines(self._arguments))
 
-    def _options_of(self, number: int) -> _core.DeconvolveOptions:
-        arguments = {**self._arguments, "origin": self._psfs[number].origin}
+    def _options_of(self, number: int, on_gpu: bool = False) -> _core.DeconvolveOptions:
+        given = self._arguments if on_gpu else with_search(self._arguments)
+        arguments = {**given, "origin": self._psfs[number].origin}
         return _core.DeconvolveOptions(**core_keywords(arguments, len(self.image_shape)))
 
     def __reduce__(self) -> tuple[Any, ...]:  # a copy makes a plan of its own
@@ -256,7 +260,9 @@ class Deconvolver:
         """Calls `execute`; returns the report, and the estimate that the callback accepted, or None if all iterations
         were done."""
         callback = run.get("callback")
-        called = None if callback is None else core_callback(callback, self.image_shape, index)
+        called = None
+        if callback is not None:
+            called = core_callback(callback, self.image_shape, index, self._arguments.get("stop") == "auto")
         try:
             return execute(start, called, progress), None
         except Accepted as accepted:
@@ -287,8 +293,8 @@ class Deconvolver:
             taps = self._psfs[0].taps
             plan = _core.cached_device_deconvolver if self._from_cache else _core.DeviceDeconvolver
             self._on_gpus[key] = plan(
-                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0), image.device,
-                image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
+                triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(0, True),
+                image.device, image.dtype, result.dtype, byte_size(self._arguments.get("max_gpu_mem")))
         deconvolver, start = self._on_gpus[key], run.get("start")
         where = image.address, result.address, image.stream(run.get("stream"))
         with progress_bar(run.get("progress")) as report:
@@ -330,8 +336,9 @@ def _deconvolve(image: Any, psf: Any, options: dict[str, Any]) -> Any:
     return _CachedDeconvolver(image_shape, psf, image_dtype=image_dtype, **options)(image, out, **run)
 
 
-@with_keywords(RichardsonLucyKeywords, deconvolution_defaults(RichardsonLucyKeywords, tv_weight=0.0))
-def richardson_lucy(image: Any, psf: Any, iterations: int = 30, **options: Unpack[RichardsonLucyKeywords]) -> Any:
+@with_keywords(RichardsonLucyKeywords, deconvolution_defaults(RichardsonLucyKeywords, tv_weight=0.0, coarse_start=None))
+def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
+                    **options: Unpack[RichardsonLucyKeywords]) -> Any:
     """Deconvolves an image by Richardson–Lucy, accelerated, for an object that continues beyond the image.
 
     For scikit-image's function of this name, with its defaults, see :func:`convolume.restoration.richardson_lucy`.
@@ -345,8 +352,8 @@ def richardson_lucy(image: Any, psf: Any, iterations: int = 30, **options: Unpac
     psf : array of 1 to 3 dimensions, or sequence of arrays
         The point spread function, or one for each channel. Its sum is made 1. It is resampled if image and PSF know
         their voxel sizes, and these differ.
-    iterations : int
-        Number of iterations.
+    iterations : int, optional
+        Number of iterations. With None and no `stop`, a search finds it, see :class:`Deconvolver`.
     tv_weight : float or "auto"
         Weight of the total variation (Dey 2006); 0 is without, "auto" chooses it from the image's noise.
     axes, channel_axis, callback, out, dtype, progress

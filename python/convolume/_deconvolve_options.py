@@ -13,6 +13,8 @@ from ._run import Devices, Progress, Resources, byte_size
 
 Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
+_SEARCHED = ("rl", "rl-tv", "shb")  # methods whose number of iterations is searched for by default
+_MOST_SEARCHED, _COARSE_START = 200, 20
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 
@@ -32,14 +34,14 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
     spacing: Sequence[float | None] | None
     stop: float | Literal["auto"] | None
     saturation: float | None
-    coarse_start: int
+    coarse_start: int | None
 
 
 class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
     method: Method
-    iterations: int
+    iterations: int | None
     balance: float
     unmatched: int
     consensus: float
@@ -88,9 +90,32 @@ def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
     return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
 
 
+def searches(options: Mapping[str, Any]) -> bool:
+    """Tells whether a search finds the number of iterations: if it is requested, or if nothing else ends them."""
+    stop = options.get("stop")
+    return bool(stop == "auto" or (stop is None and options.get("iterations") is None
+                                   and options.get("method", "rl") in _SEARCHED))
+
+
+def with_search(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keywords with the search for the number of iterations, and with the coarse start that shortens it."""
+    found = dict(options)
+    if not searches(options):
+        return found
+    found["stop"] = "auto"
+    if found.get("iterations") is None:
+        found["iterations"] = _MOST_SEARCHED
+    if found.get("coarse_start") is None and found.get("method", "rl") in _SEARCHED:
+        found["coarse_start"] = _COARSE_START
+    return found
+
+
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
     """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
     own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
+    for name in ("iterations", "coarse_start"):
+        if own.get(name, 0) is None:
+            del own[name]
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
     if len(own["spacing"]) != 3:

@@ -22,9 +22,10 @@ class Iteration:
     residual: float
     """Relative residual: for method "wiener" of the right-hand side, for "nnls" of the image less its background."""
     searching: bool
-    """With ``stop="auto"``: whether this iteration is one of those that find the number of iterations."""
+    """With ``stop="auto"``, if it is given: whether this iteration is one of those that find the number."""
     held_out: float
-    """While `searching`: root mean square difference between the held-out photons and their prediction."""
+    """While `searching`: root mean square difference between the estimates of two halves of the photons; 0 while the
+    first one is made."""
     consenting: float
     """For method "rlgc": share of the voxels that took the step."""
     index: tuple[int, ...]
@@ -53,9 +54,12 @@ class Accepted(Exception):
 
 
 def core_callback(callback: Callback, shape: tuple[int, ...],
-                  index: tuple[int, ...]) -> Callable[[dict[str, Any], Any], None]:
-    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True."""
+                  index: tuple[int, ...], reports_search: bool) -> Callable[[dict[str, Any], Any], None]:
+    """Returns a function for the library that calls `callback` with an Iteration, and ends the work if it is True.
+    Iterations of a search, whose estimates cannot be read, are reported if `reports_search` is set."""
     def call(facts: dict[str, Any], read: Any) -> None:
+        if facts["searching"] and not reports_search:
+            return
         iteration = Iteration(**facts, index=index, _read=read, _shape=shape)
         if callback(iteration) is True:
             raise Accepted(iteration)

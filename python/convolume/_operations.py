@@ -259,7 +259,7 @@ class Deconvolution:
 
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates levels and the number of iterations for all blocks from one part of the image."""
-        options = dict(self.options)
+        options = self._fixed_options()
         if options.get("stop") is None:
             options["iterations"] = 1  # levels are those of the image
         with without_warnings():
@@ -274,6 +274,10 @@ class Deconvolution:
             found["iterations"] = max(1, int(report["iterations"]))
         return found
 
+    def _fixed_options(self) -> dict[str, Any]:
+        """Returns the options with a number of iterations, so that no block searches for its own."""
+        return {"iterations": 30, **self.options}
+
     def set_estimates(self, found: Mapping[str, Any]) -> None:
         """Sets the results of :meth:`find_estimates` for all blocks."""
         self.options.update(found)
@@ -287,7 +291,7 @@ class Deconvolution:
     def deconvolver(self, shape: Sequence[int]) -> Deconvolver:
         with without_warnings():  # the shape of a block says nothing about the image
             made: Deconvolver = self._plans.plan(
-                tuple(shape), lambda: Deconvolver(shape, self.psf, **self.options, **self._plans.run))
+                tuple(shape), lambda: Deconvolver(shape, self.psf, **self._fixed_options(), **self._plans.run))
         return made
 
     def __call__(self, samples: BlockSamples) -> BlockResult:

@@ -138,6 +138,30 @@ def test_held_out_photons_end_it(random):
     assert 0 < plan.report["iterations"] < 100 and plan.report["searched"] > 0
 
 
+def test_a_search_is_the_default(random):
+    image, psf = blurred(random)
+    want = convolume.Deconvolver(image.shape, psf, stop="auto", iterations=200, coarse_start=20, device="cpu")
+    plan, numbers = convolume.Deconvolver(image.shape, psf, device="cpu"), []
+    found = plan(image, callback=lambda done: numbers.append((done.number, done.estimate.shape)))
+    np.testing.assert_array_equal(found, want(image))
+    assert plan.report["searched"] > 0
+    assert numbers == [(1 + n, image.shape) for n in range(plan.report["iterations"])]  # none of the search
+    np.testing.assert_array_equal(convolume.richardson_lucy(image, psf, device="cpu"), found)
+
+
+def test_a_given_number_of_iterations_is_done(random):
+    image, psf = blurred(random)
+    for options in ({"iterations": 7}, {"iterations": 7, "stop": None}, {"iterations": 7, "method": "shb"}):
+        plan = convolume.Deconvolver(image.shape, psf, device="cpu", **options)
+        plan(image)
+        assert (plan.report["iterations"], plan.report["coarse_iterations"]) == (7, 0)
+        assert plan.report.get("searched", 0) == 0
+    for method in ("nnls", "wiener"):
+        plan = convolume.Deconvolver(image.shape, psf, method=method, device="cpu")
+        plan(image)
+        assert 0 < plan.report["iterations"] <= 30
+
+
 def test_one_and_two_dimensions(random):
     image = random.poisson(50, 40).astype(float)
     assert convolume.richardson_lucy(image, [1.0, 2, 1], 3, device="cpu").shape == (40,)

@@ -69,7 +69,8 @@ def test_docstrings_name_all_keywords(function):
 def test_defaults_of_functions_are_those_of_their_classes():
     iterations = inspect.signature(convolume.Deconvolver).parameters["iterations"].default
     assert inspect.signature(convolume.richardson_lucy).parameters["iterations"].default == iterations
-    assert inspect.signature(convolume.wiener).parameters["iterations"].default == iterations
+    assert iterations is None  # a search finds the number
+    assert inspect.signature(convolume.wiener).parameters["iterations"].default == 30
     spacing = next(one["default"] for one in _core.describe_options("PhantomOptions") if one["name"] == "voxel")
     assert inspect.signature(convolume.Phantom).parameters["spacing"].default == spacing
 

@@ -524,15 +524,13 @@ void check_held_out(const EngineChoice& engines) {
         options.gain.reset();
         INFO(photons << " photons a bead, " << held.report.iterations << " iterations");
         CHECK(held.report.searched > held.report.iterations);
-        CHECK(held.report.searched < 150);
         options.iterations = held.report.iterations;
         const Comparison comparison =
             compare(deconvolved(specimen.recorded, psf, options, engines).result, held.result);
         CHECK(comparison.error < float32_bound);
 
-        // The beads of a specimen end the search early: up to 2.1 dB below the best in four seeds.
         double best = 0;
-        for (const int iterations : {11, 15, 20, 27, 36}) {
+        for (const int iterations : {11, 15, 20, 27, 36, 50, 70, 100, 150}) {
             options.iterations = iterations;
             best = std::max(
                 best,
@@ -540,7 +538,7 @@ void check_held_out(const EngineChoice& engines) {
         }
         const double reached = psnr(specimen.truth, held.result);
         INFO(reached << " dB, the best is " << best << " dB");
-        CHECK(reached > best - 2.5);
+        CHECK(reached > best - 1);
     }
 }
 

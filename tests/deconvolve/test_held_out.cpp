@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "convolume/error.hpp"
+#include "deconvolve/held_out_search.hpp"
 #include "deconvolve/photons.hpp"
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
@@ -154,6 +155,46 @@ TEST_CASE("deconvolve: an offset is at most the background and the darkest regio
     CHECK(given.photons.offset == 90);
     CHECK(!given.offset_error);
     CHECK_THROWS_AS(report_of(80, 90), InvalidArgument);
+}
+
+TEST_CASE(
+    "deconvolve: the two halves of an image have independent noise, each that of half the "
+    "photons") {
+    Random random(test_seed("halves"));
+    const Shape3 shape{4, 120, 120};
+    constexpr double light = 9, gain = 0.5, offset = 100;
+    Array image(shape);
+    for (Complex& value : image.values) value = poisson(random, light) / gain + offset;
+    image(1, 2, 3) = 5000;
+    image(1, 2, 4) = -7;
+    const Volume pixels = to_volume(image, PixelType::float32);
+    const deconvolve::PhotonHalves divided =
+        deconvolve::divide_photons(pixels.view(), {gain, offset}, 4000, 2);
+    CHECK(divided.photons.gain == gain / 2);
+    const float* const a = divided.halves[0].elements<float>();
+    const float* const b = divided.halves[1].elements<float>();
+    const auto count = static_cast<double>(element_count(shape));
+    Moments first;
+    double covariance = 0;
+    const double mean = light / gain + offset;
+    for (index_t i = 0; i < element_count(shape); ++i) {
+        const auto value = std::max(0.0F, pixels.elements<float>()[i]);
+        if (value > 4000) {
+            CHECK(a[i] == deconvolve::coarse_saturation());
+            CHECK(b[i] == deconvolve::coarse_saturation());
+            continue;
+        }
+        if (std::abs(a[i] + b[i] - 2 * value) > 1e-3F) FAIL("photons were lost");
+        if (value == 0) continue;
+        first.mean += a[i] / count;
+        first.variance += std::pow(a[i] - mean, 2) / count;
+        covariance += (a[i] - mean) * (b[i] - mean) / count;
+    }
+    // Twice a half has twice the variance of the whole; the bounds are five standard deviations.
+    const double variance = 2 * light / gain / gain;
+    CHECK(std::abs(first.mean - mean) < 5 * std::sqrt(variance / count));
+    CHECK(std::abs(first.variance / variance - 1) < 5 * std::sqrt(2.3 / count));
+    CHECK(std::abs(covariance) < 5 * variance / std::sqrt(count));
 }
 
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {

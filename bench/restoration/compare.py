@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Restores recordings of known specimens by `convolume deconvolve` with its defaults and with fixed numbers of
+iterations, and by other programs that are installed. Prints a table of how close each result comes. Run it from any
+folder:
+
+    bench/restoration/compare.py [--build DIR] [--small] [--kinds cells,beads] [--photons 50,300,3000] [--seeds 1,2]
+                                 [--psfs matched,same] [--shape Z,Y,X] [--jobs N] [--device cpu|gpu] [--json FILE]
+
+The recordings are those of recordings.py. Their forward model is scalar, and the PSF of the restoration is vectorial:
+convolume makes it for the same objective, indices and depth (`matched`), for no depth (`no depth`), or it is the one
+of the forward model (`same`). The camera's offset is subtracted, but for the variance of the read noise, which then
+counts as light; the background is given to all programs alike. `best` is the best of all estimates that RUNS keeps,
+with and without a coarse start. CPU seconds are those of the whole process.
+
+Other programs are deconwolf (`dw`), RedLionfish and scikit-image, each with the number of iterations that its
+documentation suggests. They get the image less its background, as they know no offset.
+"""
+
+import argparse
+import importlib.util
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import recordings
+import tifffile
+
+RUNS = [(12, 1), (200, 4)]  # iterations, and distance of the estimates that are measured
+PSFS = {"matched": ("--ns", "1.345", "--depth", "5um"), "no depth": ("--ns", "1.345", "--depth", "0um"), "same": None}
+
+
+class Command:
+    def __init__(self, build, folder, device):
+        self.program, self.folder, self.device = str(Path(build).resolve() / "cli" / "convolume"), Path(folder), device
+
+    def run(self, *arguments):
+        """Runs the command; returns its CPU seconds."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = subprocess.run([self.program, *map(str, arguments), "-q", "--overwrite"], cwd=self.folder,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"convolume {' '.join(map(str, arguments))}: {done.stderr}")
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
+
+    def restore(self, *options):
+        """Returns the result, the CPU seconds, and the number of iterations."""
+        seconds, text = self.run("deconvolve", "y.tif", "h.tif", "-o", "x.tif", "--device", self.device, "--threads", 1,
+                                 "--json", *options)
+        return tifffile.imread(self.folder / "x.tif"), seconds, json.loads(text)["report"]["volumes"][0]["iterations"]
+
+
+def best_of_all(command, recording, options, runs):
+    """Returns the best PSNR of all estimates that the runs keep, with and without a coarse start, and its number of
+    iterations. `runs` are numbers of iterations, and the distances of the estimates."""
+    best = (-np.inf, "")
+    for coarse in ([], ["--coarse-start=20"]):
+        for iterations, every in runs:
+            command.restore("--iterations", iterations, "--dump-every", every, *coarse, *options)
+            for path in command.folder.glob("x.iter*.tif"):
+                name = f"{int(path.name[6:9])}{' coarse' if coarse else ''}"
+                best = max(best, (recordings.psnr(recording.truth, tifffile.imread(path)), name))
+                path.unlink()
+    return best
+
+
+def restore_by_others(folder, image, psf):
+    """Yields the name and the result of each other program that is installed."""
+    if shutil.which("dw"):
+        tifffile.imwrite(folder / "dw_y.tif", image.astype(np.float32))
+        tifffile.imwrite(folder / "dw_h.tif", psf.astype(np.float32))
+        subprocess.run(["dw", "--iter", "40", "--threads", "1", "--float", "--overwrite", "--out", "dw_x.tif",
+                        "dw_y.tif", "dw_h.tif"], cwd=folder, check=True, capture_output=True)
+        yield "deconwolf", tifffile.imread(folder / "dw_x.tif")
+    if importlib.util.find_spec("RedLionfish"):
+        import RedLionfish  # noqa: PLC0415 (optional)
+
+        yield "RedLionfish", RedLionfish.doRLDeconvolutionFromNpArrays(image, psf, niter=10, method="cpu")
+    if importlib.util.find_spec("skimage"):
+        from skimage import restoration  # noqa: PLC0415 (optional)
+
+        yield "scikit-image", restoration.richardson_lucy(image, psf, num_iter=30, clip=False, filter_epsilon=1e-9)
+
+
+def compare(kind, photons, seed, psf, arguments):
+    """Returns the row of one recording: figures of each program."""
+    recording = recordings.record(kind, photons, seed, (16, 48, 48) if arguments.small else arguments.shape)
+    row = {"recording": recording.name, "psf": psf, "programs": {}}
+    with tempfile.TemporaryDirectory() as name:
+        command = Command(arguments.build, name, arguments.device)
+        image = np.maximum(recording.image - recordings.OFFSET + recordings.READ_NOISE**2, 0).astype(np.float32)
+        tifffile.imwrite(command.folder / "y.tif", image, imagej=True, resolution=(10, 10),
+                         metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
+        optics = ("--na", recordings.NA, "--ni", recordings.IMMERSION, "--wavelength", f"{recordings.WAVELENGTH}um")
+        command.run("psf", "-o", "h.tif", "--like", "y.tif", *optics, *(PSFS[psf] or PSFS["matched"]))
+        made = tifffile.imread(command.folder / "h.tif")
+        if PSFS[psf] is None:
+            made = recordings.make_psf(made.shape, *recordings.SPECIMEN).astype(np.float32)
+            tifffile.imwrite(command.folder / "h.tif", made, imagej=True, resolution=(10, 10),
+                             metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
+        background = recordings.background(photons) + recordings.READ_NOISE**2
+        options = ["--background", background]
+        best, at = best_of_all(command, recording, options, [(12, 4)] if arguments.small else RUNS)
+        row |= {"best": best, "best_at": at, "recorded": recordings.measure(recording, image - background)}
+        for program, more in {"30 iterations": ["--iterations", 30], "default": []}.items():
+            x, seconds, iterations = command.restore(*options, *more)
+            row["programs"][program] = recordings.measure(recording, x) | {"seconds": seconds, "iterations": iterations}
+        for program, x in restore_by_others(command.folder, np.maximum(image - background, 0), made):
+            row["programs"][program] = recordings.measure(recording, x)
+    return row
+
+
+def summary_of(rows):
+    """Returns what the defaults of convolume lose against the best, and their CPU time against 30 iterations."""
+    loss = np.array([row["best"] - row["programs"]["default"]["psnr"] for row in rows])
+    cpu = [row["programs"]["default"]["seconds"] / row["programs"]["30 iterations"]["seconds"] for row in rows]
+    return {"recordings": len(rows), "within_0.3_dB": float((loss <= 0.3).mean()), "largest_loss_dB": float(loss.max()),
+            "median_cpu": float(np.median(cpu))}
+
+
+def line_of(row):
+    default = row["programs"]["default"]
+    others = "; ".join(f"{name} {one['psnr']:.2f}" for name, one in row["programs"].items() if name != "default")
+    return (f"| {row['recording']} | {row['psf']} | {row['recorded']['psnr']:.2f} | {default['psnr']:.2f}, "
+            f"{default['iterations']} | {row['best']:.2f}, {row['best_at']} | {default['ssim']:.3f} | "
+            f"{default['resolution']:.2f} | {default['flux']:.2f} | {default['seconds']:.1f} | {others} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    default_build = Path(__file__).resolve().parents[2] / "build" / "dev"
+
+    def listed(text):
+        return text.split(",")
+
+    parser.add_argument("--build", default=os.environ.get("CONVOLUME_BUILD", default_build))
+    parser.add_argument("--small", action="store_true", help="small images and few iterations, for a test")
+    parser.add_argument("--kinds", type=listed, default=recordings.KINDS)
+    parser.add_argument("--photons", type=listed, default=["50", "100", "300", "1000", "3000"])
+    parser.add_argument("--seeds", type=listed, default=["1"])
+    parser.add_argument("--psfs", type=listed, default=list(PSFS))
+    parser.add_argument("--shape", type=lambda text: tuple(map(int, text.split(","))), default=recordings.SHAPE)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--json")
+    arguments = parser.parse_args()
+    wanted = [(kind, int(photons), int(seed), psf) for kind in arguments.kinds for photons in arguments.photons
+              for seed in arguments.seeds for psf in arguments.psfs]
+    rows = []
+    print("| recording | PSF | recorded, dB | default, dB and iterations | best, dB and iterations | SSIM | "
+          "resolution, µm | flux | CPU s | other programs, dB |\n" + "|---" * 10 + "|")
+    with ProcessPoolExecutor(arguments.jobs) as pool:
+        for row in pool.map(compare, *zip(*wanted), [arguments] * len(wanted)):
+            rows.append(row)
+            print(line_of(row), flush=True)
+    summary = summary_of(rows)
+    print("\n" + ", ".join(f"{name} {value:.3g}" for name, value in summary.items()))
+    if arguments.json:
+        Path(arguments.json).write_text(json.dumps({"summary": summary, "rows": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
