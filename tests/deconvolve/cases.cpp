@@ -118,8 +118,8 @@ Array richardson_lucy(const Model& model, const Array& y, const DeconvolveOption
         const Array correction = model.back(ratio);
         const bool tv = options.method == DeconvolveMethod::richardson_lucy_tv;
         const double weight_of_penalty = options.tv_weight.value_or(0);
-        const double smallest =
-            std::max(1e-3, 40 * weight_of_penalty) * std::max(mean - background, 1e-3 * mean);
+        const double smallest = std::max(1e-3, 40 * weight_of_penalty) *
+                                std::max(mean - *options.background, 1e-3 * (mean - offset));
         const Array penalty =
             tv ? variation_derivative(x, smallest, options) : filled(model.object, 0);
         for (std::size_t i = 0; i < x.values.size(); ++i) {
