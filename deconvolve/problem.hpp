@@ -44,7 +44,9 @@ struct DeconvolutionProblem {
     bool needs_photons() const { return draws_photons() || chooses_tv_weight(); }
     /// Whether the scale of photons comes from the image's pixels.
     bool estimates_photons() const {
-        return (needs_photons() && !options.gain) || (traits.counts_photons && !options.offset);
+        const bool has_room = !options.background || *options.background > 0;  // for an offset
+        return (needs_photons() && !options.gain) ||
+               (traits.counts_photons && !options.offset && has_room);
     }
     /// Whether GPUs keep the image as uint16, so that an iteration reads fewer bytes. The kept
     /// pixels must be those that were recorded.

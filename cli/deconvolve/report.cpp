@@ -42,7 +42,8 @@ std::string method_text(const DeconvolveOptions& options) {
 std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions& options) {
     if (!has_likelihood(options.method)) return "";
     const std::string offset = format_number(volume.photons.offset);
-    if (options.offset) return message(", offset ", offset);
+    if (options.offset || (options.background && *options.background <= 0))
+        return message(", offset ", offset);
     if (!volume.offset_error) return ", offset 0, since the noise tells none";
     return message(", offset ", offset, " ± ", format_number(*volume.offset_error, 2),
                    " seen from the noise");

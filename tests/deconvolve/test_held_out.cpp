@@ -10,6 +10,7 @@
 #include "tests/catch.hpp"
 #include "tests/deconvolve/cases.hpp"
 #include "tests/support/compare.hpp"
+#include "tests/support/oracle.hpp"
 
 using namespace convolume;
 using namespace convolume::testing;
@@ -195,6 +196,48 @@ TEST_CASE(
     CHECK(std::abs(first.mean - mean) < 5 * std::sqrt(variance / count));
     CHECK(std::abs(first.variance / variance - 1) < 5 * std::sqrt(2.3 / count));
     CHECK(std::abs(covariance) < 5 * variance / std::sqrt(count));
+}
+
+TEST_CASE("deconvolve: the background is found under haze that covers the whole image") {
+    Random random(test_seed("haze"));
+    const Shape3 shape{1, 256, 256}, taps{1, 61, 61};
+    Array psf = gaussian_psf(taps, {0, 30, 30}, {1, 1.5, 1.5});
+    const Array haze = gaussian_psf(taps, {0, 30, 30}, {1, 16, 16});
+    const auto normalize = [](const Array& array) {
+        double sum = 0;
+        for (const Complex& value : array.values) sum += value.real();
+        return 1 / sum;
+    };
+    const double narrow = 0.4 * normalize(psf), wide = 0.6 * normalize(haze);
+    for (std::size_t i = 0; i < psf.values.size(); ++i)
+        psf.values[i] = narrow * psf.values[i] + wide * haze.values[i];
+    Array object({1, shape.y + 60, shape.x + 60});
+    for (index_t line = 0; line < 12; ++line) {
+        const index_t at = 56 * (line / 2) + random.integer(0, 4);
+        for (index_t i = 0; i < object.shape.y; ++i)
+            for (index_t w = 0; w < 8; ++w)
+                (line % 2 == 0 ? object(0, i, at + w) : object(0, at + w, i)) += 400.0;
+    }
+    Definition valid;
+    valid.mode = Mode::valid;
+    valid.center = {0, 30, 30};
+    Array image = oracle_convolve(object, psf, valid);
+    REQUIRE(image.shape == shape);
+    double light = 0, least = 1e9;
+    for (Complex& value : image.values) {
+        light += value.real() / static_cast<double>(image.values.size());
+        least = std::min(least, value.real());
+        value = 100 + poisson(random, value.real() + 20);
+    }
+    REQUIRE(least > 0.2 * light);  // no region is dark
+    DeconvolveOptions options;
+    options.iterations = 1;
+    const DeconvolveReport report = deconvolved(image, psf, options, cpu_only()).report;
+    INFO("background " << report.background << ", offset " << report.photons.offset << ", light "
+                       << light << ", least " << least);
+    CHECK(std::abs(report.background - 120) < 0.15 * light);
+    REQUIRE(report.darkest);
+    CHECK(*report.darkest - 120 > 0.2 * light);
 }
 
 TEST_CASE("deconvolve: held-out photons find the number of iterations") {
