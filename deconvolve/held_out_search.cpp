@@ -45,7 +45,7 @@ constexpr double judged_share = 0.8;
 constexpr double most_misfit = 0.15;
 constexpr double most_lasting = 0.4;
 /// Factor from the best number of iterations for half of the photons to that for all of them.
-constexpr double from_half_to_all = 1.2;
+constexpr double from_half_to_all = 1.25;
 /// Number of iterations away from the reference that end a search, and their share of the best.
 constexpr int least_patience = 4;
 constexpr double patience_share = 0.15;

@@ -10,7 +10,7 @@ with a depth and an index that are wrong. The rules are
 
 - a number of 30 iterations, without a coarse start
 - halves: the number after which an estimate from half of the photons is nearest to 35, 55 or 80 iterations on the other
-  half, and 1.2 times that
+  half, and 1.25 times that
 - prediction: the number after which seven eighths of the photons predict the others best, computed by SciPy
 - discrepancy: the first estimate whose deviance is at most that of noise
 - misfit: the first iteration that lowers the misfit by less than 2 % or 0.2 %
@@ -70,7 +70,7 @@ def losses_of(kind, photons, seed, is_wrong):
         distances = [((x - first[reference - 1]).astype(np.float64)**2).sum() for x in second]
         best = int(np.argmin(distances)) + 1
         chosen[f"halves, {reference}"] = "coarse", best
-        chosen[f"halves, {reference}, 1.2 times"] = "coarse", min(ITERATIONS, round(1.2 * best))
+        chosen[f"halves, {reference}, 1.25 times"] = "coarse", min(ITERATIONS, round(1.25 * best))
     apart, share = random.binomial(counts, HELD_OUT), HELD_OUT / (1 - HELD_OUT)
     rest = restore(counts - apart, psf, background * (1 - HELD_OUT), COARSE)[0]
     inner = tuple(slice(n // 8, n - n // 8) for n in SHAPE)  # near the edges, light from outside is missing
