@@ -25,11 +25,20 @@ void take_from_limits(index_t host_bytes, index_t device_bytes,
 }
 
 // Makes the search for the background of images without a dark region. Returns the bytes of host
-// memory that are reserved for it.
+// memory that are reserved for it. It is left out if it takes more than a quarter of the limit.
 index_t make_dark_level(deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
-    problem.dark_level = deconvolve::DarkLevel::make(problem, thread_count(engines.threads));
+    constexpr index_t most_share = 4;
+    try {
+        problem.dark_level = deconvolve::DarkLevel::make(problem, thread_count(engines.threads));
+    } catch (const OutOfMemory&) {
+        return 0;
+    }
     if (!problem.dark_level) return 0;
     const index_t bytes = problem.dark_level->host_bytes();
+    if (bytes > host_limit_bytes(problem.options.max_host_bytes) / most_share) {
+        problem.dark_level.reset();
+        return 0;
+    }
     take_from_limits(bytes, 0, problem, engines);
     return bytes;
 }
