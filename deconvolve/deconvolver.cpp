@@ -19,7 +19,9 @@ namespace {
 void take_from_limits(index_t host_bytes, index_t device_bytes,
                       deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
     std::optional<index_t>& host = problem.options.max_host_bytes;
-    host = std::max<index_t>(0, host_limit_bytes(host) - host_bytes);
+    const index_t limit = host_limit_bytes(host);
+    host = std::max<index_t>(0, limit - host_bytes);
+    problem.reserved_host_bytes += limit - *host;
     if (engines.max_gpu_bytes)
         engines.max_gpu_bytes = std::max<index_t>(0, *engines.max_gpu_bytes - device_bytes);
 }

@@ -29,6 +29,9 @@ struct DeconvolutionProblem {
     /// Whether a search in a part of the image finds the number of iterations (HeldOutSearch).
     /// options.hold_out is then false.
     bool searches_in_part = false;
+    /// Part of the caller's limit of host memory that searches and coarser images take. The options
+    /// hold the rest.
+    index_t reserved_host_bytes = 0;
     /// Finds the background of images without a dark region. Null: they have their darkest level.
     std::shared_ptr<DarkLevel> dark_level;
 

@@ -9,12 +9,12 @@ folder:
 
 The recordings are those of recordings.py. Their forward model is scalar, and the PSF of the restoration is vectorial:
 convolume makes it for the same objective, indices and depth (`matched`), for no depth (`no depth`), or it is the one
-of the forward model (`same`). The camera's offset is subtracted, but for the variance of the read noise, which then
-counts as light; the background is given to all programs alike. `best` is the best of all estimates that RUNS keeps,
-with and without a coarse start. CPU seconds are those of the whole process.
+of the forward model (`same`). convolume finds offset and background itself; other programs get the image less both.
+`best` is the best of all estimates that RUNS keeps, with and without a coarse start. CPU seconds are those of the whole
+process.
 
 Other programs are deconwolf (`dw`), RedLionfish and scikit-image, each with the number of iterations that its
-documentation suggests. They get the image less its background, as they know no offset.
+documentation suggests.
 """
 
 import argparse
@@ -58,13 +58,13 @@ class Command:
         return tifffile.imread(self.folder / "x.tif"), seconds, json.loads(text)["report"]["volumes"][0]["iterations"]
 
 
-def best_of_all(command, recording, options, runs):
+def best_of_all(command, recording, runs):
     """Returns the best PSNR of all estimates that the runs keep, with and without a coarse start, and its number of
     iterations. `runs` are numbers of iterations, and the distances of the estimates."""
     best = (-np.inf, "")
     for coarse in ([], ["--coarse-start=20"]):
         for iterations, every in runs:
-            command.restore("--iterations", iterations, "--dump-every", every, *coarse, *options)
+            command.restore("--iterations", iterations, "--dump-every", every, *coarse)
             for path in command.folder.glob("x.iter*.tif"):
                 name = f"{int(path.name[6:9])}{' coarse' if coarse else ''}"
                 best = max(best, (recordings.psnr(recording.truth, tifffile.imread(path)), name))
@@ -96,8 +96,7 @@ def compare(kind, photons, seed, psf, arguments):
     row = {"recording": recording.name, "psf": psf, "programs": {}}
     with tempfile.TemporaryDirectory() as name:
         command = Command(arguments.build, name, arguments.device)
-        image = np.maximum(recording.image - recordings.OFFSET + recordings.READ_NOISE**2, 0).astype(np.float32)
-        tifffile.imwrite(command.folder / "y.tif", image, imagej=True, resolution=(10, 10),
+        tifffile.imwrite(command.folder / "y.tif", recording.image, imagej=True, resolution=(10, 10),
                          metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
         optics = ("--na", recordings.NA, "--ni", recordings.IMMERSION, "--wavelength", f"{recordings.WAVELENGTH}um")
         command.run("psf", "-o", "h.tif", "--like", "y.tif", *optics, *(PSFS[psf] or PSFS["matched"]))
@@ -106,14 +105,13 @@ def compare(kind, photons, seed, psf, arguments):
             made = recordings.make_psf(made.shape, *recordings.SPECIMEN).astype(np.float32)
             tifffile.imwrite(command.folder / "h.tif", made, imagej=True, resolution=(10, 10),
                              metadata={"axes": "ZYX", "spacing": recordings.VOXEL[0], "unit": "um"})
-        background = recordings.background(photons) + recordings.READ_NOISE**2
-        options = ["--background", background]
-        best, at = best_of_all(command, recording, options, [(12, 4)] if arguments.small else RUNS)
-        row |= {"best": best, "best_at": at, "recorded": recordings.measure(recording, image - background)}
+        light = np.maximum(recording.image.astype(np.float32) - recordings.OFFSET - recordings.background(photons), 0)
+        best, at = best_of_all(command, recording, [(12, 4)] if arguments.small else RUNS)
+        row |= {"best": best, "best_at": at, "recorded": recordings.measure(recording, light)}
         for program, more in {"30 iterations": ["--iterations", 30], "default": []}.items():
-            x, seconds, iterations = command.restore(*options, *more)
+            x, seconds, iterations = command.restore(*more)
             row["programs"][program] = recordings.measure(recording, x) | {"seconds": seconds, "iterations": iterations}
-        for program, x in restore_by_others(command.folder, np.maximum(image - background, 0), made):
+        for program, x in restore_by_others(command.folder, light, made):
             row["programs"][program] = recordings.measure(recording, x)
     return row
 

@@ -43,10 +43,11 @@ class HostArrayRunner final : public Runner {
         const index_t arrays = array_bytes(problem);
         const index_t own = checked_add(arrays, caller_bytes(problem));
         if (own >= limit)
-            throw OutOfMemory(sentence(
-                "the deconvolution's arrays take ", format_bytes(arrays), " and its images ",
-                format_bytes(own - arrays), ", but the limit is ", format_bytes(limit),
-                ": raise it (", OptionName{"max_host_bytes"}, "), or choose acceleration none"));
+            throw OutOfMemory(
+                sentence("the deconvolution's arrays take ", format_bytes(arrays),
+                         " and its images ", format_bytes(own - arrays), ", but the limit is ",
+                         format_bytes(limit + problem.reserved_host_bytes), ": raise it (",
+                         OptionName{"max_host_bytes"}, "), or choose acceleration none"));
         // A convolver counts its input and output, which are arrays counted above.
         const index_t each = checked_add((limit - own) / (problem.traits.has_unmatched ? 3 : 2),
                                          array_pair_bytes(problem));

@@ -37,8 +37,9 @@ class Problem:
         if self.offset > 0:
             recorded = np.maximum(recorded + rng.integers(-4, 5, counts.shape), 0)
         np.save("y.npy", recorded.astype("u2"))
-        self.mean = recorded.mean() - self.offset
-        self.y = np.maximum(recorded - self.offset, 0)
+        self.above_offset = recorded - self.offset
+        self.mean = self.above_offset.mean()
+        self.y = np.maximum(self.above_offset, 0)
 
     def model(self, x):
         return np.maximum(self.blur.forward(x) + self.background, 1e-6 * self.mean)
@@ -88,7 +89,7 @@ def check_total_variation():
     """Checks steps with a given weight, and with that whose slope is as large as the noise of a correction."""
     for case in CASES:
         problem = Problem(*case)
-        above = problem.y - problem.background
+        above = problem.above_offset - problem.background
         gain = 4
         chosen = np.sqrt((problem.psf ** 2).sum() * above.sum() / (gain * (above ** 2).sum()))
         for weight, options in ((0.003, ["--tv", "0.003"]), (chosen, ["--gain", str(gain)])):

@@ -81,9 +81,10 @@ struct Recording : TemporaryFolder {
         return image;
     }
     CommandResult deconvolve(const char* psf, const char* center, Arguments more) const {
-        more.insert(more.begin(), {"deconvolve", "image.tif", psf, "-o", "restored.tif",
-                                   "--overwrite", "--threads", "1", "--kernel-center", center,
-                                   "--background", std::to_string(background)});
+        more.insert(more.begin(),
+                    {"deconvolve", "image.tif", psf, "-o", "restored.tif", "--overwrite",
+                     "--threads", "1", "--kernel-center", center, "--background",
+                     std::to_string(background), "--offset", std::to_string(offset)});
         return succeed(more, *this);
     }
     /// Writes the PSF's file without the first or the last plane, row and column.

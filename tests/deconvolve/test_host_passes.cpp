@@ -204,6 +204,7 @@ TEST_CASE("deconvolve: passes in host memory are chosen if they fit, and stay wi
     const index_t caller = 2 * 4 * image.count();
     DeconvolveOptions options;
     options.iterations = 3;
+    options.background = 0;
     const Deconvolved free = deconvolved(image, psf, options, cpu_only(2));
     for (const HostPassLayout* layout : {&whole, &compact}) {
         const Volume pixels = to_volume(image, PixelType::float32);
