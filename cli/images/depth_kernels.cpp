@@ -27,11 +27,11 @@ KernelSource in_order_of_depth(std::vector<KernelSource> sources) {
 
 std::array<double, 2> parse_depth_range_um(std::string_view option, const std::string& text) {
     const std::vector<double> depths = parse_depths_um(option, text);
-    if (depths.size() != 2 || depths[0] == depths[1])
-        throw InvalidArgument(message(option,
-                                      " takes two depths, of the first and of the last plane, not "
-                                      "\"",
-                                      text, "\"; write them like 0,10um"));
+    // Made PSFs are not symmetric along z: higher planes are deeper.
+    if (depths.size() != 2 || depths[0] >= depths[1])
+        throw InvalidArgument(message(
+            option, " takes two depths, of the first and of the deeper last plane, not \"", text,
+            "\"; write them like 0,10um, and turn a stack whose first plane is the deepest"));
     return {depths[0], depths[1]};
 }
 
