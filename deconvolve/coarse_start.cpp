@@ -37,7 +37,7 @@ std::unique_ptr<CoarseStart> CoarseStart::make(const DeconvolutionProblem& fine,
     std::unique_ptr<CoarseStart> start(new CoarseStart(fine, coarsening, threads));
     start->coarser_ = make(start->problem_, make_runner, threads, levels - 1);
     start->runner_ = make_runner(start->problem_);
-    start->problem_.psf = {};  // the convolvers hold the PSF's samples
+    start->problem_.release_taps();
     return start;
 }
 
@@ -217,8 +217,20 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     coarse.psf_sum = fine.psf_sum;
     Index3 center = fine.options.center.index;
     coarse.psf = copy_of(fine.psf);
-    for (int axis = 0; axis < 3; ++axis)
-        if (coarsening.factor(axis) == 2) coarse.psf = halved_taps(coarse.psf, axis, center);
+    for (const Volume& deeper : fine.deeper_psfs) coarse.deeper_psfs.push_back(copy_of(deeper));
+    for (int axis = 0; axis < 3; ++axis) {
+        if (coarsening.factor(axis) == 1) continue;
+        const Index3 fine_center = center;
+        coarse.psf = halved_taps(coarse.psf, axis, center);
+        for (Volume& deeper : coarse.deeper_psfs) {
+            center = fine_center;
+            deeper = halved_taps(deeper, axis, center);
+        }
+    }
+    // A coarse plane is in the middle of two fine ones.
+    coarse.psf_planes = fine.psf_planes;
+    for (double& plane : coarse.psf_planes)
+        if (coarsening.halved[0]) plane = (plane - 0.5) / 2;
     options.center.index = center;
     if (!options.boundary)
         for (int axis = 0; axis < 3; ++axis) {

@@ -87,6 +87,26 @@ struct Deconvolver::Impl {
     DeconvolvePlan plan;
     std::mutex execution_mutex;
 
+    /// Makes the runner, with what coarse start and search have left of memory, and the plan.
+    void place(const EngineChoice& engines) {
+        std::string why_not_on_device;
+        runner = deconvolve::place(problem, engines, why_not_on_device);
+        plan = runner->plan();
+        plan.psfs = static_cast<int>(problem.psf_count());
+        plan.coarse_iterations = problem.options.coarse_start;
+        if (coarse_start) {
+            plan.coarse_images = coarse_start->images();
+            plan.host_bytes += coarse_start->host_bytes();
+            plan.device_bytes += coarse_start->device_bytes();
+        }
+        if (search) {
+            plan.searched_part = search->part();
+            plan.host_bytes += search->host_bytes();
+            plan.device_bytes += search->device_bytes();
+        }
+        if (!why_not_on_device.empty()) plan.why_not_on_device = why_not_on_device;
+        problem.release_taps();
+    }
     deconvolve::ImageHelpers helpers() const { return {coarse_start.get(), search.get()}; }
     DeconvolveReport execute(deconvolve::CallerImages& images, const DeconvolveRun& run,
                              const ExecutionContext& context) {
@@ -106,24 +126,20 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     const index_t for_dark_level = make_dark_level(impl_->problem, rest);
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     impl_->search = make_search(impl_->problem, psf, options, rest);
-    std::string why_not_on_device;
-    impl_->runner = deconvolve::place(impl_->problem, rest, why_not_on_device);
-    impl_->plan = impl_->runner->plan();
-    impl_->plan.coarse_iterations = options.coarse_start;
-    if (impl_->coarse_start) {
-        impl_->plan.coarse_images = impl_->coarse_start->images();
-        impl_->plan.host_bytes += impl_->coarse_start->host_bytes();
-        impl_->plan.device_bytes += impl_->coarse_start->device_bytes();
-    }
-    if (impl_->search) {
-        impl_->plan.searched_part = impl_->search->part();
-        impl_->plan.host_bytes += impl_->search->host_bytes();
-        impl_->plan.device_bytes += impl_->search->device_bytes();
-    }
+    impl_->place(rest);
     impl_->plan.host_bytes += for_dark_level;
-    if (!why_not_on_device.empty()) impl_->plan.why_not_on_device = why_not_on_device;
-    impl_->problem.psf = {};  // the convolvers hold the PSF's samples
-    impl_->problem.unmatched = {};
+}
+
+// A search of held-out photons is in the whole image, since a part would have one PSF.
+Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
+                         const DeconvolveOptions& options, const EngineChoice& engines)
+    : impl_(std::make_unique<Impl>()) {
+    impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
+    EngineChoice rest = engines;
+    const index_t for_dark_level = make_dark_level(impl_->problem, rest);
+    impl_->coarse_start = make_coarse_start(impl_->problem, rest);
+    impl_->place(rest);
+    impl_->plan.host_bytes += for_dark_level;
 }
 
 Deconvolver::~Deconvolver() = default;
@@ -227,8 +243,7 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         throw OutOfMemory(message("the deconvolution does not stay in the memory of GPU ",
                                   device.device, ", since ", plan.why_not_on_device),
                           MemoryKind::gpu);
-    impl_->problem.psf = {};
-    impl_->problem.unmatched = {};
+    impl_->problem.release_taps();
 }
 
 DeviceDeconvolver::~DeviceDeconvolver() = default;

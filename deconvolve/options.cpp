@@ -82,6 +82,7 @@ std::string DeconvolvePlan::to_string() const {
              << (tiles > 1 ? message(" through each of ", tiles, " tiles of the planes") : "")
              << (device_bytes > 0 ? ", " + format_bytes(device_bytes) + " of each GPU" : "")
              << "\n";
+    if (psfs > 1) text << "PSFs        " << psfs << ", interpolated along the depth\n";
     if (coarse_iterations > 0) {
         text << "begins with ";
         if (coarse_images.empty()) text << "no coarser image: image or PSF are too small for one";

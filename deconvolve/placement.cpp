@@ -30,8 +30,13 @@ std::unique_ptr<Runner> place_on_gpus(const DeconvolutionProblem& problem,
         // Passes need the fewest arrays: if these do not fit, no other arrays do.
         if (fits_fused_passes(problem))
             if (auto runner = device.passes_in_slabs(problem, *gpus)) return runner;
-        if (gpus->has_several() && gpus->wanted_slabs(problem) > 1)
+        if (problem.psf_varies() || (gpus->has_several() && gpus->wanted_slabs(problem) > 1))
             if (auto runner = device.arrays_in_slabs(problem, *gpus)) return runner;
+        if (problem.psf_varies())
+            throw OutOfMemory(
+                "passes on a GPU, which a PSF that varies with depth needs, do not "
+                "have transforms of these lengths",
+                MemoryKind::gpu);
         try {
             return device.arrays_on_one(problem, *gpus);
         } catch (const OutOfMemory&) {
@@ -56,6 +61,7 @@ std::unique_ptr<Runner> place(const DeconvolutionProblem& problem, const EngineC
         }
     }
     const EngineList engines = make_engines(choice);
+    if (problem.psf_varies()) return make_host_depth_runner(problem, choice, engines);
     const bool fits_host_passes = fits_fused_passes(problem) && !problem.traits.has_unmatched;
     if (fits_host_passes)
         if (auto runner = make_host_pass_runner(problem, choice, engines)) return runner;

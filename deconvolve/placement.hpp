@@ -48,6 +48,11 @@ inline bool fits_fused_passes(const DeconvolutionProblem& problem) {
 std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& problem,
                                               const EngineChoice& choice,
                                               const EngineList& engines);
+/// Makes a runner on the CPU for a PSF that varies with depth. Throws OutOfMemory, or
+/// InvalidArgument if no engine is a CPU.
+std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& problem,
+                                               const EngineChoice& choice,
+                                               const EngineList& engines);
 /// Makes a runner over arrays in host memory, with any engines. Throws OutOfMemory.
 std::unique_ptr<Runner> make_host_array_runner(const DeconvolutionProblem& problem,
                                                const EngineList& engines, int threads);

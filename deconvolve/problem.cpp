@@ -180,7 +180,7 @@ bool can_convolve_by_passes(const DeconvolutionProblem& problem) {
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
                          const IndexRange& own) {
     EqualPlanes alike;
-    if (!problem.compares_all()) return alike;
+    if (!problem.compares_all() || problem.psf_varies()) return alike;
     const index_t last = own.count() - 1;
     alike.first = std::clamp<index_t>(z.shift - own.begin, 0, last);
     alike.last = std::clamp<index_t>(z.image + z.shift - z.taps - own.begin, alike.first, last);

@@ -6,6 +6,7 @@
 
 #include "convolume/deconvolver.hpp"
 #include "core/pair_axis.hpp"
+#include "core/plane_weights.hpp"
 #include "deconvolve/methods/method.hpp"
 
 namespace convolume::deconvolve {
@@ -21,8 +22,12 @@ struct DeconvolutionProblem {
     MethodTraits traits;
     Shape3 image;
     Shape3 object;
-    Index3 image_at;   ///< index of the object's voxel at the image's first pixel
-    Volume psf;        ///< the PSF as float64, without negative samples
+    Index3 image_at;  ///< index of the object's voxel at the image's first pixel
+    Volume psf;       ///< the PSF as float64, without negative samples
+    /// Further PSFs of the same extents and center, if the PSF varies with depth, and the plane of
+    /// the image, counted from 0, that each of all PSFs is of, in ascending order.
+    std::vector<Volume> deeper_psfs;
+    std::vector<double> psf_planes;
     Volume unmatched;  ///< taps of the unmatched back projector, if the method has one
     double psf_sum = 0;
     index_t negative_psf_samples = 0;
@@ -58,6 +63,16 @@ struct DeconvolutionProblem {
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
                !options.saturation && !traits.solves_system;
     }
+    bool psf_varies() const { return psf_planes.size() > 1; }
+    /// Returns the number of PSFs.
+    index_t psf_count() const { return psf_varies() ? static_cast<index_t>(psf_planes.size()) : 1; }
+    std::vector<ConstImageView> psf_views() const;
+    /// Releases all taps once the convolvers hold them.
+    void release_taps() {
+        psf = {};
+        unmatched = {};
+        deeper_psfs.clear();
+    }
     bool compares_all() const { return !options.saturation; }  ///< whether no pixel is left out
     /// Returns the options of the convolution from object to image, or of its adjoint.
     Options blur(Operation operation) const;
@@ -66,6 +81,14 @@ struct DeconvolutionProblem {
 DeconvolutionProblem resolve_problem(const Shape3& image, const ConstImageView& psf,
                                      const DeconvolveOptions& options, int threads = 0);
 
+/// Resolves the problem of a PSF that varies with depth.
+DeconvolutionProblem resolve_problem(const Shape3& image, const std::vector<DepthPsf>& psfs,
+                                     const DeconvolveOptions& options, int threads = 0);
+
+/// Returns the weights of the PSFs at the planes of the object: they are interpolated linearly
+/// between the planes of PSFs, and constant beyond the first and the last one.
+PlaneWeights psf_weights(const DeconvolutionProblem& problem);
+
 double sum_of_taps(const Volume& psf);
 /// Returns the sum of the squared samples of a float64 PSF, scaled to a sum of 1.
 double squared_taps_of(const Volume& psf);
@@ -73,7 +96,8 @@ double squared_taps_of(const Volume& psf);
 /// and the PSF must have a sum above 0.
 bool can_convolve_by_passes(const DeconvolutionProblem& problem);
 /// Finds the planes of `own` whose light meets the image with all planes of the PSF. They have
-/// equal weights if all pixels are compared. Results count from the first plane of `own`.
+/// equal weights if all pixels are compared and the PSF is the same for all planes. Results count
+/// from the first plane of `own`.
 EqualPlanes alike_planes(const DeconvolutionProblem& problem, const PairAxis& z,
                          const IndexRange& own);
 

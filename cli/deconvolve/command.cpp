@@ -134,6 +134,9 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
     kernels_.plan([&](Kernels::Ready& psf) {
         for (std::string& warning : psf_warnings(psf.file, input_metadata_))
             psf.file.warnings.push_back(std::move(warning));
+        for (KernelFile& deeper : psf.file.deeper)
+            for (std::string& warning : psf_warnings(deeper, input_metadata_))
+                deeper.warnings.push_back(std::move(warning));
         DeconvolveOptions options = request_.options;
         options.center = psf.file.explicit_center();
         options.max_host_bytes = kernels_.share_of(limit);
@@ -141,8 +144,19 @@ void DeconvolveSteps::plan(const ExecutionContext&) {
         options.streamed = true;
         const auto& size = input_metadata_.voxel_size_um;
         if (size[0] && size[1] && size[2]) options.voxel = {*size[0], *size[1], *size[2]};
-        return Deconvolver(input_metadata_.shape, psf.file.values.view(), options,
-                           request_.engines);
+        if (psf.file.deeper.empty())
+            return Deconvolver(input_metadata_.shape, psf.file.values.view(), options,
+                               request_.engines);
+        if (!size[0])
+            throw InvalidArgument(message("the PSFs are of depths, and \"", request_.image,
+                                          "\" does not say the distance of its planes; add "
+                                          "--voxel"));
+        options.voxel.z_um = *size[0];
+        std::vector<DepthPsf> psfs{
+            {psf.file.values.view(), psf.file.depth_um, psf.file.explicit_center()}};
+        for (const KernelFile& deeper : psf.file.deeper)
+            psfs.push_back({deeper.values.view(), deeper.depth_um, deeper.explicit_center()});
+        return Deconvolver(input_metadata_.shape, psfs, options, request_.engines);
     });
     plan_memory(limit);
 }

@@ -6,6 +6,7 @@
 #include "cli/app.hpp"
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/result_output.hpp"
+#include "cli/images/depth_kernels.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
@@ -50,6 +51,17 @@ double parse_reach_um(std::string_view option, const std::string& text) {
     const double reach = parse_length_um(option, text);
     if (reach <= 0) throw InvalidArgument(message(option, " takes a length above 0, not ", text));
     return reach;
+}
+
+void add_depth_options(CLI::App& app, MadePsfRequest& request) {
+    const char* group = "PSF, if no file is given";
+    add_parsed(app, "--depth-range", request.depth_range_um, parse_depth_range_um, "FIRST,LAST",
+               "Depths in the sample of the first and of the last plane, as 0,10um: PSFs of depths "
+               "between them are interpolated (default: one PSF of --depth)")
+        ->group(group);
+    add_parsed(app, "--depth-psfs", request.depth_psfs, parse_depth_psfs, "K",
+               "Number of PSFs of --depth-range, from 2 to 8 (default 4)")
+        ->group(group);
 }
 
 void add_execution(CLI::App& app, DeconvolveRequest& request) {
@@ -109,6 +121,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
     set_examples(*command,
                  {"convolume deconvolve image.tif psf.tif -o restored.tif",
                   "convolume deconvolve image.tif --na 1.4 --wavelength 520nm -o sharp.tif"});
+    request->takes_depths = true;
     add_computation(*command, *request);
     add_made_psf_options(*command, request->made_psf);
     add_parsed(*command, "--out-of-focus", request->made_psf.out_of_focus_um, parse_reach_um,
@@ -116,6 +129,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
                "Of one plane through a thick specimen: estimate the specimen this far above and "
                "below it, so that its light is not sharpened (default: the specimen is thin)")
         ->group("PSF, if no file is given");
+    add_depth_options(*command, request->made_psf);
     add_execution(*command, *request);
     const char* group = groups::output;
     add_image_output_options(*command, group, request->output, request->output_type,
@@ -132,6 +146,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
         check_method(*command, request->options);
         if (request->made_psf.out_of_focus_um && request->options.boundary)
             throw InvalidArgument("--out-of-focus needs --edges extend; leave out the other one");
+        check_depth_range(request->made_psf);
         divide_arguments(*command, *request, *many);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });

@@ -49,6 +49,19 @@ std::string offset_text(const DeconvolveReport& volume, const DeconvolveOptions&
                    " seen from the noise");
 }
 
+/// Reports the PSFs of greater depths, and the depths of all.
+void report_depths(const Console& console, const KernelFile& psf) {
+    if (psf.deeper.empty()) return;
+    TextStream depths;
+    depths << format_number(psf.depth_um);
+    for (const KernelFile& deeper : psf.deeper) {
+        report_kernel(console, deeper, ", normalized to 1");
+        depths << ", " << format_number(deeper.depth_um);
+    }
+    console.fact("depths", message("the PSFs are of planes ", depths.str(),
+                                   " µm from the first one; others are interpolated"));
+}
+
 std::string plan_line(const DeconvolvePlan& plan) {
     TextStream text;
     text << "object z,y,x " << to_string(plan.object) << " on " << plan.engines << ", ";
@@ -113,6 +126,7 @@ void DeconvolveSteps::report_plan(const Console& console) const {
         report_kernel(
             console, psf.file,
             message(", sum ", format_number(deconvolver.psf_sum(), 9), ", normalized to 1"));
+        report_depths(console, psf.file);
         if (const index_t negative = deconvolver.negative_psf_samples(); negative > 0)
             console.warning(message(negative, " negative samples of the PSF were set to 0"));
         warn_of_input(console, psf.file.path, psf.file.metadata);

@@ -189,6 +189,17 @@ void add_kernel_options(CLI::App& app, const char* group, KernelOptions& options
         ->group(group);
 }
 
+index_t KernelFile::bytes() const {
+    index_t sum = values.bytes();
+    for (const KernelFile& kernel : deeper) sum += kernel.bytes();
+    return sum;
+}
+
+void KernelFile::release_values() {
+    values = Volume();
+    for (KernelFile& kernel : deeper) kernel.release_values();
+}
+
 std::unique_ptr<io::ImageReader> open_kernel(const std::string& path,
                                              const KernelOptions& options) {
     return io::open_image(path, {.axes = options.axes, .image = options.image});
@@ -295,6 +306,13 @@ nlohmann::ordered_json to_json(const KernelFile& kernel) {
     if (kernel.resampled)
         json["resampled"] = {{"shape", shape_json(kernel.shape)},
                              {"center", shape_json(kernel.center)}};
+    if (!kernel.deeper.empty()) {
+        json["depth_um"] = kernel.depth_um;
+        for (const KernelFile& deeper : kernel.deeper) {
+            json["deeper"].push_back(to_json(deeper));
+            json["deeper"].back()["depth_um"] = deeper.depth_um;
+        }
+    }
     return json;
 }
 

@@ -57,7 +57,15 @@ struct KernelFile {
     index_t negative_samples = 0;  ///< samples that a subcommand has set to 0
     bool resampled = false;
     std::vector<std::string> warnings;
+    /// Distance of the kernel's plane from the image's first plane, and the kernels of greater
+    /// depths; none if the kernel does not vary with depth.
+    double depth_um = 0;
+    std::vector<KernelFile> deeper;
 
+    /// Returns the bytes of all samples.
+    index_t bytes() const;
+    /// Releases all samples.
+    void release_values();
     /// Returns the center of `values` as an option.
     KernelCenter explicit_center() const { return {KernelCenter::Kind::explicit_, center}; }
 };

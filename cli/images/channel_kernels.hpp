@@ -61,15 +61,17 @@ class ChannelKernels {
         std::erase_if(cache_->ready,
                       [&](const auto& entry) { return !here.contains(entry.first); });
         numbers_ = selected.channel_names().numbers;
-        named_ =
-            !request.channel_kernels.empty() || (request.made_psf.is_needed && image.channels > 1);
+        const bool names_depths =
+            !request.channel_kernels.empty() && !sources.front().deeper.empty();
+        named_ = (!request.channel_kernels.empty() && !names_depths) ||
+                 (request.made_psf.is_needed && image.channels > 1);
         for (const KernelSource& source : sources) {
             const std::string key = solver_key(source, image);
             auto& ready = cache_->ready[key];
             if (!ready) {
                 auto loaded = std::make_shared<Ready>();
                 loaded->file = load(request, source, image, most_bytes, context);
-                most_bytes -= loaded->file.values.bytes();
+                most_bytes -= loaded->file.bytes();
                 const auto all = cache_->expected.find(key);
                 loaded->volumes = all != cache_->expected.end() ? all->second : here.at(key);
                 ready = std::move(loaded);
@@ -85,7 +87,7 @@ class ChannelKernels {
         for (const auto& ready : all_) {
             if (ready->solver) continue;
             ready->solver.emplace(make(*ready));
-            ready->file.values = Volume();  // the solver has a copy
+            ready->file.release_values();  // the solver has a copy
         }
     }
 
@@ -141,9 +143,23 @@ class ChannelKernels {
     index_t number(index_t channel) const { return numbers_[static_cast<std::size_t>(channel)]; }
 
   private:
+    /// Loads a kernel and those of greater depths.
     static KernelFile load(const ImageRequest& request, const KernelSource& source,
                            const io::ImageMetadata& image, index_t most_bytes,
                            const ExecutionContext& context) {
+        KernelFile kernel = load_one(request, source, image, most_bytes, context);
+        kernel.depth_um = source.depth_um;
+        for (const KernelSource& deeper : source.deeper) {
+            kernel.deeper.push_back(
+                load_one(request, deeper, image, most_bytes - kernel.bytes(), context));
+            kernel.deeper.back().depth_um = deeper.depth_um;
+        }
+        return kernel;
+    }
+
+    static KernelFile load_one(const ImageRequest& request, const KernelSource& source,
+                               const io::ImageMetadata& image, index_t most_bytes,
+                               const ExecutionContext& context) {
         KernelOptions options = request.kernel_options;
         options.most_bytes = most_bytes;
         if (source.gaussian) return make_gaussian_kernel(*source.gaussian, image, most_bytes);

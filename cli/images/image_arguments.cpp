@@ -179,12 +179,14 @@ void add_channel_kernel_option(CLI::App& app, const char* group, ImageRequest& r
             for (ChannelKernel& kernel : parse_channel_kernels("--psf", text))
                 request.channel_kernels.push_back(std::move(kernel));
     };
-    app.add_option_function<std::vector<std::string>>(
-           "-p,--psf,--kernel,--psf-for,--kernel-for", add,
-           "The kernel in place of the last argument; given several times, one for each channel in "
-           "their order, or for channels by number or name, as --psf DAPI=a.tif")
+    std::string help =
+        "The kernel in place of the last argument; given several times, one for each channel in "
+        "their order, or for channels by number or name, as --psf DAPI=a.tif";
+    if (request.takes_depths) help += ", or for distances from the first plane, as --psf 5um=a.tif";
+    app.add_option_function<std::vector<std::string>>("-p,--psf,--kernel,--psf-for,--kernel-for",
+                                                      add, help)
         ->allow_extra_args(false)
-        ->type_name("[CHANNEL=]FILE")
+        ->type_name(request.takes_depths ? "[CHANNEL|DEPTH=]FILE" : "[CHANNEL=]FILE")
         ->group(group);
 }
 

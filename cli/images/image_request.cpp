@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "cli/images/depth_kernels.hpp"
 #include "cli/psf/image_optics.hpp"
 #include "cli/psf/microscope_options.hpp"
 #include "cli/psf/parameters.hpp"
@@ -105,7 +106,12 @@ std::string KernelSource::name() const {
         return message("gaussian ", gaussian->in_voxels, " ", format_number(gaussian->sigma[0], 17),
                        " ", format_number(gaussian->sigma[1], 17), " ",
                        format_number(gaussian->sigma[2], 17));
-    return psf ? "psf " + psf_parameters(psf->options).dump() : path;
+    TextStream text;
+    text << (psf ? "psf " + psf_parameters(psf->options).dump() : path);
+    if (!deeper.empty()) text << " at " << format_number(depth_um, 17);
+    for (const KernelSource& one : deeper)
+        text << ", " << one.name() << " at " << format_number(one.depth_um, 17);
+    return text.str();
 }
 
 std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
@@ -113,6 +119,9 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
     const ChannelNames channels = image.channel_names();
     const std::size_t count = channels.numbers.size();
     std::vector<KernelSource> kernels(count);
+    if (request.takes_depths)
+        if (const auto depths = named_depths(request, channels))
+            return std::vector<KernelSource>(count, *depths);
     if (request.ordered_kernels() > 0 && request.channel_kernels.size() != count)
         throw InvalidArgument(message("\"", request.image, "\" has ", count,
                                       count == 1 ? " channel" : " channels", ", but ",
@@ -146,8 +155,12 @@ std::vector<KernelSource> kernel_of_each_channel(const ImageRequest& request,
                                           channels.numbers[c],
                                           "=FILE, or give a kernel for the channels that --psf "
                                           "does not name"));
-        kernels[c].psf = std::make_shared<const MadePsf>(
-            made_psf(request.made_psf, {request.image, image.metadata(), static_cast<index_t>(c)}));
+        const ImageChannel channel{request.image, image.metadata(), static_cast<index_t>(c)};
+        const auto psf = std::make_shared<const MadePsf>(made_psf(request.made_psf, channel));
+        if (request.made_psf.depth_range_um)
+            kernels[c] = made_depths(request.made_psf, *psf, channel);
+        else
+            kernels[c].psf = psf;
     }
     return kernels;
 }

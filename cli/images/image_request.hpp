@@ -4,6 +4,7 @@
 // the options of the command line that fill it.
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -32,13 +33,21 @@ struct MadePsfRequest {
     std::optional<double> capture;       ///< share of light to contain, if typed
     /// Distance above and below the plane of a 2D image within which the specimen is estimated.
     std::optional<double> out_of_focus_um;
+    /// Depths of the first and of the last plane, if the PSF varies with depth, and the number of
+    /// PSFs at depths between them, if typed.
+    std::optional<std::array<double, 2>> depth_range_um;
+    std::optional<int> depth_psfs;
     bool is_offered = false;  ///< whether the subcommand has these options
     bool is_needed = false;   ///< whether a PSF is computed
 
     bool any_typed() const {
-        return !typed.empty() || !wavelengths_um.empty() || capture || out_of_focus_um;
+        return !typed.empty() || !wavelengths_um.empty() || capture || out_of_focus_um ||
+               depth_range_um;
     }
 };
+
+/// Number of PSFs of MadePsfRequest::depth_range_um if none was typed.
+inline constexpr int default_depth_psfs = 4;
 
 /// Adds the options of the microscope, in a group of their own.
 void add_made_psf_options(CLI::App& app, MadePsfRequest& request);
@@ -64,9 +73,10 @@ struct MadePsf {
 /// parameter is missing or does not fit.
 MadePsf made_psf(const MadePsfRequest& request, const ImageChannel& image);
 
-/// A kernel for one channel.
+/// A kernel for one channel, or the PSF of one depth.
 struct ChannelKernel {
-    std::string channel;  ///< number in the file, from 0, or name; empty for the next channel
+    /// Number in the file, from 0, or name, or a depth such as "5um"; empty for the next channel.
+    std::string channel;
     std::string path;
 };
 
@@ -75,6 +85,10 @@ struct KernelSource {
     std::string path;                       ///< path of the file; empty for a computed kernel
     std::optional<GaussianWidth> gaussian;  ///< widths of a Gaussian kernel
     std::shared_ptr<const MadePsf> psf;     ///< computed PSF; null for other kernels
+    /// Distance of the PSF's plane from the image's first plane, and the PSFs of greater depths;
+    /// none if the PSF does not vary with depth.
+    double depth_um = 0;
+    std::vector<KernelSource> deeper;
 
     /// Returns a name that equal kernels have in common.
     std::string name() const;
@@ -88,6 +102,7 @@ struct ImageRequest {
     std::vector<ChannelKernel> channel_kernels;
     std::optional<GaussianWidth> gaussian;  ///< Gaussian of channels without a kernel file
     MadePsfRequest made_psf;                ///< PSF of channels without a kernel, if it is needed
+    bool takes_depths = false;              ///< whether kernels may be named with depths
     std::string output;                     ///< path of the result; may be empty in a dry run
     ImageSelection selection;               ///< selected part of the image
     KernelOptions kernel_options;

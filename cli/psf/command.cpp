@@ -6,7 +6,10 @@
 
 #include "cli/app.hpp"
 #include "cli/files/channel_names.hpp"
+#include "cli/images/file_names.hpp"
 #include "cli/psf/parameters.hpp"
+#include "cli/run/output_path.hpp"
+#include "cli/text/quantity.hpp"
 #include "convolume/error.hpp"
 #include "convolume/image_file.hpp"
 
@@ -87,6 +90,23 @@ std::unique_ptr<io::ImageWriter> create_psf_file(
 index_t channel_of(const PsfRequest& request, const io::ImageMetadata& image) {
     std::vector<std::string> notes;
     return find_channel("--channel", request.channel, channels_of(image), notes);
+}
+
+std::vector<PsfRequest> requests_of_depths(const PsfRequest& request) {
+    std::vector<PsfRequest> requests;
+    for (const double depth_um : request.depths_um) {
+        PsfRequest& one = requests.emplace_back(request);
+        one.typed["depth_um"] = depth_um;
+        if (!request.output.empty())
+            one.output = marked_name(request.output, message('.', format_number(depth_um), "um"));
+        for (std::size_t k = 0; k + 1 < requests.size(); ++k)
+            if (request.depths_um[k] == depth_um)
+                throw InvalidArgument(message("--depths names ", format_number(depth_um),
+                                              " um twice; name each depth once"));
+    }
+    if (!request.output.empty())
+        for (const PsfRequest& one : requests) check_outputs(one.files());
+    return requests;
 }
 
 void PsfSteps::open(const ExecutionContext& context) {

@@ -32,6 +32,7 @@ struct PsfRequest {
     std::string stack;                     ///< axis of the files of `like` or `beads`, such as "z"
     std::string beads;                     ///< stack to measure the PSF from; empty for none
     std::vector<PsfParameter> refine;      ///< parameters of the model to refine by the beads
+    std::vector<double> depths_um;         ///< depths of --depths, each with a file of its own
     bool write_model = false;   ///< whether to write the refined model, not the measured PSF
     std::string voxel_warning;  ///< warning of the typed voxel size; empty for none
     int threads = 0;
@@ -51,6 +52,10 @@ struct PsfRequest {
         return {{output, side_file()}, inputs, overwrite};
     }
 };
+
+/// Returns a request for the PSF of each of --depths: psf.3um.tif for psf.tif. Throws
+/// InvalidArgument if two depths are equal, and as check_outputs() does before any PSF is computed.
+std::vector<PsfRequest> requests_of_depths(const PsfRequest& request);
 
 /// Parses a list of "na", "index" and "depth", separated by commas. Throws InvalidArgument.
 std::vector<PsfParameter> parse_refine(std::string_view option, const std::string& text);

@@ -119,6 +119,15 @@ void add_output(CLI::App& app, PsfRequest& request) {
     add_quiet_option(app, group, request.run);
 }
 
+void check_depths_request(const PsfRequest& request) {
+    for (const auto& [given, option] : {std::pair{request.typed.contains("depth_um"), "--depth"},
+                                        {!request.beads.empty(), "--from-beads"},
+                                        {request.run.json, "--json"}})
+        if (given)
+            throw InvalidArgument(message("--depths makes several PSFs, and ", option,
+                                          " is for one; leave out the one or the other"));
+}
+
 void check_bead_request(const PsfRequest& request) {
     if (request.output.empty())
         throw InvalidArgument("--from-beads measures a PSF, and no output was named; give -o OUT");
@@ -147,6 +156,10 @@ void add_psf_command(CLI::App& app, Action& action) {
     add_microscope_options(*command, microscope, request->typed);
     add_parameters(*command, microscope, request->typed, {"wavelength_um"});
     add_layer_options(*command, "Light path", request->typed);
+    add_parsed(*command, "--depths", request->depths_um, parse_depths_um, "LENGTH,…",
+               "Depths of the source, as 0,3,6,10um: a PSF for each, written to OUT.0um.tif, "
+               "OUT.3um.tif, … for OUT.tif")
+        ->group("Light path");
     add_volume(*command, *request);
     add_output(*command, *request);
     command->callback([request, &action] {
@@ -154,6 +167,13 @@ void add_psf_command(CLI::App& app, Action& action) {
             throw InvalidArgument(
                 "no output was named; give -o OUT, or --explain or --json to print figures alone");
         request->run.dry_run = request->output.empty();
+        if (!request->depths_um.empty()) {
+            check_depths_request(*request);
+            action = [request] {
+                for (const PsfRequest& one : requests_of_depths(*request)) run_steps<PsfSteps>(one);
+            };
+            return;
+        }
         if (!request->beads.empty()) {
             check_bead_request(*request);
             action = [request] { run_steps<BeadPsfSteps>(*request); };

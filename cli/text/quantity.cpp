@@ -82,10 +82,32 @@ std::string pixel_shape_warning(std::string_view option, std::string_view text,
 
 }  // namespace
 
-double parse_length_um(std::string_view option, std::string_view text) {
+std::optional<double> length_um(std::string_view text) {
     const auto quantity = parse_length(text);
-    if (!quantity || !quantity->unit_um) refuse_length(option, text);
+    if (!quantity || !quantity->unit_um) return {};
     return quantity->value * *quantity->unit_um;
+}
+
+double parse_length_um(std::string_view option, std::string_view text) {
+    const auto parsed = length_um(text);
+    if (!parsed) refuse_length(option, text);
+    return *parsed;
+}
+
+std::vector<double> parse_depths_um(std::string_view option, std::string_view text) {
+    const auto last = parse_length(text.substr(text.rfind(',') + 1));
+    std::vector<double> depths_um;
+    for (std::string_view rest = text;;) {
+        const std::size_t comma = rest.find(',');
+        const auto quantity = parse_length(rest.substr(0, comma));
+        if (!quantity || !last || !last->unit_um)
+            throw InvalidArgument(message(option,
+                                          " takes depths with a unit (nm, um or mm), not \"", text,
+                                          "\"; write them like 0,3,6,10um"));
+        depths_um.push_back(quantity->value * quantity->unit_um.value_or(*last->unit_um));
+        if (comma == std::string_view::npos) return depths_um;
+        rest.remove_prefix(comma + 1);
+    }
 }
 
 std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view text) {

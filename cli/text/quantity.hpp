@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "convolume/image_file.hpp"
 #include "convolume/shape.hpp"
@@ -14,6 +15,12 @@ namespace convolume::cli {
 
 /// Parses "2um", "1.5 µm", "170000nm" or "0.2mm" into µm; a unit is required.
 double parse_length_um(std::string_view option, std::string_view text);
+
+/// Returns a length with its unit, such as "5um", in µm. Returns nothing for other texts.
+std::optional<double> length_um(std::string_view text);
+
+/// Parses "0,3,6,10um" (one unit for all) or "500nm,2um" into µm. The list may have any length.
+std::vector<double> parse_depths_um(std::string_view option, std::string_view text);
 
 /// Parses "200,65,65nm" (one unit for all) or "0.2um,65nm,65nm" into z, y, x in µm.
 std::array<double, 3> parse_lengths_um(std::string_view option, std::string_view text);

@@ -2,6 +2,8 @@
 #include "cpu/volumes/plane_passes.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "core/fft_size.hpp"
 #include "cpu/volumes/vector_loops.hpp"
@@ -31,7 +33,7 @@ PairAxes pair_axes(const Shape3& object, const Shape3& image, const Shape3& taps
     return axes;
 }
 
-HostPlanePasses::PassLayout::PassLayout(const PairAxes& axes) {
+HostPlanePasses::PassLayout::PassLayout(const PairAxes& axes, index_t kernels) {
     const auto& [z, y, x] = axes;
     pitch = round_up(x.grid / 2 + 1, PassColumns::column_multiple);
     // With planes at an odd number of batches, equal columns do not share the same cache sets.
@@ -40,14 +42,17 @@ HostPlanePasses::PassLayout::PassLayout(const PairAxes& axes) {
     constexpr auto aligned = static_cast<index_t>(Buffer::alignment);
     row_distance = round_up(x.grid, aligned / index_t{sizeof(float)});
     row_samples = RowFft::most_rows * row_distance / 2;
-    const index_t batch = 2 * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
+    // One kernel needs data and its spectrum; several need a sum and weighted planes, too.
+    const index_t batches = kernels > 1 ? 4 : 2;
+    const index_t batch = batches * z.grid * pass_columns + PassColumns::scratch_samples(z.grid);
     const index_t rows = row_samples + RowFft::scratch_samples(x.grid);
     scratch_samples = round_up(std::max({rows, PassColumns::scratch_samples(y.grid), batch}),
                                aligned / complex_bytes);
 }
 
-HostPlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum) {
-    const PassLayout layout(axes);
+HostPlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spectrum,
+                              index_t kernels) {
+    const PassLayout layout(axes, kernels);
     const auto bytes = [](index_t samples) {
         return Buffer::rounded_bytes(checked_multiply(samples, complex_bytes));
     };
@@ -58,16 +63,18 @@ HostPlanePasses::Bytes::Bytes(const PairAxes& axes, int threads, bool keep_spect
                       : planes;
     afterwards =
         checked_add(bytes(checked_multiply(std::max(axes[0].object, axes[0].image), layout.plane)),
-                    checked_add(kernel, bytes(checked_multiply(threads, layout.scratch_samples))));
+                    checked_add(checked_multiply(kernels, kernel),
+                                bytes(checked_multiply(threads, layout.scratch_samples))));
     while_made = checked_add(afterwards, keep_spectrum ? planes : 0);
 }
 
-HostPlanePasses::HostPlanePasses(const PairAxes& axes, const ConstImageView& taps, int threads,
-                                 bool keep_spectrum)
+HostPlanePasses::HostPlanePasses(const PairAxes& axes, const std::vector<ConstImageView>& taps,
+                                 PlaneWeights weights, int threads, bool keep_spectrum)
     : axes_(axes),
-      layout_(axes),
+      layout_(axes, static_cast<index_t>(taps.size())),
       threads_(threads),
       keeps_spectrum_(keep_spectrum),
+      weights_(std::move(weights)),
       spectrum_(std::max(axes[0].object, axes[0].image) * layout_.plane * complex_bytes,
                 "the spectra of a deconvolution"),
       scratch_(threads * layout_.scratch_samples * complex_bytes, "a workspace"),
@@ -76,7 +83,9 @@ HostPlanePasses::HostPlanePasses(const PairAxes& axes, const ConstImageView& tap
       z_(axes[0].grid) {
     spectrum_.touch(threads);
     scratch_.touch(threads);
-    prepare(taps);
+    for (const ConstImageView& of_kernel : taps) kernels_.push_back(prepare(of_kernel));
+    for (index_t k = 0; weights_.vary() && k < weights_.kernels(); ++k)
+        used_.push_back(weights_.used(k));
 }
 
 HostPlanePasses::PassScratch HostPlanePasses::scratch(int thread) const {
@@ -90,9 +99,9 @@ HostPlanePasses::SampleBox HostPlanePasses::box(PairSide side) const {
     return {z.image, y.shift, y.image, x.shift, x.image};
 }
 
-// Transforms the planes of the kernel along x and y and, if the spectrum is kept, along z. Inverse
+// Transforms the planes of a kernel along x and y and, if the spectrum is kept, along z. Inverse
 // transforms are not normalized: the kernel contains the factor.
-void HostPlanePasses::prepare(const ConstImageView& taps) {
+Buffer HostPlanePasses::prepare(const ConstImageView& taps) const {
     const auto& [z, y, x] = axes_;
     const SampleBox all{z.taps, 0, y.taps, 0, x.taps};
     const double scale = 1 / (static_cast<double>(z.grid) * static_cast<double>(y.grid) *
@@ -110,18 +119,16 @@ void HostPlanePasses::prepare(const ConstImageView& taps) {
     apply(z.taps, {},
           {rows_step(&HostPlanePasses::fill_rows, all, spectra, 0, fill),
            columns_step(false, all, spectra)});
-    if (!keeps_spectrum_) {
-        kernel_ = std::move(planes);
-        return;
-    }
+    if (!keeps_spectrum_) return planes;
     const index_t batch = z.grid * pass_columns;
-    kernel_ = Buffer(layout_.z_batches * batch * complex_bytes, "a kernel's spectrum");
-    kernel_.touch(threads_);
+    Buffer kernel(layout_.z_batches * batch * complex_bytes, "a kernel's spectrum");
+    kernel.touch(threads_);
     parallel_for(layout_.z_batches, threads_, [&](index_t t, int thread) {
         z_.forward({spectra + t * pass_columns, layout_.plane, axes_[0].taps},
-                   {kernel_.as<Complex>() + t * batch, pass_columns, 0, axes_[0].grid},
-                   pass_columns, scratch(thread).work);
+                   {kernel.as<Complex>() + t * batch, pass_columns, 0, axes_[0].grid}, pass_columns,
+                   scratch(thread).work);
     });
+    return kernel;
 }
 
 HostPlanePasses::Rows HostPlanePasses::rows_of(const SampleBox& box, index_t z, index_t batch,
@@ -209,12 +216,7 @@ void HostPlanePasses::convolve_batch(bool adjoint, index_t batch, Complex* work)
     const index_t samples = z.grid * pass_columns, first = batch * pass_columns;
     Complex* const data = work;
     Complex* const transform_scratch = work + 2 * samples;
-    const Complex* kernel = kernel_.as<Complex>() + batch * samples;
-    if (!keeps_spectrum_) {
-        z_.forward({kernel_.as<Complex>() + first, layout_.plane, z.taps},
-                   {work + samples, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
-        kernel = work + samples;
-    }
+    const Complex* const kernel = kernel_batch(0, batch, work + samples, transform_scratch);
     Complex* const columns = spectrum_.as<Complex>() + first;
     const PassColumns::OutputColumns whole{data, pass_columns, 0, z.grid};
     if (adjoint) {
@@ -228,6 +230,71 @@ void HostPlanePasses::convolve_batch(bool adjoint, index_t batch, Complex* work)
         multiply(kernel, data, samples);
         z_.inverse({data, pass_columns, z.grid}, {columns, layout_.plane, z.shift, z.image},
                    pass_columns, transform_scratch);
+    }
+}
+
+const HostPlanePasses::Complex* HostPlanePasses::kernel_batch(index_t kernel, index_t batch,
+                                                              Complex* work,
+                                                              Complex* transform_scratch) const {
+    const PairAxis& z = axes_[0];
+    const auto* const all = kernels_[static_cast<std::size_t>(kernel)].as<Complex>();
+    if (keeps_spectrum_) return all + batch * z.grid * pass_columns;
+    z_.forward({all + batch * pass_columns, layout_.plane, z.taps}, {work, pass_columns, 0, z.grid},
+               pass_columns, transform_scratch);
+    return work;
+}
+
+// Adds up the products of spectra: there are as many transforms as kernels, and one back.
+void HostPlanePasses::convolve_varying(index_t batch, Complex* work) const {
+    const PairAxis& z = axes_[0];
+    const index_t samples = z.grid * pass_columns;
+    Complex* const columns = spectrum_.as<Complex>() + batch * pass_columns;
+    Complex* const sum = work;
+    Complex* const data = work + samples;
+    Complex* const weighted = work + 2 * samples;
+    Complex* const transform_scratch = work + 4 * samples;
+    for (index_t k = 0; k < weights_.kernels(); ++k) {
+        const IndexRange used = used_[static_cast<std::size_t>(k)];
+        const float* const weights = weights_.of(k);
+        for (index_t plane = used.begin; plane < used.end; ++plane)
+            for (index_t c = 0; c < pass_columns; ++c)
+                weighted[(plane - used.begin) * pass_columns + c] =
+                    weights[plane] * columns[plane * layout_.plane + c];
+        Complex* const product = k == 0 ? sum : data;
+        z_.forward({weighted, pass_columns, used.count(), used.begin},
+                   {product, pass_columns, 0, z.grid}, pass_columns, transform_scratch);
+        multiply(kernel_batch(k, batch, work + 3 * samples, transform_scratch), product, samples);
+        if (k > 0) std::transform(data, data + samples, sum, sum, std::plus<>());
+    }
+    z_.inverse({sum, pass_columns, z.grid}, {columns, layout_.plane, z.shift, z.image},
+               pass_columns, transform_scratch);
+}
+
+void HostPlanePasses::project_varying(index_t batch, Complex* work) const {
+    const PairAxis& z = axes_[0];
+    const index_t samples = z.grid * pass_columns;
+    Complex* const columns = spectrum_.as<Complex>() + batch * pass_columns;
+    Complex* const spectrum = work;
+    Complex* const product = work + samples;
+    Complex* const projected = work + 2 * samples;
+    Complex* const transform_scratch = work + 4 * samples;
+    z_.forward({columns, layout_.plane, z.image, z.shift}, {spectrum, pass_columns, 0, z.grid},
+               pass_columns, transform_scratch);
+    for (index_t plane = 0; plane < z.object; ++plane)
+        std::fill_n(columns + plane * layout_.plane, pass_columns, Complex(0));
+    for (index_t k = 0; k < weights_.kernels(); ++k) {
+        const IndexRange used = used_[static_cast<std::size_t>(k)];
+        const float* const weights = weights_.of(k);
+        std::copy_n(spectrum, samples, product);
+        multiply_conjugate(kernel_batch(k, batch, work + 3 * samples, transform_scratch), product,
+                           samples);
+        z_.inverse({product, pass_columns, z.grid},
+                   {projected, pass_columns, used.begin, used.count()}, pass_columns,
+                   transform_scratch);
+        for (index_t plane = used.begin; plane < used.end; ++plane)
+            for (index_t c = 0; c < pass_columns; ++c)
+                columns[plane * layout_.plane + c] +=
+                    weights[plane] * projected[(plane - used.begin) * pass_columns + c];
     }
 }
 
@@ -245,8 +312,15 @@ void HostPlanePasses::along_z(bool adjoint, const ExecutionContext& context) {
     const ParallelLoop loop(threads_, context);
     loop.run(ceil_div(layout_.z_batches, batches_at_once), 0, 1, [&](index_t group, int thread) {
         const index_t end = std::min(layout_.z_batches, (group + 1) * batches_at_once);
-        for (index_t batch = group * batches_at_once; batch < end; ++batch)
-            convolve_batch(adjoint, batch, scratch(thread).work);
+        for (index_t batch = group * batches_at_once; batch < end; ++batch) {
+            Complex* const work = scratch(thread).work;
+            if (!weights_.vary())
+                convolve_batch(adjoint, batch, work);
+            else if (adjoint)
+                project_varying(batch, work);
+            else
+                convolve_varying(batch, work);
+        }
     });
 }
 

@@ -3,14 +3,17 @@
 // A convolution from an object to an image, and its adjoint, as passes over planes of spectra on
 // the host, for iterations that alternate between both. Object and image are kept as spectra, in
 // the same memory. The caller reads and changes samples a few rows at a time, while they are in the
-// cache. The adjoint multiplies with the conjugate of the spectrum of the kernel.
+// cache. The adjoint multiplies with the conjugate of the spectrum of the kernel. The kernel may
+// vary along z: only the convolution along z then takes longer.
 
 #include <complex>
 #include <functional>
+#include <vector>
 
 #include "convolume/execution.hpp"
 #include "convolume/volume.hpp"
 #include "core/pair_axis.hpp"
+#include "core/plane_weights.hpp"
 #include "core/threads.hpp"
 #include "cpu/column_fft.hpp"
 #include "cpu/row_fft.hpp"
@@ -41,15 +44,15 @@ class HostPlanePasses {
 
     /// Bytes that passes take while they are made, and afterwards.
     struct Bytes {
-        Bytes(const PairAxes& axes, int threads, bool keep_spectrum);
+        Bytes(const PairAxes& axes, int threads, bool keep_spectrum, index_t kernels = 1);
         index_t while_made, afterwards;
     };
 
-    /// `taps` are those of the axes, in float64, with contiguous rows. With `keep_spectrum` the
-    /// whole spectrum of the kernel is kept. Without, it is transformed along z in every pass,
-    /// which takes longer and less memory.
-    HostPlanePasses(const PairAxes& axes, const ConstImageView& taps, int threads,
-                    bool keep_spectrum);
+    /// `taps` of each kernel are those of the axes, in float64, with contiguous rows. With
+    /// `keep_spectrum` the whole spectra of the kernels are kept. Without, they are transformed
+    /// along z in every pass, which takes longer and less memory.
+    HostPlanePasses(const PairAxes& axes, const std::vector<ConstImageView>& taps,
+                    PlaneWeights weights, int threads, bool keep_spectrum);
 
     /// Transforms rows, which `fill` fills, to spectra.
     void forward(PairSide side, const RowWork& fill, const ExecutionContext& context);
@@ -67,7 +70,7 @@ class HostPlanePasses {
 
     /// Layout of spectra and of scratch memory, in complex samples.
     struct PassLayout {
-        explicit PassLayout(const PairAxes& axes);
+        PassLayout(const PairAxes& axes, index_t kernels);
         index_t pitch, plane;     ///< distances between rows and between planes of spectra
         index_t row_distance;     ///< floats between rows in scratch memory
         index_t row_samples;      ///< size of the scratch memory of a thread for rows
@@ -111,15 +114,24 @@ class HostPlanePasses {
     void apply(index_t planes, const ExecutionContext& context,
                std::initializer_list<PlaneStep> steps) const;
     void convolve_batch(bool adjoint, index_t batch, Complex* work) const;
+    /// Do the same with a kernel that varies along z.
+    void convolve_varying(index_t batch, Complex* work) const;
+    void project_varying(index_t batch, Complex* work) const;
+    /// Returns the spectrum of a kernel's batch of columns, which may be made in `work`.
+    const Complex* kernel_batch(index_t kernel, index_t batch, Complex* work,
+                                Complex* transform_scratch) const;
 
-    /// Transforms the kernel.
-    void prepare(const ConstImageView& taps);
+    /// Returns the transformed kernel.
+    Buffer prepare(const ConstImageView& taps) const;
 
     PairAxes axes_;
     PassLayout layout_;
     int threads_;
     bool keeps_spectrum_;
-    Buffer spectrum_, kernel_, scratch_;
+    PlaneWeights weights_;
+    std::vector<IndexRange> used_;  ///< planes at which each kernel has a weight, if it varies
+    Buffer spectrum_, scratch_;
+    std::vector<Buffer> kernels_;
     RowFft x_;
     ColumnFft<float> y_, z_;
 };

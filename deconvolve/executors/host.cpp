@@ -96,18 +96,46 @@ class HostArrayRunner final : public Runner {
     std::optional<HostArrays> arrays_;
 };
 
+// Copies of the PSFs of a problem, until passes are made of them.
+class PsfCopies {
+  public:
+    explicit PsfCopies(const DeconvolutionProblem& problem) {
+        for (const ConstImageView& psf : problem.psf_views()) {
+            Volume& copy = copies_.emplace_back(psf.shape, psf.type);
+            std::memcpy(copy.view().data, psf.data, static_cast<std::size_t>(copy.bytes()));
+        }
+    }
+    std::vector<ConstImageView> views() const {
+        std::vector<ConstImageView> views;
+        for (const Volume& copy : copies_) views.push_back(copy.view());
+        return views;
+    }
+    void release() { copies_.clear(); }
+
+  private:
+    std::vector<Volume> copies_;
+};
+
+// Returns the plan of passes, whose arrays take `arrays` of all `bytes`.
+DeconvolvePlan plan_of_passes(const DeconvolutionProblem& problem, const HostPassLayout& layout,
+                              const std::string& engine, index_t arrays, index_t bytes) {
+    DeconvolvePlan plan;
+    plan.object = problem.object;
+    for (int a = 0; a < 3; ++a) plan.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
+    plan.engines = engine;
+    plan.array_bytes = arrays;
+    plan.host_bytes = checked_add(bytes, caller_bytes(problem));
+    return plan;
+}
+
 // Runs a deconvolution on the CPU by passes over spectra.
 class HostPassRunner final : public Runner {
   public:
     HostPassRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
                    const std::string& engine)
-        : layout_(layout), psf_(copy_of(problem.psf)) {
-        plan_.object = problem.object;
-        for (int a = 0; a < 3; ++a) plan_.grid[a] = layout.axes[static_cast<std::size_t>(a)].grid;
-        plan_.engines = engine;
-        plan_.array_bytes = layout.array_bytes();
-        plan_.host_bytes = layout.bytes() + caller_bytes(problem);
-    }
+        : layout_(layout),
+          psfs_(problem),
+          plan_(plan_of_passes(problem, layout, engine, layout.array_bytes(), layout.bytes())) {}
 
     const DeconvolvePlan& plan() const override { return plan_; }
 
@@ -116,24 +144,58 @@ class HostPassRunner final : public Runner {
                              const DeconvolveRun& run_options) override {
         if (!executor_) {
             const PhaseTimer timer(context.timeline, Phase::prepare, 0);
-            executor_.emplace(layout_, psf_);
-            psf_ = {};
+            executor_.emplace(layout_, psfs_.views());
+            psfs_.release();
         }
         executor_->use(context);
         return run(*executor_, problem, images, context, run_options);
     }
 
   private:
-    static Volume copy_of(const Volume& volume) {
-        Volume copy(volume.shape(), volume.type());
-        std::memcpy(copy.view().data, volume.view().data, static_cast<std::size_t>(volume.bytes()));
-        return copy;
-    }
-
     HostPassLayout layout_;
-    Volume psf_;  ///< the PSF until the executor is made of it
+    PsfCopies psfs_;
     DeconvolvePlan plan_;
     std::optional<HostPassExecutor> executor_;
+};
+
+// Runs a deconvolution over whole arrays on the CPU, around passes over spectra.
+class HostPassArrayRunner final : public Runner {
+  public:
+    HostPassArrayRunner(const DeconvolutionProblem& problem, const HostPassLayout& layout,
+                        const std::string& engine)
+        : layout_(layout),
+          psfs_(problem),
+          plan_(plan_of_passes(problem, layout, engine, deconvolve::array_bytes(problem),
+                               bytes(problem, layout))) {}
+
+    static index_t bytes(const DeconvolutionProblem& problem, const HostPassLayout& layout) {
+        return std::max(
+            checked_add(layout.pass_bytes().while_made, layout.tap_bytes),
+            checked_add(layout.pass_bytes().afterwards, deconvolve::array_bytes(problem)));
+    }
+
+    const DeconvolvePlan& plan() const override { return plan_; }
+
+    DeconvolveReport execute(const DeconvolutionProblem& problem, CallerImages& images,
+                             const ExecutionContext& context,
+                             const DeconvolveRun& run_options) override {
+        if (!arrays_) {
+            const PhaseTimer timer(context.timeline, Phase::prepare, 0);
+            passes_.emplace(make_plane_passes(layout_, psfs_.views()));
+            psfs_.release();
+            arrays_.emplace(problem, *passes_, layout_.threads);
+        }
+        arrays_->use(context);
+        ArrayExecutor<HostPassArrays> executor(*arrays_, problem);
+        return run(executor, problem, images, context, run_options, -1);
+    }
+
+  private:
+    HostPassLayout layout_;
+    PsfCopies psfs_;
+    DeconvolvePlan plan_;
+    std::optional<cpu::HostPlanePasses> passes_;
+    std::optional<HostPassArrays> arrays_;
 };
 
 // Whether direct sums, or three 1D convolutions, take less time than transforms.
@@ -172,6 +234,33 @@ std::unique_ptr<Runner> make_host_pass_runner(const DeconvolutionProblem& proble
     const auto layout = pass_layout(problem, choice, engines, thread_count(choice.threads));
     if (!layout) return nullptr;
     return std::make_unique<HostPassRunner>(problem, *layout, engines.front()->info().name);
+}
+
+std::unique_ptr<Runner> make_host_depth_runner(const DeconvolutionProblem& problem,
+                                               const EngineChoice& choice,
+                                               const EngineList& engines) {
+    const auto cpu = std::find_if(engines.begin(), engines.end(),
+                                  [](const auto& engine) { return !engine->info().is_gpu; });
+    if (cpu == engines.end())
+        throw InvalidArgument(
+            "a PSF that varies with depth does not fit these GPUs: allow the CPU (device auto or "
+            "cpu)");
+    const index_t limit = limit_bytes(problem) - caller_bytes(problem);
+    index_t needed = 0;
+    for (const bool keep_spectrum : {true, false}) {
+        const HostPassLayout layout(problem, thread_count(choice.threads), keep_spectrum);
+        const bool fused = fits_fused_passes(problem);
+        needed = fused ? layout.bytes() : HostPassArrayRunner::bytes(problem, layout);
+        if (needed > limit) continue;
+        const std::string engine = (*cpu)->info().name;
+        if (fused) return std::make_unique<HostPassRunner>(problem, layout, engine);
+        return std::make_unique<HostPassArrayRunner>(problem, layout, engine);
+    }
+    throw OutOfMemory(sentence("the deconvolution with ", problem.psf_count(), " PSFs takes ",
+                               format_bytes(needed), " and its images ",
+                               format_bytes(caller_bytes(problem)), ", but the limit is ",
+                               format_bytes(limit_bytes(problem)), ": raise it (",
+                               OptionName{"max_host_bytes"}, "), or give fewer or smaller PSFs"));
 }
 
 std::unique_ptr<Runner> make_host_array_runner(const DeconvolutionProblem& problem,

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "convolume/convolver.hpp"
+#include "convolume/error.hpp"
 #include "core/threads.hpp"
+#include "cpu/volumes/plane_passes.hpp"
 #include "deconvolve/methods/element_wise.hpp"
 #include "deconvolve/problem.hpp"
 
-// The arrays of a deconvolution in host memory, around Convolver.
+// The arrays of a deconvolution in host memory, around Convolvers or passes.
 namespace convolume::deconvolve {
 
 // Units of work of a thread: a run of consecutive elements, or a row of a voxel grid. Neighbors are
@@ -37,15 +39,13 @@ void visit_run(const VoxelGrid& grid, index_t row, const Visit& visit) {
     if (last > first) visit(last, last + 1, grid.around(row, last - first));
 }
 
-class HostArrays {
+/// The arrays, and the loops over them.
+class HostLoops {
   public:
     static constexpr HostMemory staging = HostMemory::ordinary;
     static constexpr bool records_phases = true;
 
-    /// The convolvers are kept by reference; `unmatched` may be null.
-    HostArrays(const DeconvolutionProblem& problem, const Convolver& blur, const Convolver& back,
-               int threads, const Convolver* unmatched = nullptr)
-        : blur_(blur), back_(back), unmatched_(unmatched), threads_(threads) {
+    HostLoops(const DeconvolutionProblem& problem, int threads) : threads_(threads) {
         const ArrayCounts counts = array_counts(problem);
         for (int i = 0; i < counts.object; ++i)
             objects_.emplace_back(problem.object, PixelType::float32);
@@ -62,15 +62,6 @@ class HostArrays {
     int threads() const { return threads_; }
     float* object(int i) { return objects_[static_cast<std::size_t>(i)].elements<float>(); }
     float* image(int i) { return images_[static_cast<std::size_t>(i)].elements<float>(); }
-
-    void blur(const float* object, float* image) {
-        blur_.execute(view_of(object, blur_.input_shape()), view_of(image, blur_.output_shape()),
-                      context_);
-    }
-    void blur_back(const float* image, float* object) { project(back_, image, object); }
-    void back_project_unmatched(const float* image, float* object) {
-        project(*unmatched_, image, object);
-    }
 
     // Gives every thread a functor of its own, so that compilers know that arrays do not alias it.
     // Elements of a run may be visited in any order.
@@ -116,12 +107,12 @@ class HostArrays {
         std::copy_n(array + first, count, values);
     }
 
-  private:
-    void project(const Convolver& back, const float* image, float* object) {
-        back.execute(view_of(image, back.input_shape()), view_of(object, back.output_shape()),
-                     context_);
+  protected:
+    const ExecutionContext& context() const {
+        return context_;
     }
 
+  private:
     // Compilers make vectors of sums of numbers, but not of sums of structures.
     template <class Functor, class... Near>
     static auto sum_of_run(index_t begin, index_t end, const Functor& functor,
@@ -144,13 +135,100 @@ class HostArrays {
         }
     }
 
-    const Convolver& blur_;
-    const Convolver& back_;
-    const Convolver* unmatched_;
     int threads_;
     ExecutionContext context_;
     std::vector<Volume> objects_;
     std::vector<Volume> images_;
+};
+
+/// Arrays around Convolvers.
+class HostArrays : public HostLoops {
+  public:
+    /// The convolvers are kept by reference; `unmatched` may be null.
+    HostArrays(const DeconvolutionProblem& problem, const Convolver& blur, const Convolver& back,
+               int threads, const Convolver* unmatched = nullptr)
+        : HostLoops(problem, threads), blur_(blur), back_(back), unmatched_(unmatched) {}
+
+    void blur(const float* object, float* image) {
+        blur_.execute(view_of(object, blur_.input_shape()), view_of(image, blur_.output_shape()),
+                      context());
+    }
+    void blur_back(const float* image, float* object) { project(back_, image, object); }
+    void back_project_unmatched(const float* image, float* object) {
+        project(*unmatched_, image, object);
+    }
+
+  private:
+    void project(const Convolver& back, const float* image, float* object) {
+        back.execute(view_of(image, back.input_shape()), view_of(object, back.output_shape()),
+                     context());
+    }
+
+    const Convolver& blur_;
+    const Convolver& back_;
+    const Convolver* unmatched_;
+};
+
+/// Arrays around passes over planes of spectra, which blur with a PSF that varies with depth.
+class HostPassArrays : public HostLoops {
+  public:
+    /// The passes are kept by reference.
+    HostPassArrays(const DeconvolutionProblem& problem, cpu::HostPlanePasses& passes, int threads)
+        : HostLoops(problem, threads),
+          passes_(passes),
+          object_(problem.object),
+          image_(problem.image) {}
+
+    void blur(const float* object, float* image) {
+        const PhaseTimer timer(context().timeline, Phase::convolve);
+        forward(Side::object, object_, object);
+        passes_.along_z(false, stop_context());
+        inverse(Side::image, image_, image);
+    }
+    void blur_back(const float* image, float* object) {
+        const PhaseTimer timer(context().timeline, Phase::convolve);
+        forward(Side::image, image_, image);
+        passes_.along_z(true, stop_context());
+        inverse(Side::object, object_, object);
+    }
+    void back_project_unmatched(const float*, float*) {
+        throw InternalError("an unmatched back projector of a PSF that varies with depth");
+    }
+
+  private:
+    using Side = cpu::HostPlanePasses::PairSide;
+    using Rows = cpu::HostPlanePasses::Rows;
+
+    void forward(Side side, const Shape3& shape, const float* samples) {
+        passes_.forward(
+            side,
+            [&](const Rows& rows) {
+                for (index_t i = 0; i < rows.count; ++i)
+                    std::copy_n(samples + row_begin(shape, rows, i), shape.x, rows.row(i));
+            },
+            stop_context());
+    }
+    void inverse(Side side, const Shape3& shape, float* samples) {
+        passes_.inverse(
+            side, {0, shape.z},
+            [&](const Rows& rows) {
+                for (index_t i = 0; i < rows.count; ++i)
+                    std::copy_n(rows.row(i), shape.x, samples + row_begin(shape, rows, i));
+            },
+            stop_context());
+    }
+    /// Returns a context that reports nothing, as passes are parts of an iteration.
+    ExecutionContext stop_context() const {
+        ExecutionContext stop;
+        stop.stop = context().stop;
+        return stop;
+    }
+    static index_t row_begin(const Shape3& shape, const Rows& rows, index_t i) {
+        return (rows.z * shape.y + rows.first + i) * shape.x;
+    }
+
+    cpu::HostPlanePasses& passes_;
+    Shape3 object_, image_;
 };
 
 }  // namespace convolume::deconvolve

@@ -3,6 +3,7 @@
 #include "deconvolve/executors/host_passes.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/threads.hpp"
 #include "deconvolve/executors/row_loops.hpp"
@@ -23,15 +24,16 @@ PairAxes axes_of(const DeconvolutionProblem& problem, Index3& first_tap) {
 }
 
 // Returns the taps of the PSF that are used, with a sum of 1.
-Volume used_taps(const HostPassLayout& layout, const Volume& psf) {
-    const double sum = sum_of_taps(psf);
+Volume used_taps(const HostPassLayout& layout, const ConstImageView& psf) {
+    const auto* const all = static_cast<const double*>(psf.data);
+    const double sum = std::accumulate(all, all + element_count(psf.shape), 0.0);
     const auto& [z, y, x] = layout.axes;
     Volume taps({z.taps, y.taps, x.taps}, PixelType::float64);
     double* target = taps.elements<double>();
     for (index_t k = 0; k < z.taps; ++k)
         for (index_t j = 0; j < y.taps; ++j) {
             const auto* const row = static_cast<const double*>(
-                psf.view().at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
+                psf.at(layout.first_tap.z + k, layout.first_tap.y + j, layout.first_tap.x));
             // Taps are rounded to float32, because all arrays are float32.
             for (index_t i = 0; i < x.taps; ++i)
                 *target++ = static_cast<double>(static_cast<float>(row[i] / sum));
@@ -52,13 +54,14 @@ HostPassLayout::HostPassLayout(const DeconvolutionProblem& problem, int thread_c
     : axes(axes_of(problem, first_tap)),
       object(problem.object),
       image(problem.image),
+      psf_weights(deconvolve::psf_weights(problem)),
       threads(thread_count),
       keep_spectrum(keep) {
     has_previous = problem.traits.keeps_previous;
     has_changes = problem.traits.keeps_change;
     has_held_out = problem.options.hold_out;
     const Shape3 used{axes[0].taps, axes[1].taps, axes[2].taps};
-    tap_bytes = (element_count(problem.psf.shape()) + element_count(used)) *
+    tap_bytes = problem.psf_count() * (element_count(problem.psf.shape()) + element_count(used)) *
                 static_cast<index_t>(sizeof(double));
     compares_all = problem.compares_all();
     equal_planes = alike_planes(problem, axes[0], axes[0].whole_object());
@@ -75,16 +78,26 @@ index_t HostPassLayout::array_bytes() const {
 }
 
 index_t HostPassLayout::bytes() const {
-    const cpu::HostPlanePasses::Bytes passes(axes, threads, keep_spectrum);
+    const cpu::HostPlanePasses::Bytes passes = pass_bytes();
     const index_t sums =
         std::max(object.z * object.y, image.z * image.y) * static_cast<index_t>(sizeof(SumPair));
     return std::max(checked_add(passes.while_made, tap_bytes),
                     checked_add(passes.afterwards, checked_add(array_bytes(), sums)));
 }
 
-HostPassExecutor::HostPassExecutor(const HostPassLayout& layout, const Volume& psf)
+cpu::HostPlanePasses make_plane_passes(const HostPassLayout& layout,
+                                       const std::vector<ConstImageView>& psfs) {
+    std::vector<Volume> taps;
+    std::vector<ConstImageView> views;
+    for (const ConstImageView& psf : psfs) taps.push_back(used_taps(layout, psf));
+    for (const Volume& used : taps) views.push_back(used.view());
+    return {layout.axes, views, layout.psf_weights, layout.threads, layout.keep_spectrum};
+}
+
+HostPassExecutor::HostPassExecutor(const HostPassLayout& layout,
+                                   const std::vector<ConstImageView>& psfs)
     : layout_(layout),
-      passes_(layout.axes, used_taps(layout, psf).view(), layout.threads, layout.keep_spectrum),
+      passes_(make_plane_passes(layout, psfs)),
       newest_(array_of(element_count(layout.object), layout)),
       previous_(array_of(element_count(layout.object), layout, layout.has_previous)),
       change_(array_of(element_count(layout.object), layout, layout.has_changes)),

@@ -19,24 +19,32 @@ struct HostPassLayout {
         return (object.z - (equal_planes.last - equal_planes.first)) * object.y * object.x;
     }
     index_t array_bytes() const;
+    cpu::HostPlanePasses::Bytes pass_bytes() const {
+        return {axes, threads, keep_spectrum, psf_weights.kernels()};
+    }
     /// Returns an upper bound of the memory that arrays and passes take.
     index_t bytes() const;
 
     Index3 first_tap;  ///< index of the first tap of the PSF that is used
     PairAxes axes;
     Shape3 object, image;
+    PlaneWeights psf_weights;  ///< weights of the PSFs, if the PSF varies with depth
     int threads;
     bool keep_spectrum;
-    index_t tap_bytes = 0;  ///< bytes of the PSF and of the used taps while passes are made of them
+    index_t tap_bytes = 0;  ///< bytes of PSFs and of their used taps while passes are made of them
     bool has_previous, has_changes, has_held_out;
     bool compares_all;         ///< whether no pixel is left out of comparisons
     EqualPlanes equal_planes;  ///< planes with equal weights
 };
 
+/// Makes passes of the PSFs of a problem (DeconvolutionProblem::psf_views()).
+cpu::HostPlanePasses make_plane_passes(const HostPassLayout& layout,
+                                       const std::vector<ConstImageView>& psfs);
+
 class HostPassExecutor final : public Executor {
   public:
-    /// Makes the passes and the arrays. `psf` is DeconvolutionProblem::psf.
-    HostPassExecutor(const HostPassLayout& layout, const Volume& psf);
+    /// Makes the passes and the arrays. `psfs` are DeconvolutionProblem::psf_views().
+    HostPassExecutor(const HostPassLayout& layout, const std::vector<ConstImageView>& psfs);
 
     /// Sets the context that may stop later iterations.
     void use(const ExecutionContext& context) { context_.stop = context.stop; }

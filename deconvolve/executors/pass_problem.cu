@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include <algorithm>
+#include <numeric>
 
 #include "deconvolve/executors/pass_problem.hpp"
 
@@ -36,10 +37,10 @@ std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, in
 namespace {
 
 // Returns the taps scaled to a sum of 1. They are the last of `width` taps along x.
-Volume normalized_taps(const Volume& psf, index_t width) {
-    const auto* samples = static_cast<const double*>(psf.view().data);
-    const double sum = sum_of_taps(psf);
-    const Shape3 shape = psf.shape();
+Volume normalized_taps(const ConstImageView& psf, index_t width) {
+    const auto* samples = static_cast<const double*>(psf.data);
+    const Shape3 shape = psf.shape;
+    const double sum = std::accumulate(samples, samples + element_count(shape), 0.0);
     Volume taps({shape.z, shape.y, width}, PixelType::float32);
     float* row = taps.elements<float>();
     for (index_t i = 0; i < shape.z * shape.y; ++i, row += width, samples += shape.x)
@@ -50,15 +51,18 @@ Volume normalized_taps(const Volume& psf, index_t width) {
 
 }  // namespace
 
-PassKernels::PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes) {
-    kernels_.push_back(normalized_taps(problem.psf, axes[2].taps));
+PassKernels::PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes)
+    : weights_(psf_weights(problem)) {
+    for (const ConstImageView& psf : problem.psf_views())
+        kernels_.push_back(normalized_taps(psf, axes[2].taps));
     if (problem.traits.has_unmatched)
-        kernels_.push_back(normalized_taps(problem.unmatched, axes[2].taps));
+        kernels_.push_back(normalized_taps(problem.unmatched.view(), axes[2].taps));
 }
 
-std::vector<ConstImageView> PassKernels::views() const {
-    std::vector<ConstImageView> all;
-    for (const Volume& kernel : kernels_) all.push_back(kernel.view());
+PlaneKernels PassKernels::views() const {
+    PlaneKernels all;
+    for (const Volume& kernel : kernels_) all.taps.push_back(kernel.view());
+    all.weights = weights_;
     return all;
 }
 

@@ -19,15 +19,16 @@ std::optional<PairAxes> pass_axes(const DeconvolutionProblem& problem, index_t l
 std::optional<PairAxes> whole_plane_axes(const DeconvolutionProblem& problem, int device,
                                          index_t least_taps_z = 1);
 
-/// The PSF and, if the method has one, the unmatched back projector's taps, as float32 with a sum
+/// The PSFs and, if the method has one, the unmatched back projector's taps, as float32 with a sum
 /// of 1.
 class PassKernels {
   public:
     PassKernels(const DeconvolutionProblem& problem, const PairAxes& axes);
-    std::vector<ConstImageView> views() const;
+    PlaneKernels views() const;
 
   private:
     std::vector<Volume> kernels_;
+    PlaneWeights weights_;
 };
 
 }  // namespace convolume::deconvolve

@@ -57,60 +57,68 @@ struct PassBytes {
 }  // namespace
 
 index_t DevicePlanePasses::least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
-                                       index_t rings) {
+                                       index_t rings, bool varies) {
     const PassBytes bytes(axes, slots, kernels, rings);
-    return checked_add(bytes.spectrum, bytes.taps);
+    return checked_add(bytes.spectrum, varies ? bytes.kernels : bytes.taps);
 }
 
 DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
-                                     const std::vector<ConstImageView>& kernels,
-                                     index_t limit_bytes, index_t rings,
-                                     std::shared_ptr<gpu::Workspace> shared)
+                                     const PlaneKernels& kernels, index_t limit_bytes,
+                                     index_t rings, std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
       slots_(slots),
       scale_(1 / (static_cast<double>(axes[0].grid) * static_cast<double>(axes[1].grid) *
                   static_cast<double>(axes[2].grid))),
-      workspace_(gpu::Workspace::shared_or_new(std::move(shared), device)) {
-    const PassBytes bytes(axes, slots, kernels.size(), rings);
+      workspace_(gpu::Workspace::shared_or_new(std::move(shared), device)),
+      host_weights_(kernels.weights) {
+    const PassBytes bytes(axes, slots, kernels.taps.size(), rings);
     pitch_ = bytes.pitch;
     plane_ = bytes.plane;
     const index_t missing = std::max<index_t>(0, bytes.spectrum - workspace_->bytes());
     keeps_spectrum_ = checked_add(missing, bytes.kernels) <= limit_bytes;
-    const index_t least = checked_add(missing, bytes.taps);
+    const index_t least = checked_add(missing, kernels.weights.vary() ? bytes.kernels : bytes.taps);
     if (least > limit_bytes)
         throw OutOfMemory(message("transforms take ", format_bytes(least), ", but ",
                                   format_bytes(limit_bytes), " of the GPU are left"),
                           MemoryKind::gpu);
     spectrum_bytes_ = bytes.spectrum;
     workspace_grown_ = workspace_->grow(spectrum_bytes_);
-    const index_t planes_of_kernel = keeps_spectrum_ ? axes[0].grid : axes[0].taps;
-    for (const ConstImageView& taps : kernels)
-        prepare(taps, kernels_.emplace_back(device, planes_of_kernel * plane_ * sample_bytes,
-                                            "the spectrum of a PSF"));
+    const auto count = static_cast<index_t>(kernels.taps.size());
+    kernels_ =
+        gpu::DeviceMemory(device, count * kernel_samples() * sample_bytes, "the spectrum of a PSF");
+    kernels_.clear();
+    for (std::size_t k = 0; k < kernels.taps.size(); ++k) prepare(kernels.taps[k], kernel(k));
+    if (host_weights_.vary()) copy_weights(device);
+}
+
+void DevicePlanePasses::copy_weights(int device) {
+    const auto bytes = static_cast<index_t>(host_weights_.values.size() * sizeof(float));
+    weights_ = gpu::DeviceMemory(device, bytes, "the weights of PSFs");
+    const gpu::CudaStream stream;
+    gpu::check(cudaMemcpyAsync(weights_.data(), host_weights_.values.data(),
+                               static_cast<std::size_t>(bytes), cudaMemcpyHostToDevice, stream),
+               "copying the weights of PSFs");
+    stream.wait();
 }
 
 index_t DevicePlanePasses::bytes() const {
-    index_t sum = workspace_grown_;
-    for (const gpu::DeviceMemory& kernel : kernels_) sum += kernel.bytes();
-    return sum;
+    return workspace_grown_ + kernels_.bytes() + weights_.bytes();
 }
 
 index_t DevicePlanePasses::most_sums() const {
     return 2 * element_passes().most_blocks(axes_[2].grid);
 }
 
-void DevicePlanePasses::prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel) {
+void DevicePlanePasses::prepare(const ConstImageView& taps, std::complex<float>* planes) {
     const Shape3 shape = taps.shape;
     const auto bytes = static_cast<index_t>(size_of(taps.type)) * element_count(shape);
     int device = 0;
     gpu::check(cudaGetDevice(&device), "asking for the current device");
     const gpu::DeviceMemory there(device, bytes);
     const gpu::CudaStream stream;
-    kernel.clear();
     gpu::check(cudaMemcpyAsync(there.data(), taps.data, static_cast<std::size_t>(bytes),
                                cudaMemcpyHostToDevice, stream),
                "copying the PSF");
-    auto* const planes = kernel.as<std::complex<float>>();
     gpu::RowSource source;
     source.pixels = {there.data(), taps.type, shape.y * shape.x, shape.x};
     source.planes = shape.z;
@@ -185,11 +193,29 @@ void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const S
 }
 
 void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                                cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+                                index_t first_plane, cudaStream_t stream, std::size_t kernel_index,
+                                index_t ring_index) const {
+    const gpu::Columns<float> data = columns(ring(ring_index));
+    if (host_weights_.vary()) {
+        // Kernels without weight at these planes are left out.
+        const index_t end = first_plane + (adjoint ? store : load).count;
+        const auto has_weight = [&](index_t k) {
+            return host_weights_.used(k).within({first_plane, end}).count() > 0;
+        };
+        index_t first = 0, last = host_weights_.kernels() - 1;
+        while (first < last && !has_weight(first)) ++first;
+        while (last > first && !has_weight(last)) --last;
+        gpu::convolve_varying_columns(
+            axes_[0].grid, data, load, store,
+            {columns(kernel(static_cast<std::size_t>(first))), last - first + 1, kernel_samples(),
+             weights_.as<float>() + first * host_weights_.planes + first_plane,
+             host_weights_.planes, adjoint},
+            stream);
+        return;
+    }
     const index_t taps = keeps_spectrum_ ? 0 : axes_[0].taps;
-    gpu::convolve_columns<float>(
-        axes_[0].grid, columns(ring(ring_index)), load, store,
-        {columns(kernels_[kernel].as<std::complex<float>>()), taps, adjoint}, stream);
+    gpu::convolve_columns<float>(axes_[0].grid, data, load, store,
+                                 {columns(kernel(kernel_index)), taps, adjoint}, stream);
 }
 
 index_t DevicePlanePasses::inverse(PlaneKind kind, const ElementWork& work, const SlotRange& slots,

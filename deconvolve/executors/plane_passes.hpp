@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "convolume/image_view.hpp"
+#include "core/plane_weights.hpp"
 #include "deconvolve/methods/richardson_lucy_elements.hpp"
 #include "gpu/fft/element_job.hpp"
 #include "gpu/fft/passes.hpp"
@@ -34,6 +35,13 @@ index_t pair_grid_x(int device, index_t least);
 /// Returns a fast length of at least `least` samples along z that has passes, or 0.
 index_t pair_grid_z(int device, index_t least);
 
+/// Kernels of passes: the PSF and possibly other ones, or PSFs with their weights at the planes of
+/// the object.
+struct PlaneKernels {
+    std::vector<ConstImageView> taps;  ///< real taps in C order, in host memory
+    PlaneWeights weights;
+};
+
 class DevicePlanePasses {
   public:
     enum class PlaneKind { object, image };
@@ -42,16 +50,16 @@ class DevicePlanePasses {
         index_t first = 0, count = 0, ring = 0;
     };
 
-    /// `kernels` have real taps in C order, in host memory. Throws OutOfMemory if `limit_bytes` are
-    /// too few. If they are few, each pass along z transforms the kernels' taps again, which takes
-    /// longer. The slots of all `rings` are in `shared`, or in a workspace of their own if that is
-    /// null.
-    DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
-                      const std::vector<ConstImageView>& kernels, index_t limit_bytes,
-                      index_t rings = 1, std::shared_ptr<gpu::Workspace> shared = nullptr);
-    /// Returns the least bytes that passes take with that number of kernels and rings.
+    /// Throws OutOfMemory if `limit_bytes` are too few. If they are few, each pass along z
+    /// transforms the kernels' taps again, which takes longer, unless the kernel varies. The slots
+    /// of all `rings` are in `shared`, or in a workspace of their own if that is null.
+    DevicePlanePasses(int device, const PairAxes& axes, index_t slots, const PlaneKernels& kernels,
+                      index_t limit_bytes, index_t rings = 1,
+                      std::shared_ptr<gpu::Workspace> shared = nullptr);
+    /// Returns the least bytes that passes take with that number of kernels and rings. A kernel
+    /// that varies needs whole spectra.
     static index_t least_bytes(const PairAxes& axes, index_t slots, std::size_t kernels,
-                               index_t rings = 1);
+                               index_t rings = 1, bool varies = false);
 
     /// Returns the bytes of the kernels, plus those that were added to the workspace for these
     /// planes.
@@ -87,9 +95,11 @@ class DevicePlanePasses {
     void forward(PlaneKind kind, const ElementWork& work, const SlotRange& slots,
                  cudaStream_t stream) const;
     /// Transforms along z within a ring, multiplies with a kernel's spectrum or its conjugate, and
-    /// transforms back.
+    /// transforms back. If the kernel varies, the planes of the object in `load`, with `adjoint` in
+    /// `store`, begin with plane `first_plane`.
     void along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                 cudaStream_t stream, std::size_t kernel = 0, index_t ring = 0) const;
+                 index_t first_plane, cudaStream_t stream, std::size_t kernel = 0,
+                 index_t ring = 0) const;
     /// Transforms spectra to samples, and works on them. Comparisons and advances transform the
     /// results to spectra again. Returns the number of thread blocks, whose sums `sums` gets
     /// (ElementPasses::run()).
@@ -109,7 +119,15 @@ class DevicePlanePasses {
     gpu::Columns<float> rows_of_planes(std::complex<float>* first_plane, index_t count) const;
     gpu::Columns<float> columns(std::complex<float>* first_plane) const;
     std::complex<float>* ring(index_t index) const { return slot(index * slots_); }
-    void prepare(const ConstImageView& taps, const gpu::DeviceMemory& kernel);
+    void prepare(const ConstImageView& taps, std::complex<float>* planes);
+    void copy_weights(int device);
+    /// Returns the samples of a kernel: its spectrum, or the transformed planes of its taps.
+    index_t kernel_samples() const {
+        return (keeps_spectrum_ ? axes_[0].grid : axes_[0].taps) * plane_;
+    }
+    std::complex<float>* kernel(std::size_t index) const {
+        return kernels_.as<std::complex<float>>() + static_cast<index_t>(index) * kernel_samples();
+    }
     void transform_y(const PlaneArea& area, gpu::PassDirection direction, const SlotRange& slots,
                      cudaStream_t stream) const;
 
@@ -119,7 +137,9 @@ class DevicePlanePasses {
     double scale_ = 1;
     std::shared_ptr<gpu::Workspace> workspace_;
     index_t spectrum_bytes_ = 0, workspace_grown_ = 0;
-    std::vector<gpu::DeviceMemory> kernels_;
+    gpu::DeviceMemory kernels_;
+    PlaneWeights host_weights_;
+    gpu::DeviceMemory weights_;  ///< weights of PSFs, if there are several
 };
 
 }  // namespace convolume::deconvolve

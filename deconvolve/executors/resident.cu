@@ -218,7 +218,9 @@ std::unique_ptr<Runner> make_array_slab_runner(const DeconvolutionProblem& probl
     const gpu::DeviceScope scope(choice.devices.front());
     const auto axes = whole_plane_axes(problem, choice.devices.front());
     if (!axes) return nullptr;
-    const index_t count = std::max<index_t>(2, choice.wanted_slabs(problem));
+    // Convolvers over the arrays of one GPU are faster, but have one PSF.
+    const index_t least = problem.psf_varies() ? 1 : 2;
+    const index_t count = std::max(least, choice.wanted_slabs(problem));
     return in_slabs<SlabArrays>(problem, choice, *axes, count);
 }
 

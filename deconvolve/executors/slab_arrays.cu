@@ -22,8 +22,7 @@ void load(const SlabPasses& passes, DevicePlanePasses::PlaneKind kind, const flo
 }  // namespace
 
 SlabArrays::SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
-                       const std::vector<SlabPlanes>& slab_planes,
-                       const std::vector<ConstImageView>& kernels,
+                       const std::vector<SlabPlanes>& slab_planes, const PlaneKernels& kernels,
                        const std::vector<SlabSetup>& setups, int threads)
     : object_plane_(problem.object.y * problem.object.x),
       image_plane_(problem.image.y * problem.image.x),

@@ -79,7 +79,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 
     /// The device of `setup` is current.
     PassSlab(const SlabSetup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
-             const SlabPlanes& slab, const std::vector<ConstImageView>& kernels, int threads)
+             const SlabPlanes& slab, const PlaneKernels& kernels, int threads)
         : DeviceLoops(setup.device, threads),
           device_(setup.device),
           layout_(problem, axes[0], slab) {
@@ -267,8 +267,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
 };
 
 SlabExecutor::SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
-                           const std::vector<SlabPlanes>& slab_planes,
-                           const std::vector<ConstImageView>& kernels,
+                           const std::vector<SlabPlanes>& slab_planes, const PlaneKernels& kernels,
                            const std::vector<SlabSetup>& setups, int threads)
     : compares_all_(problem.compares_all()), threads_(threads) {
     for (std::size_t g = 0; g < slab_planes.size(); ++g) {

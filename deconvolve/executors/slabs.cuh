@@ -28,7 +28,7 @@ namespace convolume::deconvolve {
 class SlabPasses : public DevicePlanePasses {
   public:
     SlabPasses(int device, const PairAxes& axes, const SlabPlanes& slab_planes,
-               const std::vector<ConstImageView>& kernels, index_t limit_bytes,
+               const PlaneKernels& kernels, index_t limit_bytes,
                std::shared_ptr<gpu::Workspace> shared = nullptr)
         : DevicePlanePasses(device, axes, slab_planes.slots(), kernels, limit_bytes, 1,
                             std::move(shared)),
@@ -51,13 +51,15 @@ class SlabPasses : public DevicePlanePasses {
     void blur(cudaStream_t stream) const {
         const IndexRange from = z_.seen_by(planes_.image);
         along_z(z_.object_map(from, from.begin - planes_.seen.begin, slots()),
-                z_.image_map(planes_.image, image_slots().first, slots()), false, stream);
+                z_.image_map(planes_.image, image_slots().first, slots()), false, from.begin,
+                stream);
     }
     /// Computes the spectra of the slab's object planes from those of image planes, by the adjoint.
     void back(cudaStream_t stream, std::size_t kernel = 0) const {
         const IndexRange from = z_.lit_by(planes_.object);
         along_z(z_.image_map(from, from.begin - planes_.light.begin, slots()),
-                z_.object_map(planes_.object, 0, slots()), true, stream, kernel);
+                z_.object_map(planes_.object, 0, slots()), true, planes_.object.begin, stream,
+                kernel);
     }
 
   private:
@@ -182,9 +184,8 @@ class SlabArrays {
     /// `kernels`: the PSF and, if the method has one, the unmatched back projector's taps.
     /// `setups`: one for each slab.
     SlabArrays(const DeconvolutionProblem& problem, const PairAxes& axes,
-               const std::vector<SlabPlanes>& slab_planes,
-               const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
-               int threads);
+               const std::vector<SlabPlanes>& slab_planes, const PlaneKernels& kernels,
+               const std::vector<SlabSetup>& setups, int threads);
 
     /// Return the bytes of the arrays on all GPUs, and of all memory on the GPU that holds most.
     index_t array_bytes() const { return array_bytes_; }
@@ -235,7 +236,7 @@ class SlabArrays {
     class ArraySlab : public DeviceLoops {
       public:
         ArraySlab(const SlabSetup& setup, const PairAxes& axes, const SlabPlanes& slab_planes,
-                  const std::vector<ConstImageView>& kernels, int threads, index_t array_bytes)
+                  const PlaneKernels& kernels, int threads, index_t array_bytes)
             : DeviceLoops(setup.device, threads),
               device_(setup.device),
               passes_(setup.device, axes, slab_planes, kernels, setup.limit_bytes - array_bytes,
@@ -273,9 +274,8 @@ class SlabExecutor final : public Executor {
   public:
     /// `setups`: one for each slab.
     SlabExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
-                 const std::vector<SlabPlanes>& slab_planes,
-                 const std::vector<ConstImageView>& kernels, const std::vector<SlabSetup>& setups,
-                 int threads);
+                 const std::vector<SlabPlanes>& slab_planes, const PlaneKernels& kernels,
+                 const std::vector<SlabSetup>& setups, int threads);
     ~SlabExecutor() override;
 
     /// Returns the workspace of a single slab, which other objects may share; null if there are

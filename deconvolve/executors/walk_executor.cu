@@ -11,8 +11,8 @@
 namespace convolume::deconvolve {
 
 WalkExecutor::WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
-                           const std::vector<ConstImageView>& kernels,
-                           const std::vector<Walker::Setup>& setups, int threads)
+                           const PlaneKernels& kernels, const std::vector<Walker::Setup>& setups,
+                           int threads)
     : problem_(problem),
       voxels_(element_count(problem.object)),
       pixels_(element_count(problem.image)),

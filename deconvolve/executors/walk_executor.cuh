@@ -17,8 +17,8 @@ class WalkExecutor final : public Executor {
     /// `problem` is kept by reference. `setups`: one for each GPU, with consecutive planes of the
     /// object and of the image.
     WalkExecutor(const DeconvolutionProblem& problem, const PairAxes& axes,
-                 const std::vector<ConstImageView>& kernels,
-                 const std::vector<Walker::Setup>& setups, int threads);
+                 const PlaneKernels& kernels, const std::vector<Walker::Setup>& setups,
+                 int threads);
     ~WalkExecutor() override;
 
     /// Returns the bytes on the GPU that holds most.

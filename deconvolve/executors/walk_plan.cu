@@ -27,9 +27,10 @@ struct WalkPlan {
 };
 
 index_t pass_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
-    return DevicePlanePasses::least_bytes(walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
-                                          problem.traits.has_unmatched ? 2 : 1,
-                                          WalkerRings::spectra(problem, walk.iterations_a_walk));
+    return DevicePlanePasses::least_bytes(
+        walk.axes, PlaneWalk::ring(walk.axes[0], walk.depth),
+        problem.traits.has_unmatched ? 2 : static_cast<std::size_t>(problem.psf_count()),
+        WalkerRings::spectra(problem, walk.iterations_a_walk), problem.psf_varies());
 }
 index_t device_bytes(const DeconvolutionProblem& problem, const WalkPlan& walk) {
     const WalkerRings rings(problem, walk.axes[0], walk.depth, walk.iterations_a_walk,

@@ -35,7 +35,7 @@ constexpr index_t most_launches_a_step = 12;
 }  // namespace
 
 Walker::Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
-               const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained)
+               const PlaneKernels& kernels, WalkArrays& arrays, index_t chained)
     : z_(axes[0]),
       arrays_(arrays),
       rings_(problem, axes[0], setup.depth, setup.iterations_a_walk,
@@ -78,8 +78,7 @@ void Walker::choose_tile(index_t tile) {
 }
 
 std::unique_ptr<Walker> Walker::make(const Setup& setup, const DeconvolutionProblem& problem,
-                                     const PairAxes& axes,
-                                     const std::vector<ConstImageView>& kernels,
+                                     const PairAxes& axes, const PlaneKernels& kernels,
                                      WalkArrays& arrays) {
     if (problem.traits.fits_passes && setup.tiles.empty())
         return std::make_unique<FusedWalker>(setup, problem, axes, kernels, arrays);
@@ -277,14 +276,14 @@ void Walker::load_points(const IndexRange& planes, const StepStart& start) {
 void Walker::blur(const PlaneWalk& walk, const WalkStep& step, index_t ring) {
     passes_->along_z(z_.object_map(step.seen, walk.of_object(step.seen.begin), walk.ring()),
                      z_.image_map(step.image, walk.of_image(step.image.begin), walk.ring()), false,
-                     work_, 0, ring);
+                     step.seen.begin, work_, 0, ring);
 }
 
 void Walker::blur_back(const PlaneWalk& walk, const WalkStep& step, std::size_t kernel,
                        index_t ring) {
     passes_->along_z(z_.image_map(step.light, walk.of_image(step.light.begin), walk.ring()),
                      z_.object_map(step.update, walk.of_update(step.update.begin), walk.ring()),
-                     true, work_, kernel, ring);
+                     true, step.update.begin, work_, kernel, ring);
 }
 
 void Walker::transform(PlaneKind kind, const float* samples,

@@ -46,8 +46,7 @@ class Walker {
     };
     /// Makes the walker for the problem's method. `axes` have a grid along z for the depth.
     static std::unique_ptr<Walker> make(const Setup& setup, const DeconvolutionProblem& problem,
-                                        const PairAxes& axes,
-                                        const std::vector<ConstImageView>& kernels,
+                                        const PairAxes& axes, const PlaneKernels& kernels,
                                         WalkArrays& arrays);
     virtual ~Walker() = default;
 
@@ -81,7 +80,7 @@ class Walker {
     /// Fused iterations or several projections are a chain of at most `chained` walks. `axes` are
     /// those of whole planes.
     Walker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
-           const std::vector<ConstImageView>& kernels, WalkArrays& arrays, index_t chained);
+           const PlaneKernels& kernels, WalkArrays& arrays, index_t chained);
 
     bool has_changes() const { return rings_.changes.slots > 0; }
     /// Returns the number of walks in the chain of a task.
@@ -199,7 +198,7 @@ class Walker {
 class FusedWalker final : public Walker {
   public:
     FusedWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
-                const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+                const PlaneKernels& kernels, WalkArrays& arrays)
         : Walker(setup, problem, axes, kernels, arrays, setup.iterations_a_walk) {}
 
   private:
@@ -221,7 +220,7 @@ class FusedWalker final : public Walker {
 class OperationWalker final : public Walker {
   public:
     OperationWalker(const Setup& setup, const DeconvolutionProblem& problem, const PairAxes& axes,
-                    const std::vector<ConstImageView>& kernels, WalkArrays& arrays)
+                    const PlaneKernels& kernels, WalkArrays& arrays)
         : Walker(setup, problem, axes, kernels, arrays, problem.traits.projections),
           method_(problem.options.method),
           traits_(problem.traits) {}

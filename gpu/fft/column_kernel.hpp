@@ -17,13 +17,21 @@ namespace convolume::gpu {
 struct SlotMap {
     int begin = 0, count = 0, first = 0, ring = 1, length = 1;
 
-    /// Returns the slot of a position, or -1 if it has none.
-    CONVOLUME_DEVICE int operator()(int position) const {
+    /// Returns the number of a position in the map, or -1 if it has no slot.
+    CONVOLUME_DEVICE int index(int position) const {
         int i = position - begin;
         if (i < 0) i += length;
-        if (i >= count) return -1;
+        return i < count ? i : -1;
+    }
+    /// Returns the slot of the i-th position in the map.
+    CONVOLUME_DEVICE int slot(int i) const {
         const int slot = first + i;
         return slot < ring ? slot : slot - ring;
+    }
+    /// Returns the slot of a position, or -1 if it has none.
+    CONVOLUME_DEVICE int operator()(int position) const {
+        const int i = index(position);
+        return i < 0 ? -1 : slot(i);
     }
 };
 

@@ -8,6 +8,7 @@
 #include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/pass_table.hpp"
 #include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/varying_kernel.hpp"
 
 namespace convolume::gpu {
 
@@ -16,6 +17,12 @@ __global__ void __launch_bounds__(ColumnShape<Real, N>::threads,
                                   ColumnShape<Real, N>::blocks_per_unit)
     column_cuda_kernel(const __grid_constant__ ColumnJob<Real> job) {
     CONVOLUME_PASS((column_pass<Real, N, OfTaps>(DeviceBlock{}, job)));
+}
+
+template <class Real, int N>
+__global__ void __launch_bounds__(ColumnShape<Real, N>::threads)
+    varying_column_cuda_kernel(const __grid_constant__ VaryingColumnJob<Real> job) {
+    CONVOLUME_PASS((varying_column_pass<Real, N>(DeviceBlock{}, job)));
 }
 
 template <class Real, int N>
@@ -29,11 +36,16 @@ Passes<Real> passes_of() {
     using Column = ColumnShape<Real, N>;
     using Row = RowShape<Real, N>;
     void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
-    if constexpr (transforms_kernels<Real>) taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
-    return {N,
-            {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, Column::plan, Column::threads,
-             Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
-            {row_cuda_kernel<Real, N>, Row::plan, Row::threads, Row::rows, Row::shared_bytes}};
+    void (*varying_cuda_kernel)(VaryingColumnJob<Real>) = nullptr;
+    if constexpr (transforms_kernels<Real>) {
+        taps_cuda_kernel = column_cuda_kernel<Real, N, true>;
+        varying_cuda_kernel = varying_column_cuda_kernel<Real, N>;
+    }
+    return {
+        N,
+        {column_cuda_kernel<Real, N, false>, taps_cuda_kernel, varying_cuda_kernel, Column::plan,
+         Column::threads, Column::columns, Column::fixed_bytes, Column::prefetch_bytes},
+        {row_cuda_kernel<Real, N>, Row::plan, Row::threads, Row::rows, Row::shared_bytes}};
 }
 
 template <class Real, int Group, int Groups, std::size_t... I>

@@ -7,6 +7,7 @@
 #include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/lengths.hpp"
 #include "gpu/fft/row_kernel.hpp"
+#include "gpu/fft/varying_kernel.hpp"
 
 namespace convolume::gpu {
 
@@ -14,6 +15,7 @@ template <class Real>
 struct ColumnPass {
     void (*cuda_kernel)(ColumnJob<Real>) = nullptr;
     void (*taps_cuda_kernel)(ColumnJob<Real>) = nullptr;
+    void (*varying_cuda_kernel)(VaryingColumnJob<Real>) = nullptr;
     TransformPlan plan;
     int threads = 0;  ///< threads of a thread block
     int columns = 0;  ///< columns of a thread block

@@ -45,6 +45,19 @@ struct ColumnKernel {
     bool conjugate = false;
 };
 
+/// Spectra of kernels for columns whose kernel varies along them (core/plane_weights.hpp). Kernel k
+/// and the i-th loaded sample, or with `adjoint` the i-th stored one, have the weight
+///     weights[k * weight_stride + i]
+template <class Real>
+struct VaryingColumnKernel {
+    Columns<Real> columns;  ///< spectrum of the first kernel
+    index_t kernels = 1;
+    index_t kernel_stride = 0;  ///< complex samples between the spectra of kernels
+    const float* weights = nullptr;
+    index_t weight_stride = 0;
+    bool adjoint = false;
+};
+
 /// Whether passes transform the taps of kernels: in double precision, registers do not hold two
 /// spectra.
 template <class Real>

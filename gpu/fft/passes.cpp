@@ -80,6 +80,23 @@ void launch_pass(const ColumnPass<Real>& pass, ColumnJob<Real> job, cudaStream_t
           "launching a pass over columns");
 }
 
+void launch_varying_pass(const ColumnPass<float>& pass, VaryingColumnJob<float> job,
+                         cudaStream_t stream) {
+    const index_t tiles = ceil_div(job.columns.columns, pass.columns);
+    if (tiles == 0) return;
+    job.columns.twiddles = device_twiddles<float>(pass.plan, stream);
+    const auto* cuda_kernel = reinterpret_cast<const void*>(pass.varying_cuda_kernel);
+    const index_t resident = resident_blocks(cuda_kernel, pass.threads, pass.fixed_bytes);
+    if (resident == 0)
+        throw GpuUnavailable(message("columns of ", job.columns.load_slots.length,
+                                     " samples do not fit this device's shared memory"));
+    void* arguments[] = {&job};
+    check(cudaLaunchKernel(cuda_kernel, dim3(static_cast<unsigned>(std::min(tiles, resident))),
+                           dim3(static_cast<unsigned>(pass.threads)), arguments,
+                           static_cast<std::size_t>(pass.fixed_bytes), stream),
+          "launching a pass over columns");
+}
+
 /// Returns the complex samples of a row in the CUDA kernel, or 0 for an odd number of real ones.
 index_t samples_of_row(index_t length, bool complex_rows) {
     if (complex_rows) return length;
@@ -202,6 +219,13 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
                       cudaStream_t stream) {
     launch_pass(column_pass_of<Real>(length), convolve_job(length, data, load, store, kernel),
                 stream);
+}
+
+void convolve_varying_columns(index_t length, const Columns<float>& data, const PositionMap& load,
+                              const PositionMap& store, const VaryingColumnKernel<float>& kernel,
+                              cudaStream_t stream) {
+    launch_varying_pass(column_pass_of<float>(length),
+                        varying_convolve_job(length, data, load, store, kernel), stream);
 }
 
 template <class Real>

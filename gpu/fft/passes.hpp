@@ -46,6 +46,12 @@ void convolve_columns(index_t length, const Columns<Real>& data, const PositionM
                       const PositionMap& store, const ColumnKernel<Real>& kernel,
                       cudaStream_t stream);
 
+/// Convolves columns, in place and in one pass, with a kernel that varies along them, or projects
+/// back by the adjoint.
+void convolve_varying_columns(index_t length, const Columns<float>& data, const PositionMap& load,
+                              const PositionMap& store, const VaryingColumnKernel<float>& kernel,
+                              cudaStream_t stream);
+
 /// Transforms rows 0 … loaded_y-1 of the planes of `source` along x into `target`. Real rows of an
 /// even length become half spectra of `length`/2+1 samples.
 template <class Real>

@@ -188,6 +188,15 @@ struct DeconvolveOptions {
     bool streamed = false;
 };
 
+/// The PSF of one depth, for a PSF that varies with depth.
+struct DepthPsf {
+    ConstImageView psf;
+    /// Distance along z from the image's first plane, whose planes are DeconvolveOptions::voxel
+    /// apart.
+    double depth_um = 0;
+    std::optional<KernelCenter> center;  ///< if not given, DeconvolveOptions::center
+};
+
 /// Returns the name on the command line: "rl", "rl-tv", "shb", "wb", "rlgc", "nnls" or "wiener".
 CONVOLUME_API const char* to_string(DeconvolveMethod);
 /// Returns "none" or "biggs-andrews".
@@ -293,6 +302,7 @@ struct CONVOLUME_API DeconvolvePlan {
     int iterations_a_walk = 1;
     int tiles = 1;             ///< number of tiles of each plane that a walk goes through in turn
     std::string engines;       ///< names such as "gpu:0 gpu:1"
+    int psfs = 1;              ///< number of PSFs at depths that the object reaches
     Shape3 object;             ///< extents of the estimate
     Shape3 grid;               ///< padded extents of the transforms
     index_t array_bytes = 0;   ///< bytes of the arrays of the iteration, in host or GPU memory
@@ -313,7 +323,8 @@ struct CONVOLUME_API DeconvolvePlan {
 /// scaled_heavy_ball with edges extend or zero. These are all GPUs that are named, else as many as
 /// shorten the time. If GPUs are too small, they walk along z, and each array crosses the bus once
 /// in an iteration. On the CPU alone, these iterations are passes over one spectrum, unless direct
-/// sums are faster. In all other cases a Convolver blurs and projects back, on CPU or GPUs.
+/// sums are faster. In all other cases a Convolver blurs and projects back, on CPU or GPUs. With a
+/// PSF that varies with depth, all convolutions are such passes, on CPU or GPUs.
 /// @code{.cpp}
 /// PsfOptions microscope;
 /// microscope.size = {9, 9, 9};
@@ -333,13 +344,23 @@ class CONVOLUME_API Deconvolver {
     /// (options), BadData (the PSF is complex, zero or has a NaN), OutOfMemory, or Unavailable.
     Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
                 const DeconvolveOptions& options = {}, const EngineChoice& engines = {});
+    /// Plans with a PSF that varies with depth: between two depths of `psfs` the light of a plane
+    /// is blurred by both PSFs in proportion, and beyond the first and the last depth by one PSF.
+    ///
+    ///     A = Σ_k A_k diag(w_k),  Σ_k w_k = 1
+    ///
+    /// Only the convolution along z takes longer than that with one PSF. PSFs may have different
+    /// extents: each is placed by its center. Edges are `extend` or zero, and the method is not
+    /// "wb". Throws as the other constructor does.
+    Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>& psfs,
+                const DeconvolveOptions& options = {}, const EngineChoice& engines = {});
     ~Deconvolver();
     Deconvolver(Deconvolver&&) noexcept;
     Deconvolver& operator=(Deconvolver&&) noexcept;
 
     DeconvolvePlan plan() const;
-    double psf_sum() const;                ///< returns the sum of the PSF as it was given
-    index_t negative_psf_samples() const;  ///< returns the number of negative samples of the PSF
+    double psf_sum() const;                ///< returns the sum of the (first) PSF as it was given
+    index_t negative_psf_samples() const;  ///< returns the number of negative samples of all PSFs
 
     /// Deconvolves one image. `image` has any real type and finite samples. `result` has the same
     /// shape and any real type; integers are rounded and clamped. They may be the same memory.

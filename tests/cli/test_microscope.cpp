@@ -172,12 +172,13 @@ TEST_CASE("recorded beads are recovered with their positions and brightness") {
         const double after = peak_signal_to_noise_db(recording.truth, restored);
         INFO(psf << ": " << before << " dB, then " << after);
         CHECK(after > before + 6);
+        const double apart = std::string(psf) == "psf.tif" ? 0.1 : 0.2;  // of a cropped PSF
         for (const Bead& bead : recording.isolated) {
             const Moments found = moments_around(restored, bead.at);
             // A cropped PSF has less light than the microscope's.
             CHECK(found.sum == Approx(bead.light).epsilon(0.15));
             for (std::size_t axis = 0; axis < 3; ++axis)
-                CHECK(std::abs(found.centroid[axis] - bead.at[axis]) < 0.1);
+                CHECK(std::abs(found.centroid[axis] - bead.at[axis]) < apart);
         }
     }
 }

@@ -59,7 +59,7 @@ RunResult by_arrays(const deconvolve::DeconvolutionProblem& problem, const Array
 
 RunResult by_passes(const deconvolve::DeconvolutionProblem& problem, int threads,
                     bool keep_spectrum, const Array& image, const Array& start) {
-    HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf);
+    HostPassExecutor executor(HostPassLayout(problem, threads, keep_spectrum), problem.psf_views());
     const RunResult first = run_on(executor, problem, image, start);
     // An execution must not depend on the previous execution.
     const RunResult again = run_on(executor, problem, image, start);
@@ -158,7 +158,7 @@ TEST_CASE("deconvolve: passes in host memory reject a step, and take another fro
     const Array psf = gaussian_psf({3, 5, 5}, {1, 2, 2}, {1, 1, 1});
     const Array image = random.integers({6, 11, 10}, 1, 50);
     const deconvolve::DeconvolutionProblem problem = problem_of(image, psf, {});
-    HostPassExecutor executor(HostPassLayout(problem, 2, true), problem.psf);
+    HostPassExecutor executor(HostPassLayout(problem, 2, true), problem.psf_views());
     const Volume pixels = to_volume(image, PixelType::float32);
     const auto* const values = static_cast<const float*>(pixels.view().data);
     executor.write_image(values, 0, image.count());

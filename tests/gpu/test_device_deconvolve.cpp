@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "gpu/runtime/device.hpp"
@@ -145,6 +146,63 @@ TEST_CASE("device deconvolve: iterations by passes agree with the CPU", "[gpu]")
                         CHECK(on_gpu.report.restarts == on_cpu.report.restarts);
                     }
     }
+}
+
+TEST_CASE("device deconvolve: a PSF that varies with depth agrees with the CPU", "[gpu]") {
+    NEEDS_GPU();
+    Random random(test_seed("PSFs at depths on the GPU"));
+    const Shape3 shape{41, 37, 60};
+    const Array image = random.integers(shape, 40, 90);
+    std::vector<Volume> taps;
+    std::vector<DepthPsf> psfs;
+    for (int k = 0; k < 4; ++k)
+        taps.push_back(
+            to_volume(gaussian_psf({9, 9, 8}, {4, 4, 3}, {1 + 0.4 * k, 1 + 0.2 * k, 1.2}),
+                      PixelType::float64));
+    for (const Volume& one : taps)
+        psfs.push_back({one.view(), 11.0 * static_cast<double>(psfs.size()), {}});
+    DeconvolveOptions options;
+    options.background = 5;
+    options.iterations = 5;
+    options.center = {KernelCenter::Kind::explicit_, {4, 4, 3}};
+    const auto run = [&](const EngineChoice& engines) {
+        const Deconvolver deconvolver(shape, psfs, options, engines);
+        const Volume pixels = to_volume(image, PixelType::float32);
+        Volume result(shape, PixelType::float32);
+        deconvolver.execute(pixels.view(), result.view());
+        return std::pair{deconvolver.plan(), to_array(result.view())};
+    };
+    for (const auto method :
+         {DeconvolveMethod::richardson_lucy, DeconvolveMethod::scaled_heavy_ball,
+          DeconvolveMethod::richardson_lucy_tv, DeconvolveMethod::non_negative_least_squares})
+        for (const bool zero : {false, true}) {
+            options.method = method;
+            options.boundary.reset();
+            if (zero) options.boundary = Boundary{};
+            const Array wanted = run(cpu_only()).second;
+            const auto [resident, on_gpu] = run(gpu_only());
+            CHECK(resident.on_device);
+            // Slabs on a GPU that is named twice, and walks on one that holds less.
+            EngineChoice twice = gpu_only(), small = gpu_only();
+            twice.gpus = {0, 0};
+            small.max_gpu_bytes =
+                resident.array_bytes + (resident.device_bytes - resident.array_bytes) / 2;
+            INFO(to_string(method) << (zero ? ", zero" : ", extend"));
+            const auto check = [&](const char* where, const Array& got) {
+                const Comparison comparison = compare(wanted, got);
+                INFO(where << ": " << comparison.report);
+                CHECK(comparison.error < 1e-5);
+            };
+            check("one GPU", on_gpu);
+            check("slabs", run(twice).second);
+            try {
+                const auto [walk, by_walk] = run(small);
+                CHECK(!walk.on_device);
+                check("walks", by_walk);
+            } catch (const OutOfMemory& error) {
+                WARN("SKIPPED: walks: " << error.what());
+            }
+        }
 }
 
 TEST_CASE("device deconvolve: the PSF's spectrum may be computed anew in each iteration", "[gpu]") {

@@ -124,26 +124,29 @@ index_t pair_grid_x(int, index_t least) {
 }
 
 DevicePlanePasses::DevicePlanePasses(int device, const PairAxes& axes, index_t slots,
-                                     const std::vector<ConstImageView>& kernels, index_t,
-                                     index_t rings, std::shared_ptr<gpu::Workspace> shared)
+                                     const PlaneKernels& kernels, index_t, index_t rings,
+                                     std::shared_ptr<gpu::Workspace> shared)
     : axes_(axes),
       pitch_(axes[2].grid),
       plane_(axes[1].grid * axes[2].grid),
       slots_(slots),
       workspace_(gpu::Workspace::shared_or_new(std::move(shared), device)),
-      spectrum_bytes_(slots * rings * plane_ * index_t{sizeof(double)}) {
+      spectrum_bytes_(slots * rings * plane_ * index_t{sizeof(double)}),
+      host_weights_(kernels.weights) {
     workspace_grown_ = workspace_->grow(spectrum_bytes_);
     std::memset(workspace_->data(), 0xff, static_cast<std::size_t>(spectrum_bytes_));  // NaN
-    for (const ConstImageView& kernel : kernels) {
-        const index_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
-        kernels_.emplace_back(device, taps * index_t{sizeof(double)});
-        double* const target = kernels_.back().as<double>();
-        std::fill_n(target, taps, 0.0);
+    const index_t taps = axes[0].taps * axes[1].taps * axes[2].taps;
+    const auto count = static_cast<index_t>(kernels.taps.size());
+    kernels_ = gpu::DeviceMemory(device, count * taps * index_t{sizeof(double)});
+    double* target = kernels_.as<double>();
+    std::fill_n(target, count * taps, 0.0);
+    for (const ConstImageView& kernel : kernels.taps) {
         for (index_t z = 0; z < kernel.shape.z; ++z)
             for (index_t y = 0; y < kernel.shape.y; ++y)
                 for (index_t x = 0; x < kernel.shape.x; ++x)
                     target[(z * axes[1].taps + y) * axes[2].taps + x] =
                         static_cast<double>(*static_cast<const float*>(kernel.at(z, y, x)));
+        target += taps;
     }
 }
 
@@ -175,7 +178,8 @@ void DevicePlanePasses::forward(PlaneKind kind, const ElementWork& work, const S
 }
 
 void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& store, bool adjoint,
-                                cudaStream_t stream, std::size_t kernel, index_t ring_index) const {
+                                index_t first_plane, cudaStream_t stream, std::size_t kernel,
+                                index_t ring_index) const {
     enqueue(stream, [=, this] {
         const index_t length = axes_[0].grid, rows = axes_[1].grid, columns = axes_[2].grid;
         for (const PositionMap& map : {load, store})
@@ -186,22 +190,33 @@ void DevicePlanePasses::along_z(const PositionMap& load, const PositionMap& stor
         const auto slot_at = [&](const PositionMap& map, index_t i) {
             return samples_of(ring(ring_index) + (map.first + i) % map.ring * plane_);
         };
-        const double* taps = kernels_[kernel].as<double>();
-        for (index_t tz = 0; tz < axes_[0].taps; ++tz)
-            for (index_t ty = 0; ty < axes_[1].taps; ++ty)
-                for (index_t tx = 0; tx < axes_[2].taps; ++tx, ++taps)
-                    for (index_t i = 0; i < store.count; ++i) {
-                        const index_t from =
-                            modulo(store.begin + i + sign * tz - load.begin, length);
-                        if (from >= load.count || *taps == 0) continue;
-                        const double* const seen = slot_at(load, from);
-                        double* const sum = all[static_cast<std::size_t>(i)].data();
-                        for (index_t y = 0; y < rows; ++y)
-                            for (index_t x = 0; x < columns; ++x)
-                                sum[y * columns + x] +=
-                                    *taps * seen[modulo(y + sign * ty, rows) * columns +
-                                                 modulo(x + sign * tx, columns)];
-                    }
+        const bool varies = host_weights_.vary();
+        const index_t first = varies ? 0 : static_cast<index_t>(kernel);
+        const index_t last = varies ? host_weights_.kernels() - 1 : first;
+        const index_t tap_count = axes_[0].taps * axes_[1].taps * axes_[2].taps;
+        for (index_t k = first; k <= last; ++k) {
+            const double* taps = kernels_.as<double>() + k * tap_count;
+            for (index_t tz = 0; tz < axes_[0].taps; ++tz)
+                for (index_t ty = 0; ty < axes_[1].taps; ++ty)
+                    for (index_t tx = 0; tx < axes_[2].taps; ++tx, ++taps)
+                        for (index_t i = 0; i < store.count; ++i) {
+                            const index_t from =
+                                modulo(store.begin + i + sign * tz - load.begin, length);
+                            if (from >= load.count) continue;
+                            const index_t plane = first_plane + (adjoint ? i : from);
+                            const double tap =
+                                *taps *
+                                (varies ? static_cast<double>(host_weights_.of(k)[plane]) : 1);
+                            if (tap == 0) continue;
+                            const double* const seen = slot_at(load, from);
+                            double* const sum = all[static_cast<std::size_t>(i)].data();
+                            for (index_t y = 0; y < rows; ++y)
+                                for (index_t x = 0; x < columns; ++x)
+                                    sum[y * columns + x] +=
+                                        tap * seen[modulo(y + sign * ty, rows) * columns +
+                                                   modulo(x + sign * tx, columns)];
+                        }
+        }
         for (index_t i = 0; i < store.count; ++i)
             std::copy_n(all[static_cast<std::size_t>(i)].data(), plane_, slot_at(store, i));
     });

@@ -11,6 +11,7 @@
 
 #include "deconvolve/executors/array_executor.hpp"
 #include "deconvolve/executors/host_arrays.hpp"
+#include "deconvolve/executors/host_passes.hpp"
 #include "deconvolve/executors/pass_problem.hpp"
 #include "deconvolve/executors/plane_geometry.hpp"
 #include "deconvolve/executors/walk_executor.cuh"
@@ -28,6 +29,7 @@ namespace {
 struct WalkCase {
     Shape3 image;
     Array psf{{1, 1, 1}};
+    std::vector<Array> deeper_psfs;  ///< further PSFs, each two planes deeper than the one before
     DeconvolveOptions options;
     index_t depth = 1, walkers = 1, together = 1, tiles_y = 1, tiles_x = 1;
     bool reads = false;
@@ -75,6 +77,9 @@ WalkCase random_case(Random& random, DeconvolveMethod method) {
     walk_case.reads = random.chance(0.5);
     walk_case.starts = uses_option(method, "start") && random.chance(0.4);
     for (bool& keep : walk_case.keeps) keep = random.chance(0.5);
+    if (method != DeconvolveMethod::wiener_butterworth && random.chance(0.4))
+        for (index_t more = extent(1, 3); more > 0; --more)
+            walk_case.deeper_psfs.push_back(random_psf(random, taps));
     return walk_case;
 }
 
@@ -115,8 +120,28 @@ RunResult run_steps(Executor& executor, const DeconvolutionProblem& problem, con
     return run_result;
 }
 
+DeconvolutionProblem problem_of(const WalkCase& walk_case) {
+    const Volume psf = to_volume(walk_case.psf, PixelType::float64);
+    if (walk_case.deeper_psfs.empty())
+        return resolve_problem(walk_case.image, psf.view(), walk_case.options, 1);
+    std::vector<Volume> deeper;
+    std::vector<DepthPsf> psfs{{psf.view(), 0, {}}};
+    for (const Array& taps : walk_case.deeper_psfs)
+        deeper.push_back(to_volume(taps, PixelType::float64));
+    for (const Volume& taps : deeper)
+        psfs.push_back({taps.view(), psfs.back().depth_um + 2 * walk_case.options.voxel.z_um, {}});
+    return resolve_problem(walk_case.image, psfs, walk_case.options, 1);
+}
+
 RunResult over_arrays(const DeconvolutionProblem& problem, const Volume& recorded,
                       const WalkCase& walk_case) {
+    if (problem.psf_varies()) {
+        cpu::HostPlanePasses passes =
+            make_plane_passes(HostPassLayout(problem, 1, true), problem.psf_views());
+        HostPassArrays arrays(problem, passes, 1);
+        ArrayExecutor<HostPassArrays> executor(arrays, problem);
+        return run_steps(executor, problem, recorded, walk_case);
+    }
     const auto convolver = [&](const Volume& taps, Operation operation) {
         return Convolver(problem.object, taps.view(), problem.blur(operation), cpu_only(1));
     };
@@ -195,14 +220,14 @@ std::vector<Walker::Setup> walker_setups(const WalkCase& walk_case,
 
 void check_case(const WalkCase& walk_case, const Volume& recorded, Random& random, int number) {
     const DeconvolveMethod method = walk_case.options.method;
-    const DeconvolutionProblem problem = resolve_problem(
-        walk_case.image, to_volume(walk_case.psf, PixelType::float64).view(), walk_case.options, 1);
+    const DeconvolutionProblem problem = problem_of(walk_case);
     INFO("case " << number << ": image " << to_string(walk_case.image) << ", PSF "
-                 << to_string(walk_case.psf.shape) << ", depth " << walk_case.depth << ", walkers "
-                 << walk_case.walkers << ", tiles " << walk_case.tiles_y << "x" << walk_case.tiles_x
-                 << ", together " << walk_case.together << ", keeps " << walk_case.keeps[0]
-                 << walk_case.keeps[1] << walk_case.keeps[2] << ", starts " << walk_case.starts
-                 << ", held out " << walk_case.options.hold_out << ", saturation "
+                 << to_string(walk_case.psf.shape) << ", PSFs " << problem.psf_count() << ", depth "
+                 << walk_case.depth << ", walkers " << walk_case.walkers << ", tiles "
+                 << walk_case.tiles_y << "x" << walk_case.tiles_x << ", together "
+                 << walk_case.together << ", keeps " << walk_case.keeps[0] << walk_case.keeps[1]
+                 << walk_case.keeps[2] << ", starts " << walk_case.starts << ", held out "
+                 << walk_case.options.hold_out << ", saturation "
                  << walk_case.options.saturation.has_value() << ", "
                  << to_string(walk_case.options.acceleration));
     const bool smooth = method == DeconvolveMethod::richardson_lucy_tv;

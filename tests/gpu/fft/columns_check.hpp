@@ -6,6 +6,7 @@
 
 #include "gpu/fft/column_kernel.hpp"
 #include "gpu/fft/plan.hpp"
+#include "gpu/fft/varying_kernel.hpp"
 #include "tests/catch.hpp"
 #include "tests/gpu/fft/fft_support.hpp"
 #include "tests/gpu/fft/host_block.hpp"
@@ -160,6 +161,57 @@ struct ColumnsCheck {
         }
     }
 
+    /// Convolves with three kernels of random weights, or projects back.
+    static void convolve_varying(const PositionMap& load, const PositionMap& store, bool adjoint) {
+        if constexpr (transforms_kernels<Real>) {
+            constexpr index_t kernels = 3;
+            auto data = random_samples<Sample>(load.ring * pitch, N);
+            auto kernel = random_samples<Sample>(kernels * N * pitch, N + 1);
+            const auto before = data;
+            const index_t planes = (adjoint ? store : load).count;
+            std::vector<float> weights;
+            for (const Sample& sample : random_samples<Sample>(kernels * planes, N + 2))
+                weights.push_back(sample.real() > 0 ? sample.real() : 0);
+            auto job = varying_convolve_job(N, Columns<Real>{data.data(), pitch, columns, 1, 0},
+                                            load, store,
+                                            {{kernel.data(), pitch, columns, 1, 0},
+                                             kernels,
+                                             N * pitch,
+                                             weights.data(),
+                                             planes,
+                                             adjoint});
+            const auto twiddles = plan_twiddles<Real>(Shape::plan);
+            job.columns.twiddles = twiddles.data();
+            run_on_host(2, Shape::threads, Shape::fixed_bytes,
+                        [&](const HostBlock& block) { varying_column_pass<Real, N>(block, job); });
+            const auto weigh = [&](Signal& signal, index_t k, const PositionMap& map) {
+                for (index_t i = 0; i < map.count; ++i)
+                    signal[static_cast<std::size_t>(((map.begin + i) % N + N) % N)] *=
+                        weights[static_cast<std::size_t>(k * planes + i)];
+            };
+            Difference difference;
+            for (index_t c = 0; c < columns; ++c) {
+                Signal sum(N);
+                for (index_t k = 0; k < kernels; ++k) {
+                    auto signal = column_of(before, c, load);
+                    if (!adjoint) weigh(signal, k, load);
+                    signal = fftw(signal, forward_sign);
+                    for (index_t f = 0; f < N; ++f) {
+                        const std::complex<double> factor(
+                            kernel[static_cast<std::size_t>((k * N + f) * pitch + c)]);
+                        signal[static_cast<std::size_t>(f)] *= adjoint ? std::conj(factor) : factor;
+                    }
+                    signal = fftw(signal, inverse_sign);
+                    if (adjoint) weigh(signal, k, store);
+                    for (std::size_t p = 0; p < sum.size(); ++p) sum[p] += signal[p];
+                }
+                compare(data, c, store, sum, difference);
+            }
+            INFO("columns of " << N << ", varying kernels, adjoint " << adjoint);
+            CHECK(difference.relative() < 3 * tolerance<Real>(N));
+        }
+    }
+
     static void all() {
         const PositionMap whole{0, N, 0, N};
         // Some positions, starting at the end of the transform, in a ring buffer that wraps around.
@@ -178,6 +230,9 @@ struct ColumnsCheck {
         convolve_taps(early, ring, (N + 2) / 3, true, true, false);
         convolve_taps(ring, early, 1, true, false, true);
         convolve_taps(whole, whole, N, false, false, true);
+        convolve_varying(early, ring, false);
+        convolve_varying(ring, early, true);
+        convolve_varying(whole, whole, true);
     }
 };
 
