@@ -36,7 +36,7 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
 
 
 class DeconvolverKeywords(_LikelihoodKeywords, total=False):
-    """Keywords of :class:`Deconvolver`."""
+    """Keywords of :class:`Deconvolver` that also apply to an image in blocks."""
 
     method: Method
     iterations: int
@@ -45,6 +45,16 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     consensus: float
     photons: tuple[float, float] | None
     image_dtype: Any
+
+
+class _DepthKeywords(TypedDict, total=False):
+    """Keyword of images that are deconvolved as a whole: a PSF that varies with depth."""
+
+    depths: Sequence[float] | None
+
+
+class PlanKeywords(DeconvolverKeywords, _DepthKeywords, total=False):
+    """Keywords of :class:`Deconvolver`."""
 
 
 class CallKeywords(TypedDict, total=False):
@@ -59,7 +69,7 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, total=False):
     """Keywords of :func:`richardson_lucy`."""
 
     axes: Sequence[int] | int | None
@@ -89,7 +99,8 @@ def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
     """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
-    own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
+    own = {name: value for name, value in options.items()
+           if name not in Devices.__annotations__ and name != "depths"}
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
     if len(own["spacing"]) != 3:
