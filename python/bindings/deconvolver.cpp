@@ -2,9 +2,12 @@
 #include "convolume/deconvolver.hpp"
 
 #include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/vector.h>
 
 #include <functional>
 #include <memory>
+#include <utility>
+#include <vector>
 
 #include "bindings/arrays.hpp"
 #include "bindings/bindings.hpp"
@@ -218,6 +221,23 @@ void bind_deconvolver(nb::module_& module) {
         },
         "Returns a Deconvolver from the cache of plans.", nb::arg("shape"), nb::arg("psf"),
         nb::arg("options"), nb::arg("engines"));
+    module.def(
+        "deconvolver_at_depths",
+        [](const Triple& shape, const std::vector<ReadArray>& psfs,
+           const std::vector<double>& depths_um, const std::vector<Triple>& centers,
+           const DeconvolveOptions& options, const EngineChoice& engines) {
+            std::vector<DepthPsf> given;
+            for (std::size_t k = 0; k < psfs.size(); ++k)
+                given.push_back(
+                    {view(psfs[k]), depths_um.at(k),
+                     KernelCenter{KernelCenter::Kind::explicit_, index3(centers.at(k))}});
+            std::optional<Deconvolver> made;
+            plan_released([&] { made.emplace(index3(shape), given, options, engines); });
+            return std::move(*made);
+        },
+        "Returns a Deconvolver with a PSF that varies with depth.", nb::arg("shape"),
+        nb::arg("psfs"), nb::arg("depths_um"), nb::arg("centers"), nb::arg("options"),
+        nb::arg("engines"));
     bind_device_deconvolver(module);
 }
 

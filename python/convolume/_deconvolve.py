@@ -12,7 +12,7 @@ from ._arrays import give_back, readable, result_type, writable
 from ._batch import Batch, progress_of_one_image
 from ._deconvolve_options import (
     CallKeywords,
-    DeconvolverKeywords,
+    PlanKeywords,
     RichardsonLucyKeywords,
     WienerKeywords,
     core_keywords,
@@ -23,7 +23,7 @@ from ._device import DeviceArray, is_on_gpu, on_stream
 from ._errors import InvalidArgument, warn, warn_of_clamped
 from ._iteration import Accepted, core_callback
 from ._labels import chosen_axes, deconvolved_dimensions, spacing_for
-from ._options import triple_of, with_keywords
+from ._options import center_of, triple_of, with_keywords
 from ._psf import (
     Kernel,
     check_voxels,
@@ -48,7 +48,12 @@ class Deconvolver:
         Extents of an image: (z, y, x), (y, x) or (x,).
     psf : array
         The PSF, with as many dimensions as the image. Negative samples are read as 0, and its sum is made 1. A
-        sequence of arrays, or an Image with channels, has a PSF for each channel.
+        sequence of arrays, or an Image with channels, has a PSF for each channel, or with `depths` for each depth.
+    depths : sequence of floats, optional
+        Depth of each PSF, for a PSF that varies with depth: its distance from the image's first plane, in µm. Between
+        two depths, both PSFs blur a plane in proportion, and beyond the first and the last depth one does. `spacing`
+        gives the distance of planes. Edges are "extend" or "zero", and the method is not "wb". Only the convolution
+        along z takes longer than with one PSF.
     method : {"rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"}
         "rl" is Richardson–Lucy (Richardson 1972, Lucy 1974). Variants of it are "rl-tv" with total variation (Dey
         2006), "shb" with the scaled heavy ball (Wang and Miller 2014), "wb" with a Wiener–Butterworth back projector
@@ -122,9 +127,8 @@ class Deconvolver:
 
     _from_cache = False  # whether plans are taken from the cache, and left there
 
-    @with_keywords(DeconvolverKeywords,
-                   deconvolution_defaults(DeconvolverKeywords, iterations=None, coarse_start=None))
-    def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[DeconvolverKeywords]) -> None:
+    @with_keywords(PlanKeywords, deconvolution_defaults(PlanKeywords, iterations=None, coarse_start=None))
+    def __init__(self, image_shape: Sequence[int], psf: Any, **options: Unpack[PlanKeywords]) -> None:
         shape = tuple(int(n) for n in image_shape)
         if not 1 <= len(shape) <= 3:
             raise InvalidArgument(f"an image of {len(shape)} dimensions where 1 to 3 are deconvolved: give the extents "
@@ -138,6 +142,8 @@ class Deconvolver:
                 raise InvalidArgument(f"the PSF has {one.taps.ndim} dimensions and the image {len(shape)}: both must "
                                       "have as many")
             warn_of_psf(one, shape)
+        if options.get("depths") is not None:
+            _check_depths(shape, psfs, options)
         self._set_up(shape, psfs, dict(options))
         negative = sum(core.negative_psf_samples for core in self._cores)
         if negative > 0:
@@ -148,7 +154,9 @@ class Deconvolver:
         self.image_shape = shape
         self._psfs = psfs
         self._arguments = arguments
-        self._cores = [self._core_of(number) for number in range(len(self._psfs))]
+        at_depths = arguments.get("depths") is not None
+        self._cores = ([self._core_at_depths()] if at_depths
+                       else [self._core_of(number) for number in range(len(self._psfs))])
         self._on_gpus: dict[tuple[int, str, str], _core.DeviceDeconvolver] = {}
         self._report: Mapping[str, Any] = MappingProxyType({})
         log_plan(lambda: self.plan, arguments)
@@ -159,6 +167,17 @@ class Deconvolver:
         plan = _core.cached_deconvolver if self._from_cache else _core.Deconvolver
         return plan(triple_of(self.image_shape), taps.reshape(triple_of(taps.shape)), self._options_of(number),
                     engines(self._arguments))
+
+    def _core_at_depths(self) -> _core.Deconvolver:
+        """Plans for PSFs at depths."""
+        taps, centers = [], []
+        for psf in self._psfs:
+            in_order = psf.origin != "corner"
+            taps.append(psf.taps if in_order else np.fft.fftshift(psf.taps))
+            centers.append(_core.center_index(
+                _core.Options(origin=center_of(psf.origin if in_order else "middle", 3)), taps[-1]))
+        return _core.deconvolver_at_depths(triple_of(self.image_shape), taps, self._arguments["depths"], centers,
+                                           self._options_of(0), engines(self._arguments))
 
     def _options_of(self, number: int, on_gpu: bool = False) -> _core.DeconvolveOptions:
         given = self._arguments if on_gpu else with_search(self._arguments)
@@ -225,7 +244,7 @@ class Deconvolver:
                 return self._call_on_gpu(DeviceArray.of(image, "the image"), out, run)
         pixels = readable(image, "the image")
         batch = Batch(image, pixels.shape, len(self.image_shape), run.get("axes"), run.get("channel_axis"),
-                      len(self._psfs))
+                      len(self._cores))
         if batch.image_shape != self.image_shape:
             raise InvalidArgument(f"an image of shape {batch.image_shape} where {self.image_shape} was planned")
         for psf in self._psfs:
@@ -282,6 +301,9 @@ class Deconvolver:
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
+        if self._arguments.get("depths") is not None:
+            raise InvalidArgument("a PSF that varies with depth is for arrays in host memory, and the image is in a "
+                                  "GPU's: pass a NumPy array; GPUs compute with it, too")
         axes = chosen_axes(run.get("axes"), None, len(image.shape), len(self.image_shape))
         if image.shape != self.image_shape or axes != list(range(len(axes))) or len(self._psfs) > 1:
             raise InvalidArgument(f"an image of shape {image.shape} where {self.image_shape} and one PSF were planned: "
@@ -304,6 +326,16 @@ class Deconvolver:
             facts |= result.fill_from(accepted)
         self._finish([facts], result.dtype)
         return image.give_back(result.array) if out is None else out
+
+
+def _check_depths(shape: tuple[int, ...], psfs: list[Kernel], options: Mapping[str, Any]) -> None:
+    depths, spacing = options["depths"], options.get("spacing")
+    if len(shape) != 3:
+        raise InvalidArgument(f"depths are for images of three dimensions, not of {len(shape)}: leave them out")
+    if len(depths) != len(psfs):
+        raise InvalidArgument(f"there are {len(psfs)} PSFs and {len(depths)} depths: give a depth for each PSF")
+    if not spacing or spacing[0] is None:
+        raise InvalidArgument("depths are in µm, and the distance of planes is not known: give spacing")
 
 
 class _CachedDeconvolver(Deconvolver):
@@ -356,6 +388,8 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
         Number of iterations. With None and no `stop`, a search finds it, see :class:`Deconvolver`.
     tv_weight : float or "auto"
         Weight of the total variation (Dey 2006); 0 is without, "auto" chooses it from the image's noise.
+    depths : sequence of floats, optional
+        Depths of several PSFs, see :class:`Deconvolver`.
     axes, channel_axis, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
     spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,

@@ -38,7 +38,7 @@ class _LikelihoodKeywords(_ModelKeywords, total=False):
 
 
 class DeconvolverKeywords(_LikelihoodKeywords, total=False):
-    """Keywords of :class:`Deconvolver`."""
+    """Keywords of :class:`Deconvolver` that also apply to an image in blocks."""
 
     method: Method
     iterations: int | None
@@ -48,6 +48,16 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     gain: float | None
     offset: float | Literal["auto"]
     image_dtype: Any
+
+
+class _DepthKeywords(TypedDict, total=False):
+    """Keyword of images that are deconvolved as a whole: a PSF that varies with depth."""
+
+    depths: Sequence[float] | None
+
+
+class PlanKeywords(DeconvolverKeywords, _DepthKeywords, total=False):
+    """Keywords of :class:`Deconvolver`."""
 
 
 class CallKeywords(TypedDict, total=False):
@@ -62,7 +72,7 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, total=False):
     """Keywords of :func:`richardson_lucy`."""
 
     axes: Sequence[int] | int | None
@@ -112,7 +122,8 @@ def with_search(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]:
     """Returns the keywords of the library's DeconvolveOptions that the caller gives."""
-    own = {name: value for name, value in options.items() if name not in Devices.__annotations__}
+    own = {name: value for name, value in options.items()
+           if name not in Devices.__annotations__ and name != "depths"}
     for name in ("iterations", "coarse_start"):
         if own.get(name, 0) is None:
             del own[name]

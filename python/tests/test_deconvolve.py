@@ -255,3 +255,41 @@ def test_images_of_a_type_that_is_planned_for(device, random):
     np.testing.assert_array_equal(planned(image), convolume.richardson_lucy(image, psf, 4, edges="zero", device=device))
     with pytest.raises(convolume.InvalidArgument, match="uint16"):
         planned(image.astype(np.float32))
+
+
+def blurred_by_depth(specimen, psfs, depths, spacing):
+    """Blurs each plane by the PSFs of the two depths around it, in proportion."""
+    light = np.zeros(specimen.shape)
+    for z in range(len(specimen)):
+        shares = [np.interp(z * spacing, depths, np.eye(len(depths))[k]) for k in range(len(depths))]
+        plane = np.zeros(specimen.shape)
+        plane[z] = specimen[z]
+        light += scipy.ndimage.convolve(plane, sum(share * psf for share, psf in zip(shares, psfs)), mode="constant")
+    return light
+
+
+def test_psfs_at_depths(random):
+    shape, spacing, depths = (14, 20, 22), 0.5, [0, 2, 6.5]
+    axes = [[np.exp(-(np.arange(-3, 4) / width) ** 2) for width in (1.5 + k, 1.0 + k / 2, 1.2)] for k in range(3)]
+    psfs = [a[:, None, None] * b[:, None] * c for a, b, c in axes]
+    psfs = [psf / psf.sum() for psf in psfs]
+    specimen = random.uniform(1, 9, shape)
+    image = blurred_by_depth(specimen, psfs, depths, spacing)
+    options = {"iterations": 1, "acceleration": "none", "edges": "zero", "background": 0, "device": "cpu",
+               "spacing": (spacing, 0.1, 0.1)}
+    # The specimen itself is where iterations stay.
+    deconvolver = convolume.Deconvolver(shape, psfs, depths=depths, **options)
+    np.testing.assert_allclose(deconvolver(image, start=specimen), specimen, rtol=1e-4)
+    assert "PSFs        3" in deconvolver.plan
+    one = convolume.Deconvolver(shape, psfs[1], **options)(image, start=specimen)
+    assert np.abs(one - specimen).max() > 0.1
+    del options["iterations"]
+    got = convolume.richardson_lucy(image, psfs, 3, depths=depths, **options)
+    want = convolume.Deconvolver(shape, psfs, depths=depths, iterations=3, **options)(image)
+    np.testing.assert_array_equal(got, want)
+    with pytest.raises(convolume.InvalidArgument, match="a depth for each PSF"):
+        convolume.Deconvolver(shape, psfs, depths=[0, 1], **options)
+    with pytest.raises(convolume.InvalidArgument, match="give spacing"):
+        convolume.Deconvolver(shape, psfs, depths=depths)
+    with pytest.raises(convolume.InvalidArgument, match="three dimensions"):
+        convolume.Deconvolver(shape[1:], [psf[3] for psf in psfs], depths=depths, spacing=(0.1, 0.1))
