@@ -68,7 +68,14 @@ std::unique_ptr<deconvolve::HeldOutSearch> make_search(deconvolve::Deconvolution
         problem, psf, options, thread_count(engines.threads),
         [&](const deconvolve::DeconvolutionProblem& part) {
             std::string why_not_on_device;
-            return deconvolve::place(part, engines, why_not_on_device);
+            auto runner = deconvolve::place(part, engines, why_not_on_device);
+            const std::optional<index_t>& limit = engines.max_gpu_bytes;
+            if (!limit || runner->plan().device_bytes <= *limit / 2) return runner;
+            // The whole image needs the GPU's memory more.
+            EngineChoice cpu;
+            cpu.device = EngineChoice::Device::cpu;
+            cpu.threads = engines.threads;
+            return deconvolve::place(part, cpu, why_not_on_device);
         });
     if (!search) return search;
     take_from_limits(search->host_bytes(), search->device_bytes(), problem, engines);

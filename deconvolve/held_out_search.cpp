@@ -174,6 +174,7 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     of_part.max_host_bytes = whole.options.max_host_bytes;
     std::unique_ptr<HeldOutSearch> search(
         new HeldOutSearch(whole, resolve_problem(part, middle, of_part, threads), threads));
+    search->problem_.reserved_host_bytes = whole.reserved_host_bytes;
     search->coarse_ = CoarseStart::make(search->problem_, make_runner, threads);
     search->runner_ = make_runner(search->problem_);
     search->problem_.psf = {};  // the convolvers hold the PSF's samples
