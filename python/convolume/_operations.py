@@ -255,7 +255,13 @@ class Deconvolution:
 
     def needs_estimates(self) -> bool:
         """Tells whether levels or the number of iterations must be estimated before the first block."""
-        return "auto" in (self.options["background"], self.options["offset"]) or self.options.get("stop") is not None
+        return bool(self._levels_to_find()) or self.options.get("stop") is not None
+
+    def _levels_to_find(self) -> list[str]:
+        background = self.options["background"]
+        has_room = background == "auto" or background > 0  # an offset is at most the background
+        return [level for level in ("background", "offset") if self.options[level] == "auto"
+                and (level == "background" or has_room)]
 
     def find_estimates(self, sample: BlockSamples) -> dict[str, Any]:
         """Estimates levels and the number of iterations for all blocks from one part of the image."""
@@ -267,9 +273,8 @@ class Deconvolution:
         self._deconvolved(deconvolver, sample)
         report = deconvolver.report
         found: dict[str, Any] = {}
-        for level in ("background", "offset"):
-            if self.options[level] == "auto":
-                found[level] = float(report[level])
+        for level in self._levels_to_find():
+            found[level] = float(report[level])
         if self.options.get("stop") is not None:
             found["iterations"] = max(1, int(report["iterations"]))
         return found

@@ -88,7 +88,6 @@ def test_options_hold_what_they_are_given():
 @pytest.mark.parametrize(("keyword", "value", "message"), [
     ("iterations", 2.5, "iterations is a whole number, not 2.5"),
     ("balance", None, "balance is a number, not None"),
-    ("tv_weight", None, "tv_weight is a number or 'auto', not None"),
     ("offset", "dark", "offset is a number or 'auto'"), ("background", "dark", "background is a number or 'auto'"),
     ("iteration", 3, r"__init__\(\) got an unexpected keyword argument 'iteration'")])
 def test_wrong_options_are_type_errors(keyword, value, message):
