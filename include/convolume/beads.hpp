@@ -51,8 +51,9 @@ struct BeadPsf {
 ///     for (index_t y = 0; y < 48; ++y)
 ///         for (index_t x = 0; x < 48; ++x)
 ///             *static_cast<float*>(stack.view().at(z, y, x)) =
-///                 1000 * std::exp(-0.1F * ((z - 15) * (z - 15) + (y - 20) * (y - 20) +
-///                                          (x - 25) * (x - 25)));
+///                 1000 * std::exp(-0.1F * static_cast<float>((z - 15) * (z - 15) +
+///                                                            (y - 20) * (y - 20) +
+///                                                            (x - 25) * (x - 25)));
 /// BeadOptions options;
 /// options.size = {15, 15, 15};
 /// const BeadPsf psf = psf_from_beads(stack.view(), options);

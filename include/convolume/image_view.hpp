@@ -141,6 +141,7 @@ decltype(auto) visit_pixel_type(PixelType type, F&& f) {
 /// assert(&image.at<float>(63, 255, 255) == &pixels.back());
 /// double sum = 0;
 /// for (const float pixel : image.row<float>(63, 0)) sum += pixel;
+/// assert(sum == 0);
 /// @endcode
 struct CONVOLUME_API ConstImageView {
     const void* data = nullptr;

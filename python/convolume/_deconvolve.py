@@ -87,8 +87,8 @@ class Deconvolver:
         A number ends the iterations when one of them lowers the misfit by less than this fraction. "auto" takes the
         number of iterations at which two halves of the photons agree best, at most `iterations`, or 200 with None.
     gain : float, optional
-        Photons for each unit of the image, for ``stop="auto"``, method "rlgc", and the weight of "rl-tv". None estimates
-        it from the noise.
+        Photons for each unit of the image, for ``stop="auto"``, method "rlgc", and the weight of "rl-tv". None
+        estimates it from the noise.
     offset : float or "auto"
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It

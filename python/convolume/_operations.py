@@ -259,7 +259,7 @@ class Deconvolution:
 
     def _levels_to_find(self) -> list[str]:
         background = self.options["background"]
-        has_room = background == "auto" or background > 0  # an offset is at most the background
+        has_room = background == "auto" or float(background) > 0  # an offset is at most the background
         return [level for level in ("background", "offset") if self.options[level] == "auto"
                 and (level == "background" or has_room)]
 
