@@ -10,7 +10,7 @@ share of the processors that they took during the runs that count, also while th
 --prefer, as root, the scheduler prefers these runs to other programs.
 
     bench/plans.py [--build DIR] [--rounds N] [--chosen N] [--random N] [--seed N] [--calibrated]
-                   [--patience SECONDS] [--prefer] [--minutes N] [--json FILE]
+                   [--patience SECONDS] [--prefer] [--minutes N] [--without-gpus] [--json FILE]
 
 Chosen and random cases are mixed, and the file is written after each: a run that ends early has some of both.
 """
@@ -159,10 +159,17 @@ def print_row(row):
           f"{row['best_s']:8.3f} s, others {row['others']:4.0%}", flush=True)
 
 
+def errors(choices):
+    """Returns by which factor predicted and measured seconds differ."""
+    return [max(measured / predicted, predicted / measured) for measured, predicted in choices]
+
+
 def summarize(name, rows):
     loss = [row["auto_s"] / row["best_s"] for row in rows]
-    error = [max(row["auto_s"] / row["predicted_s"], row["predicted_s"] / row["auto_s"]) for row in rows]
-    for what, values, limits in (("auto / best", loss, (1.1, 1.2)), ("predicted / measured", error, (1.25, 1.5))):
+    chosen = errors((row["auto_s"], row["predicted_s"]) for row in rows)
+    forced = errors((way["seconds"], way["predicted_s"]) for row in rows for way in row["ways"].values())
+    for what, values, limits in (("auto / best", loss, (1.1, 1.2)), ("predicted / measured", chosen, (1.25, 1.5)),
+                                 ("forced choices, predicted / measured", forced, (1.25, 1.5))):
         within = ", ".join(f"{sum(x <= limit for x in values)} within {limit}" for limit in limits)
         print(f"{name}: {what} or the inverse: median {statistics.median(values):.2f}, largest {max(values):.2f}; "
               f"of {len(values)} {within}")
@@ -179,13 +186,16 @@ def main():
     parser.add_argument("--patience", type=float, default=0.5, help="seconds to wait for a quiet moment before a run")
     parser.add_argument("--prefer", action="store_true")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="begin no other case after so long")
+    parser.add_argument("--without-gpus", action="store_true", help="as on a machine that has none")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
+    if arguments.without_gpus:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""
     end = time.perf_counter() + 60 * arguments.minutes
     if arguments.prefer:
         prefer_this_session()
     convolume = arguments.build / "cli" / "convolume"
-    has_gpu = any(Path("/dev").glob("nvidia[0-9]*"))
+    has_gpu = not arguments.without_gpus and any(Path("/dev").glob("nvidia[0-9]*"))
     groups = {"chosen": CHOSEN[:: max(1, len(CHOSEN) // max(arguments.chosen, 1))][: arguments.chosen],
               "random": list(random_cases(arguments.random, arguments.seed))}
     cases = [(group, *case) for group, of_group in groups.items() for case in of_group]
