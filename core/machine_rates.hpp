@@ -123,7 +123,9 @@ struct MachineRates {
     double buffered_task_s = 250e-6;
 
     // Convolution on GPUs
-    double gpu_start_s = 0.28;  ///< time once in a process: driver, CUDA context, device code
+    /// Time once in a process for each GPU: driver, CUDA context, device code. GPUs start one after
+    /// the other.
+    double gpu_start_s = 0.28;
     /// Time once for a plan: page-locked buffers, first allocations and CUDA kernels.
     double gpu_first_use_s = 0.1;
     double gpu_launch_s = 6e-6;   ///< overhead for each CUDA kernel of a pass

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <system_error>
 
@@ -78,6 +79,23 @@ Calibration describe(const MachineRates& rates) {
     return calibration;
 }
 
+// Returns how many GPUs CUDA will start, without starting it; at least 1.
+int visible_gpus() {
+    if (const char* const visible = std::getenv("CUDA_VISIBLE_DEVICES")) {
+        const std::string_view names = visible;
+        return 1 + static_cast<int>(std::count(names.begin(), names.end(), ','));
+    }
+    constexpr int most = 64;
+    static const int listed = [] {
+        int count = 0;
+        std::error_code ignored;
+        for (int i = 0; i < most; ++i)
+            count += std::filesystem::exists(message("/dev/nvidia", i), ignored) ? 1 : 0;
+        return count;
+    }();
+    return std::max(1, listed);
+}
+
 // Measures how long GPUs take to start, if this process has not used one yet.
 void measure_gpu_start(MachineRates& rates) {
     const GpuBackend* const backend = gpu_backend();
@@ -89,7 +107,8 @@ void measure_gpu_start(MachineRates& rates) {
         return;  // there is no GPU that works
     }
     rates.gpu_start_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
+        visible_gpus();
 }
 
 constexpr index_t file_bytes = index_t{64} << 20;
@@ -206,7 +225,7 @@ std::string gpu_unavailable() {
 
 double gpu_start_seconds() {
     const GpuBackend* const backend = gpu_backend();
-    return backend && !backend->started() ? machine_rates().gpu_start_s : 0;
+    return backend && !backend->started() ? machine_rates().gpu_start_s * visible_gpus() : 0;
 }
 
 std::vector<GpuDevice> gpu_devices() {
