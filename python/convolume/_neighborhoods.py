@@ -333,17 +333,18 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
 
 def _beside_infinite(image: Array, one: Filter, precision: Precision, resources: Resources) -> Array:
     """Returns the sums of a filter whose `cval`, outside the image, is NaN or an infinity."""
-    if isinstance(image, GpuNumbers):
-        raise InvalidArgument("cval is not finite, which is not taken for arrays in a GPU's memory")
-    weights, center, cval = one.weights, one.center, complex(one.cval)
-    sums = convolved(image, weights, precision, resources, center=center, local_nan=True)
+    weights = one.weights.on_host() if isinstance(one.weights, GpuNumbers) else one.weights
+    cval = complex(one.cval).real
+    sums = convolved(image, one.weights, precision, resources, center=one.center, local_nan=True)
     nothing = np.zeros(image.shape, np.float32)
-    positive, negative = (convolved(nothing, which.astype(np.float32), "float32", resources, center=center,
+    on_host = resources._replace(device="cpu")
+    positive, negative = (convolved(nothing, which.astype(np.float32), "float32", on_host, center=one.center,
                                     boundary="constant", cval=1.0) > 0.5
                           for which in (weights.real > 0, weights.real < 0))
-    sums[positive] += cval.real
-    sums[negative] -= cval.real
-    return sums
+    outside = np.zeros(image.shape, sums.dtype)
+    outside[positive] += cval
+    outside[negative] -= cval
+    return sums + (image.beside(outside) if isinstance(image, GpuNumbers) else outside)
 
 
 class AxisFilter(NamedTuple):
