@@ -17,7 +17,7 @@ from ._errors import BadData, InvalidArgument
 from ._filters import FilterBank, filter_bank
 from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
-from ._problem import Method
+from ._problem import Method, natural_type, result_shape
 from ._run import Device
 
 Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far as they are used
@@ -95,30 +95,41 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
     return _Axes(*zip(*several))
 
 
-def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
-    """Returns the shape of a convolution's result."""
-    return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+class SmallSums(NamedTuple):
+    """A small convolution as far as it depends on shapes, types and options."""
+
+    options: _core.Options
+    shape: tuple[int, ...]
+    """Shape of the result."""
+    dtype: np.dtype[Any]
 
 
 @functools.lru_cache(maxsize=256)
-def _options_at_once(precision: Precision, mode: Mode, boundary: Boundary, cval: float,
-                     center: tuple[int, ...]) -> _core.Options:
-    return _core.Options(precision=precision, mode=mode, nan="propagate", origin=[0] * (3 - len(center)) + list(center),
-                         boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
+def small_sums(image: tuple[int, ...], kernel: tuple[int, ...], dtype: np.dtype[Any], mode: Mode = "same",
+               boundary: Boundary = "zero", cval: float = 0.0,
+               center: tuple[int, ...] | None = None) -> SmallSums | None:
+    """Returns the convolution of arrays of these shapes with results of type `dtype`; None if direct sums without a
+    plan are not for them."""
+    if not 1 <= len(image) == len(kernel) <= _MOST_AXES or math.prod(image) > _MOST_SAMPLES:
+        return None
+    middle = [(k - 1) // 2 for k in kernel] if center is None else center
+    options = _core.Options(precision="float32" if dtype.char in "fF" else "float64", mode=mode, nan="propagate",
+                            origin=[0] * (3 - len(kernel)) + list(middle),
+                            boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
+    return SmallSums(options, tuple(result_shape(image, kernel, mode)), dtype)
 
 
-def _is_done_at_once(pixels: Array, taps: Array, center: Sequence[int], precision: Precision, resources: Resources,
-                     options: "SumKeywords", out: Array) -> bool:
-    """Computes a small convolution on the CPU by direct sums, without a plan, and tells whether it did."""
-    if (isinstance(pixels, GpuNumbers) or not 1 <= pixels.ndim <= _MOST_AXES or pixels.size > _MOST_SAMPLES
-            or resources.device not in ("auto", "cpu")):
-        return False
+def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device: Device,
+                   out: Array | None = None) -> Array | None:
+    """Returns a small convolution of NumPy arrays, computed on the CPU by direct sums without a plan; None if it is
+    computed in another way."""
+    if small is None or min(small.shape) < 1 or device not in ("auto", "cpu"):
+        return None
+    result = np.empty(small.shape, small.dtype) if out is None else out
     try:
-        one = _options_at_once(precision, options.get("mode", "same"), options.get("boundary", "zero"),
-                               options.get("cval", 0.0), tuple(center))
-        return bool(_core.convolve_small(pixels, taps, one, out))
+        return result if _core.convolve_small(image, kernel, small.options, result) else None
     except BadData:  # a kernel of zeros, or with NaN
-        return False
+        return None
 
 
 def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
@@ -167,12 +178,14 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     pixels, taps = _computable(image), _computable(kernel)
     mode, out = options.get("mode", "same"), options.get("out")
     center = options.get("center") or [(k - 1) // 2 for k in taps.shape]
+    dtype = natural_type(precision, pixels.dtype.kind == "c" or taps.dtype.kind == "c")
     if out is None:
-        kind = "complex" if pixels.dtype.kind == "c" or taps.dtype.kind == "c" else "float"
-        bits = (64 if precision == "float64" else 32) * (2 if kind == "complex" else 1)
-        out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
-    if _is_done_at_once(pixels, taps, center, precision, resources, options, out):
-        return out
+        out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), dtype)
+    if isinstance(pixels, np.ndarray):
+        small = small_sums(pixels.shape, taps.shape, dtype, mode,
+                           options.get("boundary", "zero"), options.get("cval", 0.0), tuple(center))
+        if summed_at_once(pixels, taps, small, resources.device, out) is not None:
+            return out
     if isinstance(taps, np.ndarray):
         if not np.isfinite(taps).all():
             raise BadData("the kernel holds NaN or infinities: repair it")
