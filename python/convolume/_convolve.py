@@ -1,22 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of images with 1 to 3 dimensions, and of batches of them."""
 
-import functools
 import importlib
 import json
-import logging
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, Unpack
+from collections.abc import Sequence
+from typing import Any, Unpack
 
 import numpy as np
 
 from . import _core
-from ._arrays import TYPES, give_back, readable, result_type, writable
+from ._arrays import give_back, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
-from ._errors import Error, InvalidArgument, warn, warn_of_clamped
+from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
 from ._labels import chosen_axes, letters_of, voxels_of
 from ._options import Origin, with_keywords
+from ._plain_arrays import convolved_plainly
 from ._problem import (
     CommonKeywords,
     ConvolveKeywords,
@@ -25,10 +24,9 @@ from ._problem import (
     Plan,
     Problem,
     convolution_defaults,
-    result_shape,
 )
 from ._psf import Kernel, check_voxels, prepared_kernel
-from ._run import Progress, check_fork, log, log_absent_gpu, log_plan, parse_device, progress_bar
+from ._run import Progress, log_plan, progress_bar
 
 
 def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: Any, stream: Any,
@@ -38,11 +36,6 @@ def _convolve_on_gpu(convolver: _core.DeviceConvolver, image: DeviceArray, out: 
     result = image.empty(shape, kind) if out is None else DeviceArray.target(out, shape, kind, image.device)
     convolver.execute(image.address, result.address, image.stream(stream), kernel.address if kernel else 0)
     return image.give_back(result.array) if out is None else out
-
-
-def _warn_of_nonfinite(count: int, options: Mapping[str, Any]) -> None:
-    if count > 0 and options.get("nan") == "zero":
-        warn(f"{count} NaN or infinite values of the image were read as 0")
 
 
 class Convolver:
@@ -160,7 +153,7 @@ class Convolver:
         else:
             with progress_bar(progress) as report:
                 done = self._core.execute(pixels, result, report)
-        _warn_of_nonfinite(done.nonfinite_inputs, self._problem.arguments)
+        warn_of_nonfinite(done.nonfinite_inputs, self._problem.arguments.get("nan"))
         warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
         if out is not None:
             return out
@@ -223,58 +216,9 @@ def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict
     return Convolver(shape, kernel, dtype=dtype, **arguments)
 
 
-class _AlikeCalls(NamedTuple):
-    """Calls whose arguments differ only in the values of image and kernel."""
-
-    convolution: _core.CachedConvolution
-    shape: tuple[int, ...]
-    """Shape of the results."""
-    dtype: np.dtype[Any]
-    device: str
-    """Kind of device: "auto", "cpu" or "gpu"."""
-
-
-@functools.lru_cache(maxsize=256, typed=True)
-def _alike_calls(operation: Operation, image_shape: tuple[int, ...], image_type: np.dtype[Any],
-                 kernel_shape: tuple[int, ...], kernel_type: np.dtype[Any], **form: Any) -> _AlikeCalls | None:
-    """Returns what calls with such arrays and options have in common; None if they need more than a plan."""
-    if (len(image_shape) != len(kernel_shape) or image_type not in TYPES or kernel_type not in TYPES
-            or not CommonKeywords.__annotations__.keys() >= form.keys()
-            or (form.get("workers") or 0) < 0):  # that number depends on the processors that the process may use
-        return None
-    kernel = Kernel(np.broadcast_to(np.zeros((), kernel_type), kernel_shape), form.get("origin", "middle"), None)
-    try:
-        problem = Problem(image_shape, kernel, image_type, {**form, "operation": operation, "executions": 1})
-        shape = tuple(result_shape(image_shape, kernel_shape, form.get("mode", "same")))
-    except (Error, KeyError):
-        return None
-    return _AlikeCalls(problem.of_cache(), shape, problem.natural, parse_device(form.get("device", "auto"))[0])
-
-
-def _of_plain_arrays(operation: Operation, image: np.ndarray, kernel: np.ndarray, options: Mapping[str, Any]) -> Any:
-    """Convolves one image by a plan of the cache, without what other arrays and options need; None if these do."""
-    out = options.get("out")
-    form = {name: value for name, value in options.items() if name != "out"} if "out" in options else options
-    try:
-        alike = _alike_calls(operation, image.shape, image.dtype, kernel.shape, kernel.dtype, **form)
-    except TypeError:  # an option without a hash, or of a wrong type
-        return None
-    if alike is None or min(alike.shape) < 1 or log.isEnabledFor(logging.INFO):
-        return None
-    if alike.device != "cpu":
-        check_fork(alike.device)
-        if alike.device == "auto":
-            log_absent_gpu()
-    result = np.empty(alike.shape, alike.dtype) if out is None else writable(out, alike.shape)
-    done = alike.convolution.execute(image, kernel, result)
-    _warn_of_nonfinite(done.nonfinite_inputs, options)
-    warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
-    return result if out is None else out
-
-
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
     if type(image) is np.ndarray and type(kernel) is np.ndarray:
-        found = _of_plain_arrays(operation, image, kernel, options)
+        found = convolved_plainly(operation, image, kernel, options)
         if found is not None:
             return found
     form: Any = {name: value for name, value in options.items() if name in CommonKeywords.__annotations__}
@@ -302,7 +246,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
             done = convolver._core.execute(moved[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
             nonfinite += done.nonfinite_inputs
-    _warn_of_nonfinite(nonfinite, form)
+    warn_of_nonfinite(nonfinite, form.get("nan"))
     warn_of_clamped(low, high, result.dtype)
     if out is not None:
         return out

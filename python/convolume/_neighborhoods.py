@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common parts of the drop-ins for scipy.ndimage: boundaries, types of results, filters along single axes."""
 
+import cmath
 import functools
 import math
 import operator
@@ -315,19 +316,20 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
     if image.size == 0:
         return empty_beside(image, image.shape, dtype)
     cval = one.cval if one.mode == "constant" else 0.0
-    if np.iscomplexobj(cval) and image.dtype.kind != "c":
+    is_complex = type(cval) is not float and np.iscomplexobj(cval)
+    if is_complex and image.dtype.kind != "c":
         raise InvalidArgument("cval is complex where the input is real")
     if dtype.kind in "biu":
         return truncated_sums(image, one._replace(cval=float(cval.real)), dtype, order, resources, buffer)
     taps = one.weights / one.divisor if one.divisor != 1 else one.weights
     precision = _precision(dtype)
-    if not np.isfinite(cval):
+    if not cmath.isfinite(cval):
         return _beside_infinite(image, one._replace(weights=taps), precision, resources).astype(dtype, copy=False)
-    if np.iscomplexobj(cval) and complex(cval).imag != 0:
+    if is_complex and complex(cval).imag != 0:
         above = image - np.asarray(cval, image.dtype)[()]
         sums = convolved(above, taps, precision, resources, center=one.center, local_nan=True)
         return (sums + cval * taps.sum()).astype(dtype, copy=False)
-    return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(np.real(cval)),
+    return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(cval.real),
                      local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 

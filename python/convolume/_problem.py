@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A convolution problem: its keywords, its description for the library, and its plan."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -101,6 +102,7 @@ def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> lis
     return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
 
 
+@functools.cache
 def natural_type(precision: Precision, is_complex: bool) -> np.dtype[Any]:
     """Returns the type of results that nothing else says."""
     types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}

@@ -139,6 +139,35 @@ def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
             and image.dtype.kind != "c" and results.dtype.kind == "f")
 
 
+class _Signals(NamedTuple):
+    """Long signals along the last axis, their filter, and memory for the results."""
+
+    signals: Array
+    taps: Array
+    results: Array
+    mode: Mode
+    origin: int
+
+    def are_filtered(self, precision: Precision, resources: Resources) -> bool:
+        """Filters the signals by a filter bank if its results have the right type. Returns whether it did."""
+        if isinstance(self.signals, GpuNumbers):
+            if self.signals.dtype != self.results.dtype:
+                return False
+            taps = self.taps.on_host() if isinstance(self.taps, GpuNumbers) else self.taps
+            filter_bank(self.signals.array, taps.reshape(-1), mode=self.mode, origin=self.origin, precision=precision,
+                        out=self.results.array)
+            return True
+        if resources.max_host_mem is not None:
+            return False
+        bank = FilterBank(self.signals.shape, self.taps.reshape(-1), dtype=self.signals.dtype, mode=self.mode,
+                          origin=self.origin, precision=precision, device=resources.device, workers=resources.workers,
+                          max_gpu_mem=resources.max_gpu_mem)
+        if bank.dtype != self.results.dtype:
+            return False
+        bank(self.signals, self.results)
+        return True
+
+
 class SumKeywords(TypedDict, total=False):
     """Keywords of :func:`convolved`, with the defaults of :class:`convolume.Convolver`."""
 
@@ -181,9 +210,9 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     dtype = natural_type(precision, pixels.dtype.kind == "c" or taps.dtype.kind == "c")
     if out is None:
         out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), dtype)
+    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
     if isinstance(pixels, np.ndarray):
-        small = small_sums(pixels.shape, taps.shape, dtype, mode,
-                           options.get("boundary", "zero"), options.get("cval", 0.0), tuple(center))
+        small = small_sums(pixels.shape, taps.shape, dtype, center=tuple(center), **form)
         if summed_at_once(pixels, taps, small, resources.device, out) is not None:
             return out
     if isinstance(taps, np.ndarray):
@@ -199,7 +228,6 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     looped = sorted(axis for _, axis in batch[:max(0, len(axes.image) - _MOST_AXES)])
     kept = [axis for axis in range(len(axes.image)) if axis not in looped]
     images = math.prod(axes.image[axis] for axis in looped)
-    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
 
     def arguments(method: Method, nan: Literal["error", "propagate"]) -> dict[str, Any]:
         return {"origin": [axes.center[axis] for axis in kept], "precision": precision, "method": method, "nan": nan,
@@ -211,31 +239,23 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
 
     def execute(convolver: Convolver | GpuConvolver) -> None:
         for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
-            where: list[Any] = [slice(None)] * len(axes.image)
-            for axis, number in zip(looped, index):
-                where[axis] = number
-            convolver(few[tuple(where)], results[tuple(where)])
+            chosen = dict(zip(looped, index))
+            where = tuple(chosen.get(axis, slice(None)) for axis in range(len(axes.image)))
+            convolver(few[where], results[where])
 
     method = options.get("method", "auto")
     is_of_signals = (method == "auto" and options.get("boundary", "zero") == "zero"
                      and _is_of_signals(axes, few, results))
+    signals = _Signals(few, taps, results, mode, axes.center[-1])
     if isinstance(pixels, GpuNumbers):
-        if is_of_signals and pixels.dtype == results.dtype:
-            filters = taps.on_host() if isinstance(taps, GpuNumbers) else taps
-            filter_bank(few.array, filters.reshape(-1), mode=mode, origin=axes.center[-1], precision=precision,
-                        out=results.array)
+        if is_of_signals and signals.are_filtered(precision, resources):
             return out
         execute(GpuConvolver(pixels, [axes.image[axis] for axis in kept],
                              taps.reshape([axes.kernel[axis] for axis in kept]), arguments(method, "propagate")))
         return out
     try:
-        if is_of_signals and resources.max_host_mem is None:
-            bank = FilterBank(axes.image, taps.reshape(-1), dtype=pixels.dtype, mode=mode, origin=axes.center[-1],
-                              precision=precision, device=resources.device, workers=resources.workers,
-                              max_gpu_mem=resources.max_gpu_mem)
-            if bank.dtype == results.dtype:
-                bank(few, results)
-                return out
+        if is_of_signals and signals.are_filtered(precision, resources):
+            return out
         execute(planned(method, "error"))
     except BadData:  # the image holds NaN or infinities
         execute(planned("direct" if options.get("local_nan") else method, "propagate"))

@@ -17,6 +17,7 @@ Differences from scipy.ndimage:
 """
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -36,12 +37,13 @@ from ._neighborhoods import (
     separable,
 )
 from ._run import Device
-from ._sums import Array, ByteSize, Resources, given_back, numbers
+from ._sums import Array, ByteSize, Resources, SmallSums, given_back, numbers, small_sums, summed_at_once
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
 
 Modes = str | Sequence[str]
+_REAL = frozenset(np.dtype(name) for name in ("float32", "float64"))
 
 
 def convolve(input: Any, weights: Any, output: Any = None, mode: str = "reflect", cval: complex = 0.0,
@@ -400,8 +402,39 @@ def _center(length: int, origin: int) -> int:
     return center
 
 
+@functools.lru_cache(maxsize=256)
+def _small_filter(image: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, ...], mode: str, cval: float,
+                  origins: tuple[int, ...], convolution: bool) -> SmallSums | None:
+    """Returns the sums of a filter with weights of these extents; None if an image of this shape needs a plan."""
+    if len(lengths) != len(image) or len(origins) != len(image) or 0 in lengths:
+        return None
+    center = [_center(length, origin) for length, origin in zip(lengths, origins)]
+    if not convolution:
+        center = [length - 1 - c for length, c in zip(lengths, center)]
+    return small_sums(image, lengths, dtype, "same", boundary(mode), cval, tuple(center))
+
+
+def _filtered_at_once(image: Any, weights: Any, lengths: tuple[int, ...], mode: str, cval: complex,
+                      origins: tuple[int, ...], convolution: bool, device: Device) -> np.ndarray | None:
+    """Filters a small NumPy array of real floats without what other arrays need; None if these do.
+
+    `lengths` are the extents of the weights along all axes of the image.
+    """
+    if (type(image) is not np.ndarray or image.dtype not in _REAL or weights.dtype not in _REAL
+            or not isinstance(mode, str) or not isinstance(cval, (float, int)) or not math.isfinite(cval)):
+        return None
+    small = _small_filter(image.shape, image.dtype, lengths, mode, float(cval), origins, convolution)
+    taps = weights if convolution else weights[(slice(None, None, -1),) * weights.ndim]
+    return None if small is None else summed_at_once(image, taps.reshape(lengths), small, device)
+
+
 def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
                      axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
+    if output is None and axes is None and type(weights) is np.ndarray and isinstance(origin, int):
+        sums = _filtered_at_once(input, weights, weights.shape, mode, cval, (origin,) * weights.ndim, convolution,
+                                 resources.device)
+        if sums is not None:
+            return sums
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
@@ -427,6 +460,13 @@ def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: com
 
 def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: complex, origin: int, convolution: bool,
           resources: Resources) -> Any:
+    if (output is None and type(input) is type(weights) is np.ndarray and weights.ndim == 1 and isinstance(origin, int)
+            and axis in (-1, input.ndim - 1)):
+        others = input.ndim - 1
+        sums = _filtered_at_once(input, weights, (1,) * others + weights.shape, mode, cval, (0,) * others + (origin,),
+                                 convolution, resources.device)
+        if sums is not None:
+            return sums
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     if taps.ndim != 1 or taps.size == 0:

@@ -25,9 +25,9 @@ from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ._arrays import TYPES
 from ._errors import InvalidArgument
 from ._exact_sums import Summed, exact_sums
-from ._arrays import TYPES
 from ._gpu_numbers import GpuNumbers, both_on_one_side
 from ._options import Mode
 from ._run import Device
