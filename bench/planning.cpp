@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times planning by itself: what the first object of a process costs, the second one, and objects
 // for shapes that the process has not planned before.
-//   convolume_plan_bench [--device auto|cpu|gpu] [--shapes N] [--json FILE]
+//   convolume_plan_bench [--device auto|cpu|gpu] [--only TEXT] [--shapes N] [--json FILE]
 // Nothing is convolved. The start of CUDA is timed before, since every program with a GPU pays it.
+// The longest times beside the median and the time within which 90 % are tell whether planning
+// takes long now and then, or another program did once.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -19,6 +21,7 @@
 #include "convolume/deconvolver.hpp"
 #include "convolume/device.hpp"
 #include "convolume/engines.hpp"
+#include "convolume/error.hpp"
 #include "convolume/filter_bank.hpp"
 
 using namespace convolume;
@@ -48,14 +51,40 @@ struct PlannedKind {
     std::function<void(const Shape3&)> plan;
 };
 
-/// Returns `count` shapes around `first`, which differ from each other along every axis.
+/// Returns `first` and `count` other shapes, which are a little larger.
 std::vector<Shape3> shapes_from(const Shape3& first, int count) {
     std::vector<Shape3> shapes;
+    const bool is_line = first.z == 1 && first.y == 1;
     for (index_t i = 0; i <= count; ++i)
-        shapes.push_back({first.z > 1 ? first.z + 3 * i : 1, first.y > 1 ? first.y + 7 * i : 1,
-                          first.x + 11 * i});
+        shapes.push_back({first.z > 1 ? first.z + 3 * (i % 4) : 1,
+                          first.y > 1 ? first.y + 7 * (i % 9) : 1,
+                          first.x + 11 * (is_line ? i : i % 5)});
     return shapes;
 }
+
+/// Milliseconds to plan objects of one kind.
+struct PlanningTimes {
+    double first, again;
+    std::vector<double> fresh;  ///< of new shapes, in ascending order
+
+    explicit PlanningTimes(const PlannedKind& kind) : first(time(kind, 0)), again(time(kind, 0)) {
+        for (std::size_t i = 1; i < kind.shapes.size(); ++i) fresh.push_back(time(kind, i));
+        std::sort(fresh.begin(), fresh.end());
+    }
+    /// Returns the time within which a share of the new shapes are planned.
+    double fresh_at(double share) const {
+        const auto last = static_cast<double>(fresh.size() - 1);
+        return fresh[static_cast<std::size_t>(share * last + 0.5)];
+    }
+    double second_longest() const {
+        return fresh[fresh.size() - std::min<std::size_t>(2, fresh.size())];
+    }
+
+  private:
+    static double time(const PlannedKind& kind, std::size_t shape) {
+        return milliseconds_of([&] { kind.plan(kind.shapes[shape]); });
+    }
+};
 
 std::vector<PlannedKind> kinds(const EngineChoice& engines, bool on_gpu, int count) {
     std::vector<PlannedKind> kinds;
@@ -92,10 +121,13 @@ std::vector<PlannedKind> kinds(const EngineChoice& engines, bool on_gpu, int cou
 
 int main(int argc, char** argv) {
     CLI::App app("Times planning by itself.");
-    std::string device = "auto", json_file;
-    int count = 9;
+    std::string device = "auto", only, json_file;
+    int count = 60;
     app.add_option("--device", device, "auto, cpu, gpu or gpu:0")->capture_default_str();
-    app.add_option("--shapes", count, "number of new shapes")->capture_default_str();
+    app.add_option("--only", only, "text that is part of the names of the objects to plan");
+    app.add_option("--shapes", count, "number of new shapes")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 179));
     app.add_option("--json", json_file, "file that gets the times");
     CLI11_PARSE(app, argc, argv);
     EngineChoice engines;
@@ -111,26 +143,27 @@ int main(int argc, char** argv) {
         }
     });
     result["cuda_start_ms"] = start_ms;
-    std::printf("start of CUDA: %.1f ms\n%-36s %10s %10s %12s %12s\n", start_ms,
-                "milliseconds to plan", "first", "again", "new, median", "new, most");
+    std::printf(
+        "start of CUDA: %.1f ms\n%-36s %10s %10s   new shapes: %d\n%-36s %10s %10s %10s %10s %10s "
+        "%10s\n",
+        start_ms, "milliseconds to plan", "first", "again", count, "", "", "", "median", "90 %",
+        "2nd most", "most");
     for (const PlannedKind& kind : kinds(engines, on_gpu, count)) {
-        const auto time = [&](const Shape3& shape) {
-            return milliseconds_of([&] { kind.plan(shape); });
-        };
-        const double first = time(kind.shapes.front());
-        const double again = time(kind.shapes.front());
-        std::vector<double> fresh;
-        for (std::size_t i = 1; i < kind.shapes.size(); ++i) fresh.push_back(time(kind.shapes[i]));
-        std::sort(fresh.begin(), fresh.end());
-        const double median = fresh.empty() ? 0 : fresh[fresh.size() / 2];
-        const double most = fresh.empty() ? 0 : fresh.back();
-        std::printf("%-36s %10.2f %10.2f %12.2f %12.2f\n", kind.name.c_str(), first, again, median,
-                    most);
-        result["kinds"].push_back({{"name", kind.name},
-                                   {"first_ms", first},
-                                   {"again_ms", again},
-                                   {"new_median_ms", median},
-                                   {"new_most_ms", most}});
+        if (kind.name.find(only) == std::string::npos) continue;
+        try {
+            const PlanningTimes times(kind);
+            std::printf("%-36s %10.2f %10.2f %10.2f %10.2f %10.2f %10.2f\n", kind.name.c_str(),
+                        times.first, times.again, times.fresh_at(0.5), times.fresh_at(0.9),
+                        times.second_longest(), times.fresh_at(1));
+            result["kinds"].push_back({{"name", kind.name},
+                                       {"first_ms", times.first},
+                                       {"again_ms", times.again},
+                                       {"new_ms", times.fresh},
+                                       {"new_median_ms", times.fresh_at(0.5)},
+                                       {"new_most_ms", times.fresh_at(1)}});
+        } catch (const OutOfMemory&) {
+            std::printf("%-36s does not fit the memory of this machine\n", kind.name.c_str());
+        }
     }
     if (!json_file.empty()) std::ofstream(json_file) << result.dump(1) << '\n';
 }
