@@ -23,7 +23,7 @@ from ._run import Device
 Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far as they are used
 ByteSize = int | str | None
 _MOST_AXES = 3
-_MOST_SAMPLES = 1 << 18  # samples of an image that may be convolved without a plan
+_MOST_PRODUCTS = 1 << 18  # products, and samples, of convolve_small() of the library
 _LONG_SIGNAL = 1 << 14  # number of samples from which a filter bank is faster than a convolver of one axis
 
 
@@ -110,20 +110,23 @@ def small_sums(image: tuple[int, ...], kernel: tuple[int, ...], dtype: np.dtype[
                center: tuple[int, ...] | None = None) -> SmallSums | None:
     """Returns the convolution of arrays of these shapes with results of type `dtype`; None if direct sums without a
     plan are not for them."""
-    if not 1 <= len(image) == len(kernel) <= _MOST_AXES or math.prod(image) > _MOST_SAMPLES:
+    if not 1 <= len(image) == len(kernel) <= _MOST_AXES:
+        return None
+    shape = tuple(result_shape(image, kernel, mode))
+    if min(shape) < 1 or max(math.prod(shape) * math.prod(kernel), math.prod(image)) > _MOST_PRODUCTS:
         return None
     middle = [(k - 1) // 2 for k in kernel] if center is None else center
     options = _core.Options(precision="float32" if dtype.char in "fF" else "float64", mode=mode, nan="propagate",
                             origin=[0] * (3 - len(kernel)) + list(middle),
                             boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
-    return SmallSums(options, tuple(result_shape(image, kernel, mode)), dtype)
+    return SmallSums(options, shape, dtype)
 
 
 def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device: Device,
                    out: Array | None = None) -> Array | None:
     """Returns a small convolution of NumPy arrays, computed on the CPU by direct sums without a plan; None if it is
     computed in another way."""
-    if small is None or min(small.shape) < 1 or device not in ("auto", "cpu"):
+    if small is None or device not in ("auto", "cpu"):
         return None
     result = np.empty(small.shape, small.dtype) if out is None else out
     try:
