@@ -386,8 +386,8 @@ Convolver ConvolverFactory::make(const Shape3& image_shape, const ConstImageView
 Convolver ConvolverFactory::make_steady(const Shape3& image_shape, const ConstImageView& kernel,
                                         const Options& options, const EngineChoice& engines,
                                         PixelType image_type, PixelType output_type) {
-    auto impl = std::make_unique<Convolver::Impl>(image_shape, kernel, options, image_type,
-                                                  output_type);
+    auto impl =
+        std::make_unique<Convolver::Impl>(image_shape, kernel, options, image_type, output_type);
     impl->choose_engines(engines);
     impl->resolved.problem.executions = 0;  // not known, so that preparation does not count
     impl->current_runner = impl->make_runner();

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of arrays with any number of axes, for the drop-ins for other libraries' functions."""
 
+import contextlib
 import functools
 import itertools
 import math
@@ -17,6 +18,7 @@ from ._errors import BadData, InvalidArgument
 from ._filters import FilterBank, filter_bank
 from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
+from ._plain_arrays import AlikeCalls, alike_calls
 from ._problem import Method, natural_type, result_shape
 from ._run import Device
 
@@ -95,6 +97,17 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
     return _Axes(*zip(*several))
 
 
+class ArrayForm(NamedTuple):
+    """Shape and type of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def _precision_of(dtype: np.dtype[Any]) -> Precision:
+    return "float32" if dtype.char in "fF" else "float64"
+
+
 class SmallSums(NamedTuple):
     """A small convolution as far as it depends on shapes, types and options."""
 
@@ -116,7 +129,7 @@ def small_sums(image: tuple[int, ...], kernel: tuple[int, ...], dtype: np.dtype[
     if min(shape) < 1 or max(math.prod(shape) * math.prod(kernel), math.prod(image)) > _MOST_PRODUCTS:
         return None
     middle = [(k - 1) // 2 for k in kernel] if center is None else center
-    options = _core.Options(precision="float32" if dtype.char in "fF" else "float64", mode=mode, nan="propagate",
+    options = _core.Options(precision=_precision_of(dtype), mode=mode, nan="propagate",
                             origin=[0] * (3 - len(kernel)) + list(middle),
                             boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
     return SmallSums(options, shape, dtype)
@@ -133,6 +146,34 @@ def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device:
         return result if _core.convolve_small(image, kernel, small.options, result) else None
     except BadData:  # a kernel of zeros, or with NaN
         return None
+
+
+class PlainSums(NamedTuple):
+    """A convolution of NumPy arrays along all axes as far as it depends on shapes, types and options."""
+
+    small: SmallSums | None
+    planned: AlikeCalls | None
+
+    def result(self, image: np.ndarray, kernel: np.ndarray, device: Device) -> Array | None:
+        """Returns the sums; None if :func:`convolved` has to find them."""
+        found = summed_at_once(image, kernel, self.small, device)
+        if found is None and self.planned is not None:
+            with contextlib.suppress(BadData):  # a kernel of zeros, or NaN
+                return self.planned.result(image, kernel)
+        return found
+
+
+def plain_sums(image: ArrayForm, kernel: ArrayForm, dtype: np.dtype[Any], resources: Resources,
+               **form: Any) -> PlainSums:
+    """Returns the sums that :func:`convolved` finds for such arrays and the keywords `form`, as far as it needs neither
+    batches nor a filter bank."""
+    small = small_sums(image.shape, kernel.shape, dtype, **form)
+    is_long = len(image.shape) == 1 and image.shape[0] >= _LONG_SIGNAL
+    if min(kernel.shape) < 2 or is_long or not 1 <= len(kernel.shape) <= _MOST_AXES:
+        return PlainSums(small, None)
+    options: dict[str, Any] = {**form, **resources._asdict(), "nan": "error", "precision": _precision_of(dtype)}
+    options["origin"] = options.pop("center", None) or tuple((k - 1) // 2 for k in kernel.shape)
+    return PlainSums(small, alike_calls("convolve", *image, *kernel, **options))
 
 
 def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:

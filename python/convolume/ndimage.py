@@ -19,7 +19,7 @@ Differences from scipy.ndimage:
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from ._neighborhoods import (
     separable,
 )
 from ._run import Device
-from ._sums import Array, ByteSize, Resources, SmallSums, given_back, numbers, small_sums, summed_at_once
+from ._sums import Array, ArrayForm, ByteSize, PlainSums, Resources, given_back, numbers, plain_sums
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
@@ -402,37 +402,47 @@ def _center(length: int, origin: int) -> int:
     return center
 
 
+class _WeightsForm(NamedTuple):
+    """Weights of a filter as far as they do not depend on values."""
+
+    lengths: tuple[int, ...]
+    """Extents along all axes of the image."""
+    mode: str
+    cval: complex
+    origins: tuple[int, ...]
+    convolution: bool
+
+
 @functools.lru_cache(maxsize=256)
-def _small_filter(image: tuple[int, ...], dtype: np.dtype[Any], lengths: tuple[int, ...], mode: str, cval: float,
-                  origins: tuple[int, ...], convolution: bool) -> SmallSums | None:
-    """Returns the sums of a filter with weights of these extents; None if an image of this shape needs a plan."""
-    if len(lengths) != len(image) or len(origins) != len(image) or 0 in lengths:
+def _plain_filter(image: ArrayForm, weights: _WeightsForm, resources: Resources) -> PlainSums | None:
+    lengths = weights.lengths
+    if len(lengths) != len(image.shape) or len(weights.origins) != len(image.shape) or 0 in lengths:
         return None
-    center = [_center(length, origin) for length, origin in zip(lengths, origins)]
-    if not convolution:
+    center = [_center(length, origin) for length, origin in zip(lengths, weights.origins)]
+    if not weights.convolution:
         center = [length - 1 - c for length, c in zip(lengths, center)]
-    return small_sums(image, lengths, dtype, "same", boundary(mode), cval, tuple(center))
+    return plain_sums(image, ArrayForm(lengths, np.dtype(np.float64)), image.dtype, resources, mode="same",
+                      boundary=boundary(weights.mode), cval=float(weights.cval.real), center=tuple(center))
 
 
-def _filtered_at_once(image: Any, weights: Any, lengths: tuple[int, ...], mode: str, cval: complex,
-                      origins: tuple[int, ...], convolution: bool, device: Device) -> np.ndarray | None:
-    """Filters a small NumPy array of real floats without what other arrays need; None if these do.
-
-    `lengths` are the extents of the weights along all axes of the image.
-    """
-    if (type(image) is not np.ndarray or image.dtype not in _REAL or weights.dtype not in _REAL
-            or not isinstance(mode, str) or not isinstance(cval, (float, int)) or not math.isfinite(cval)):
+def _plain_result(image: Any, weights: np.ndarray, form: _WeightsForm, resources: Resources) -> np.ndarray | None:
+    """Filters a NumPy array of real floats without what other arrays need; None if these do."""
+    if (type(image) is not np.ndarray or image.dtype not in _REAL or weights.dtype != np.float64
+            or not isinstance(form.cval, (float, int)) or not math.isfinite(form.cval)):
         return None
-    small = _small_filter(image.shape, image.dtype, lengths, mode, float(cval), origins, convolution)
-    taps = weights if convolution else weights[(slice(None, None, -1),) * weights.ndim]
-    return None if small is None else summed_at_once(image, taps.reshape(lengths), small, device)
+    try:
+        sums = _plain_filter(ArrayForm(image.shape, image.dtype), form, resources)
+    except TypeError:  # an argument without a hash
+        return None
+    taps = weights if form.convolution else weights[(slice(None, None, -1),) * weights.ndim]
+    return None if sums is None else sums.result(image, taps.reshape(form.lengths), resources.device)
 
 
 def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
                      axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
     if output is None and axes is None and type(weights) is np.ndarray and isinstance(origin, int):
-        sums = _filtered_at_once(input, weights, weights.shape, mode, cval, (origin,) * weights.ndim, convolution,
-                                 resources.device)
+        form = _WeightsForm(weights.shape, mode, cval, (origin,) * weights.ndim, convolution)
+        sums = _plain_result(input, weights, form, resources)
         if sums is not None:
             return sums
     image, taps = numbers(input, "input"), _weights(weights)
@@ -463,8 +473,8 @@ def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: com
     if (output is None and type(input) is type(weights) is np.ndarray and weights.ndim == 1 and isinstance(origin, int)
             and axis in (-1, input.ndim - 1)):
         others = input.ndim - 1
-        sums = _filtered_at_once(input, weights, (1,) * others + weights.shape, mode, cval, (0,) * others + (origin,),
-                                 convolution, resources.device)
+        form = _WeightsForm((1,) * others + weights.shape, mode, cval, (0,) * others + (origin,), convolution)
+        sums = _plain_result(input, weights, form, resources)
         if sums is not None:
             return sums
     image, taps = numbers(input, "input"), _weights(weights)

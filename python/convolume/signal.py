@@ -33,15 +33,15 @@ from ._options import Mode
 from ._run import Device
 from ._sums import (
     Array,
+    ArrayForm,
     ByteSize,
+    PlainSums,
     Resources,
-    SmallSums,
     convolved,
     empty_beside,
     given_back,
     numbers,
-    small_sums,
-    summed_at_once,
+    plain_sums,
 )
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
@@ -230,46 +230,47 @@ def _is_exchanged(shape1: Sequence[int], shape2: Sequence[int], mode: Mode, axes
                           f"convolved: the shapes are {tuple(shape1)} and {tuple(shape2)}")
 
 
-class _SmallForm(NamedTuple):
-    """A convolution of small arrays along all axes as far as it depends on their shapes and types."""
+class _PlainForm(NamedTuple):
+    """A convolution of NumPy arrays along all axes as far as it depends on their shapes and types."""
 
-    sums: SmallSums
+    sums: PlainSums
     is_exchanged: bool
     """Whether the second array is the image."""
 
 
 @functools.lru_cache(maxsize=256)
-def _small_form(shape1: tuple[int, ...], type1: np.dtype[Any], shape2: tuple[int, ...], type2: np.dtype[Any],
-                mode: str) -> _SmallForm | None:
-    if (type1.kind not in "fc" or type2.kind not in "fc" or type1 not in TYPES or type2 not in TYPES
-            or len(shape1) != len(shape2) or min((*shape1, *shape2), default=0) < 2):
+def _plain_form(first: ArrayForm, second: ArrayForm, mode: Mode, resources: Resources) -> _PlainForm | None:
+    if (first.dtype.kind not in "fc" or second.dtype.kind not in "fc" or not TYPES.issuperset((first[1], second[1]))
+            or len(first.shape) != len(second.shape) or min((*first.shape, *second.shape), default=0) < 2):
         return None
     try:
-        if not _check_mode(mode):
-            return None
-        is_exchanged = _is_exchanged(shape1, shape2, mode, range(len(shape1)))
+        _check_mode(mode)
+        is_exchanged = _is_exchanged(first.shape, second.shape, mode, range(len(first.shape)))
     except InvalidArgument:
         return None
     if mode == "full":
-        is_exchanged = math.prod(shape1) < math.prod(shape2)
-    image, kernel = (shape2, shape1) if is_exchanged else (shape1, shape2)
-    sums = small_sums(image, kernel, np.result_type(type1, type2), mode)
-    return None if sums is None else _SmallForm(sums, is_exchanged)
+        is_exchanged = math.prod(first.shape) < math.prod(second.shape)
+    image, kernel = (second, first) if is_exchanged else (first, second)
+    dtype = np.result_type(first.dtype, second.dtype)
+    return _PlainForm(plain_sums(image, kernel, dtype, resources, mode=mode), is_exchanged)
 
 
-def _summed_at_once(in1: Any, in2: Any, mode: str, device: Device) -> np.ndarray | None:
-    """Returns the convolution of small arrays of NumPy along all axes, in their common type, without what others need;
-    None if these arrays do."""
+def _plain_result(in1: Any, in2: Any, mode: Mode, resources: Resources) -> np.ndarray | None:
+    """Returns the convolution of two NumPy arrays along all axes, in their common type, without what others need; None
+    if these do."""
     if type(in1) is not np.ndarray or type(in2) is not np.ndarray:
         return None
-    form = _small_form(in1.shape, in1.dtype, in2.shape, in2.dtype, str(mode))
+    try:
+        form = _plain_form(ArrayForm(in1.shape, in1.dtype), ArrayForm(in2.shape, in2.dtype), mode, resources)
+    except TypeError:  # an argument without a hash
+        return None
     if form is None:
         return None
-    return summed_at_once(*((in2, in1) if form.is_exchanged else (in1, in2)), form.sums, device)
+    return form.sums.result(*((in2, in1) if form.is_exchanged else (in1, in2)), resources.device)
 
 
 def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
-    if axes is None and (sums := _summed_at_once(first, second, mode, resources.device)) is not None:
+    if axes is None and (sums := _plain_result(first, second, mode, resources)) is not None:
         return sums
     in1, in2 = _pair(first, second)
     if in1.ndim == in2.ndim == 0:
@@ -357,7 +358,7 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
 def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resources) -> Any:
     """Computes the convolution of two arrays in their common type."""
     if method == "auto":
-        sums = _summed_at_once(in1, in2, mode, resources.device)
+        sums = _plain_result(in1, in2, mode, resources)
         if sums is not None and cmath.isfinite(sums.item(0)):  # else SciPy warns
             return sums
     if in1.ndim == in2.ndim == 0:
