@@ -79,6 +79,9 @@ def test_plain_arrays_give_the_bits_of_others(random, shape, types):
              lambda a, b: signal.convolve(b, a, device="cpu"),
              *(lambda a, b, f=function, m=mode: f(a, b, mode=m, cval=0.5, origin=-1, device="cpu")
                for mode in ("reflect", "constant", "wrap") for function in (ndimage.convolve, ndimage.correlate)),
+             lambda a, b: ndimage.gaussian_filter(a, 1, device="cpu"),
+             lambda a, b: ndimage.gaussian_filter(a, 1.5, 1, mode="constant", cval=2, device="cpu"),
+             lambda a, b: ndimage.uniform_filter(a, 3, mode="nearest", device="cpu"),
              lambda a, b: ndimage.convolve1d(a, b.ravel()[:3], device="cpu"),
              lambda a, b: ndimage.correlate1d(a, b.ravel()[:3], origin=1, device="cpu")]
     for number, call in enumerate(calls):
