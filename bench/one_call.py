@@ -5,8 +5,9 @@
     PYTHONPATH=BUILD/python bench/one_call.py [--rounds N] [--cpu] [--json FILE]
 
 Arrays in a GPU's memory are compared with CuPy, arrays of the host with SciPy. All of them return new arrays, except
-where `out` is named. A turn has as many calls as take 10 ms, one at least; times are medians of turns, after the first
-call of each. Work on the GPU is waited for. Rows of CuPy are left out if it is missing, or with --cpu.
+where `out` is named. A turn has as many calls as take 1 ms, one at least. Times are medians of turns, and the shortest
+turn, which depends less on other programs. Work on the GPU is waited for. Rows of CuPy are left out if it is missing,
+or with --cpu.
 """
 
 import argparse
@@ -28,11 +29,11 @@ ON_GPU = {"512×1024×1024 * 64³": ((512, 1024, 1024), (64, 64, 64)),
           "64×256×256 * 15³": ((64, 256, 256), (15, 15, 15))}
 ON_HOST = {"32² * 5²": ((32, 32), (5, 5)), "1000 * 50": ((1000,), (50,)), "64³ * 7³": ((64, 64, 64), (7, 7, 7)),
            "128³ * 15³": ((128, 128, 128), (15, 15, 15))}
-TURN_MS = 10
+TURN_MS = 1
 
 
 def milliseconds(functions, rounds, wait=lambda: None):
-    """Returns the first and the median milliseconds of each function, by name. Functions run in turns."""
+    """Returns the first, the median and the least milliseconds of each function, by name. Functions run in turns."""
 
     def turn(function, calls):
         wait()
@@ -50,7 +51,7 @@ def milliseconds(functions, rounds, wait=lambda: None):
     for _ in range(rounds):
         for name, function in functions.items():
             times[name].append(turn(function, calls[name]))
-    return {name: (first[name], statistics.median(one)) for name, one in times.items()}
+    return {name: (first[name], statistics.median(one), min(one)) for name, one in times.items()}
 
 
 def host_functions(image_shape, kernel_shape):
@@ -85,13 +86,16 @@ def gpu_functions(cupy, image_shape, kernel_shape):
 
 def show(title, times):
     print(title)
-    for name, (first, later) in times.items():
-        print(f"  {name:<32} {later:9.3f} ms   {later / times['planned'][1]:6.2f} × planned   first {first:9.1f} ms")
+    print(f"  {'':<32} {'median':>9}    {'shortest':>9}    × planned   first")
+    planned = times["planned"]
+    for name, (first, later, least) in times.items():
+        print(f"  {name:<32} {later:9.4f} ms {least:9.4f} ms {later / planned[1]:5.2f} {least / planned[2]:5.2f} "
+              f"{first:9.1f} ms")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--cpu", action="store_true", help="leave the GPU out")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

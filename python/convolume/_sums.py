@@ -5,7 +5,7 @@ import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -281,10 +281,10 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         return CachedConvolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
                                dtype=pixels.dtype, **arguments(method, nan))
 
-    def execute(convolver: Convolver | GpuConvolver) -> None:
+    def execute(convolver: Callable[[Any, Any], Any]) -> None:
         for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
             chosen = dict(zip(looped, index))
-            where = tuple(chosen.get(axis, slice(None)) for axis in range(len(axes.image)))
+            where: Any = tuple(chosen.get(axis, slice(None)) for axis in range(len(axes.image)))
             convolver(few[where], results[where])
 
     method = options.get("method", "auto")
