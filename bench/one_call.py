@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Times functions that plan and compute in one call beside planned objects and other libraries, in turns.
 
-    PYTHONPATH=BUILD/python bench/one_call.py [--rounds N] [--json FILE]
+    PYTHONPATH=BUILD/python bench/one_call.py [--rounds N] [--cpu] [--json FILE]
 
-Arrays in a GPU's memory are compared with CuPy, arrays of the host with SciPy. Times are medians after the first call
-of each. Work on the GPU is waited for. Rows of libraries that are missing are left out.
+Arrays in a GPU's memory are compared with CuPy, arrays of the host with SciPy. All of them return new arrays, except
+where `out` is named. A turn has as many calls as take 1 ms, one at least. Times are medians of turns, and the shortest
+turn, which depends less on other programs. Work on the GPU is waited for. Rows of CuPy are left out if it is missing,
+or with --cpu.
 """
 
 import argparse
@@ -16,7 +18,9 @@ import statistics
 import time
 from pathlib import Path
 
+import current_peers  # noqa: F401 (comes before NumPy)
 import numpy as np
+from hardware import processor_name
 
 import convolume
 from convolume import cache, ndimage, signal
@@ -25,64 +29,78 @@ ON_GPU = {"512×1024×1024 * 64³": ((512, 1024, 1024), (64, 64, 64)),
           "64×256×256 * 15³": ((64, 256, 256), (15, 15, 15))}
 ON_HOST = {"32² * 5²": ((32, 32), (5, 5)), "1000 * 50": ((1000,), (50,)), "64³ * 7³": ((64, 64, 64), (7, 7, 7)),
            "128³ * 15³": ((128, 128, 128), (15, 15, 15))}
+TURN_MS = 1
 
 
 def milliseconds(functions, rounds, wait=lambda: None):
-    """Returns the first and the median milliseconds of each function, by name. Functions run in turns."""
-    times = {name: [] for name in functions}
-    for _ in range(rounds + 1):
-        for name, function in functions.items():
-            wait()
-            begin = time.perf_counter()
+    """Returns the first, the median and the least milliseconds of each function, by name. Functions run in turns."""
+
+    def turn(function, calls):
+        wait()
+        begin = time.perf_counter()
+        for _ in range(calls):
             result = function()
-            wait()
-            times[name].append(1e3 * (time.perf_counter() - begin))
-            del result
-    return {name: (one[0], statistics.median(one[1:])) for name, one in times.items()}
+        wait()
+        elapsed = time.perf_counter() - begin
+        del result
+        return 1e3 * elapsed / calls
+
+    first = {name: turn(function, 1) for name, function in functions.items()}
+    calls = {name: max(1, round(TURN_MS / turn(function, 3))) for name, function in functions.items()}
+    times = {name: [] for name in functions}
+    for _ in range(rounds):
+        for name, function in functions.items():
+            times[name].append(turn(function, calls[name]))
+    return {name: (first[name], statistics.median(one), min(one)) for name, one in times.items()}
 
 
 def host_functions(image_shape, kernel_shape):
     random = np.random.default_rng(1)
     image, kernel = random.random(image_shape), random.random(kernel_shape)
     plan = convolume.Convolver(image_shape, kernel, dtype=image.dtype, origin="scipy", device="cpu")
-    functions = {"planned": lambda: plan(image),
-                 "convolve": lambda: convolume.convolve(image, kernel, origin="scipy", device="cpu"),
-                 "fftconvolve": lambda: signal.fftconvolve(image, kernel, "same", device="cpu"),
-                 "ndimage.convolve": lambda: ndimage.convolve(image, kernel, mode="constant", device="cpu")}
-    try:
-        peer = importlib.import_module("scipy.signal")
-        functions["SciPy fftconvolve"] = lambda: peer.fftconvolve(image, kernel, "same")
-    except ImportError:
-        pass
-    return functions
+    peer, out = importlib.import_module("scipy.signal"), np.empty(image_shape)
+    return plan.plan.method, {
+        "planned": lambda: plan(image),
+        "convolve": lambda: convolume.convolve(image, kernel, origin="scipy", device="cpu"),
+        "signal.fftconvolve": lambda: signal.fftconvolve(image, kernel, "same", device="cpu"),
+        "signal.convolve": lambda: signal.convolve(image, kernel, "same", device="cpu"),
+        "ndimage.convolve": lambda: ndimage.convolve(image, kernel, mode="constant", device="cpu"),
+        "planned, out": lambda: plan(image, out),
+        "convolve, out": lambda: convolume.convolve(image, kernel, origin="scipy", device="cpu", out=out),
+        "SciPy fftconvolve": lambda: peer.fftconvolve(image, kernel, "same")}
 
 
 def gpu_functions(cupy, image_shape, kernel_shape):
     random = cupy.random.default_rng(1)
     image = random.random(image_shape, dtype=cupy.float32)
     kernel = random.random(kernel_shape, dtype=cupy.float32)
-    out, taps = cupy.empty_like(image), cupy.asnumpy(kernel)
+    taps = cupy.asnumpy(kernel)
     plan = convolume.Convolver(image_shape, taps, precision="float32")
     peer = importlib.import_module("cupyx.scipy.signal")
-    return {"planned": lambda: plan(image, out),
+    return {"planned": lambda: plan(image),
             "convolve, kernel on the GPU": lambda: convolume.convolve(image, kernel),
             "convolve, kernel on the host": lambda: convolume.convolve(image, taps),
+            "signal.fftconvolve": lambda: signal.fftconvolve(image, kernel, "same"),
             "CuPy fftconvolve": lambda: peer.fftconvolve(image, kernel, "same")}
 
 
 def show(title, times):
     print(title)
-    for name, (first, later) in times.items():
-        print(f"  {name:<32} {later:9.3f} ms   {later / times['planned'][1]:6.2f} × planned   first {first:9.1f} ms")
+    print(f"  {'':<32} {'median':>9}    {'shortest':>9}    × planned   first")
+    planned = times["planned"]
+    for name, (first, later, least) in times.items():
+        print(f"  {name:<32} {later:9.4f} ms {least:9.4f} ms {later / planned[1]:5.2f} {least / planned[2]:5.2f} "
+              f"{first:9.1f} ms")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--rounds", type=int, default=100)
+    parser.add_argument("--cpu", action="store_true", help="leave the GPU out")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    rows, versions = {}, {"numpy": np.__version__, "processors": os.cpu_count()}
-    for name in ("scipy", "cupy"):
+    rows, versions = {}, {"processor": processor_name(), "cores": os.cpu_count(), "date": time.strftime("%Y-%m-%d")}
+    for name in ("numpy", "scipy") if arguments.cpu else ("numpy", "scipy", "cupy"):
         try:
             versions[name] = importlib.import_module(name).__version__
         except ImportError:
@@ -93,11 +111,12 @@ def main():
         for title, shapes in ON_GPU.items():
             rows["GPU " + title] = milliseconds(gpu_functions(cupy, *shapes), arguments.rounds,
                                                 cupy.cuda.Device().synchronize)
-            show("GPU " + title, rows["GPU " + title])
+            show(f"GPU {title}, float32", rows["GPU " + title])
             cupy.get_default_memory_pool().free_all_blocks()
     for title, shapes in ON_HOST.items():
-        rows["CPU " + title] = milliseconds(host_functions(*shapes), arguments.rounds)
-        show("CPU " + title, rows["CPU " + title])
+        method, functions = host_functions(*shapes)
+        rows["CPU " + title] = milliseconds(functions, arguments.rounds)
+        show(f"CPU {title}, float64, planned as {method}", rows["CPU " + title])
     print(cache.info())
     if arguments.json:
         arguments.json.write_text(json.dumps({"versions": versions, "milliseconds": rows}, indent=1) + "\n")

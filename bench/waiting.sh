@@ -15,7 +15,7 @@ echo "== plans, in a first and in a later process"
 "$build/bench/convolume_plan_bench" --device auto
 "$build/bench/convolume_plan_bench" --device auto
 echo "== single calls"
-"$python" one_call.py --rounds 30
+"$python" one_call.py
 echo "== drop-ins on the CPU"
 "$python" drop_ins.py
 echo "== drop-ins on the GPU"

@@ -49,8 +49,8 @@ struct DeviceConvolverKey {
     }
 };
 
-// A plan of the cache is made for more calls than the first, whether or not they come: so all calls
-// have the same plan, and the same bits.
+// Number of calls that a plan of the cache is expected to serve, whether or not they come: so all
+// calls have the same plan, and the same bits. It decides whether GPUs are worth their start.
 constexpr index_t expected_calls = 4;
 
 Options for_several_calls(Options options) {

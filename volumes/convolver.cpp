@@ -65,11 +65,8 @@ struct Convolver::Impl {
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts,
          const EngineChoice& choice, PixelType image_type, PixelType output_type)
         : Impl(image, taps, opts, image_type, output_type) {
-        if (may_end_before_gpus_start(choice)) return;
-        const double start_s = gpu_start_seconds();
-        engines = make_engines(choice);
-        if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
-        current_runner = make_runner();
+        choose_engines(choice);
+        if (!current_runner) current_runner = make_runner();
     }
 
     Impl(const Shape3& image, const ConstImageView& taps, const Options& opts, PixelType image_type,
@@ -78,6 +75,15 @@ struct Convolver::Impl {
         resolved.problem.rank1_kernel =
             may_sum_in_space() && !resolved.problem.complex_data &&
             factor_rank1(resolved.taps->view(), options.precision).has_value();
+    }
+
+    /// Makes the engines. If those of the CPU end before GPUs start, their plan is the current one.
+    void choose_engines(const EngineChoice& choice) {
+        if (may_end_before_gpus_start(choice)) return;
+        const double start_s = gpu_start_seconds();
+        engines = make_engines(choice);
+        if (engines.front()->info().is_gpu) resolved.problem.start_s = start_s;
+        current_runner.reset();
     }
 
     // Plans for the CPU alone if few executions are expected. Returns whether they end on the CPU
@@ -380,9 +386,13 @@ Convolver ConvolverFactory::make(const Shape3& image_shape, const ConstImageView
 Convolver ConvolverFactory::make_steady(const Shape3& image_shape, const ConstImageView& kernel,
                                         const Options& options, const EngineChoice& engines,
                                         PixelType image_type, PixelType output_type) {
-    Convolver made(image_shape, kernel, options, engines, image_type, output_type);
-    keep_ffts(made.impl_->engines);  // engines plan transforms when they prepare kernels
-    return made;
+    auto impl =
+        std::make_unique<Convolver::Impl>(image_shape, kernel, options, image_type, output_type);
+    impl->choose_engines(engines);
+    impl->resolved.problem.executions = 0;  // not known, so that preparation does not count
+    impl->current_runner = impl->make_runner();
+    keep_ffts(impl->engines);  // engines plan transforms when they prepare kernels
+    return Convolver(std::move(impl));
 }
 
 }  // namespace convolume

@@ -13,6 +13,7 @@
 #include "deconvolve/executors/slabs.cuh"
 #include "deconvolve/photons.hpp"
 #include "gpu/runtime/device.hpp"
+#include "gpu/runtime/staging.hpp"
 #include "gpu/runtime/stream.hpp"
 
 namespace convolume::deconvolve {
@@ -114,9 +115,7 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         if (layout_.keeps_uint16)
             uint16_staging_ = gpu::DeviceMemory(device_, staged_at_once * index_t{sizeof(float)},
                                                 "an image on its way");
-        fetched_sums_ = Buffer(bytes, "sums of a deconvolution");
-        fetched_sums_.touch(1);
-        fetched_sums_.lock_pages();
+        fetched_sums_ = staging_.take(bytes);
     }
 
     int device() const { return device_; }
@@ -234,9 +233,11 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         return work;
     }
 
+    double* fetched_sums() const { return reinterpret_cast<double*>(fetched_sums_.get()); }
+
     // Copies two sums of each thread block to the host, from sum `first` on.
     void fetch(index_t first, index_t blocks, const gpu::CudaEvent& done) const {
-        gpu::check(cudaMemcpyAsync(fetched_sums_.as<double>() + first, sums_.as<double>() + first,
+        gpu::check(cudaMemcpyAsync(fetched_sums() + first, sums_.as<double>() + first,
                                    static_cast<std::size_t>(blocks) * sizeof(SumPair),
                                    cudaMemcpyDeviceToHost, stream()),
                    "fetching a sum");
@@ -246,17 +247,19 @@ class SlabExecutor::PassSlab : public DeviceLoops {
         SumPair sum;
         if (blocks == 0) return sum;
         done.wait();
-        const auto* const of_blocks =
-            reinterpret_cast<const SumPair*>(fetched_sums_.as<double>() + first);
+        const auto* const of_blocks = reinterpret_cast<const SumPair*>(fetched_sums() + first);
         for (index_t i = 0; i < blocks; ++i) sum += of_blocks[i];
         return sum;
     }
 
     int device_;
     SlabLayout layout_;
+    // Page-locked memory that is kept for the process. It outlives sums_, whose end waits for
+    // copies.
+    gpu::StagingPool staging_{1};
+    gpu::StagingPool::StagingBuffer fetched_sums_;
     std::optional<SlabPasses> passes_;
     gpu::DeviceMemory arrays_, sums_, uint16_staging_;
-    Buffer fetched_sums_;
     gpu::CudaEvent has_compared_, has_stepped_;
     float *newest_, *previous_, *held_out_, *weights_;  ///< null: there is no such array
     ShortFloat* change_;

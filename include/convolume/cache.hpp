@@ -60,8 +60,9 @@ CONVOLUME_API void limit_plan_cache(const std::optional<index_t>& host_bytes,
 CONVOLUME_API void clear_plan_cache();
 
 /// Returns the Convolver of these arguments from the cache. If there is none, it is planned, and
-/// kept. The caller may use it as long as it likes. Options::expected_executions, if given, counts
-/// four times, since a kept plan serves later calls, too. Throws as Convolver does.
+/// kept. The caller may use it as long as it likes. The plan is that of a Convolver without
+/// Options::expected_executions, since it serves later calls, too. Four times that number, if
+/// given, decides whether GPUs are worth their start. Throws as Convolver does.
 /// @code{.cpp}
 /// Volume kernel({3, 3, 3}, PixelType::float32);
 /// std::fill_n(kernel.elements<float>(), 27, 1 / 27.0F);

@@ -37,23 +37,64 @@ void make_convolver(PlannedConvolver* self, const Triple& shape, const ReadArray
     });
 }
 
-PlannedConvolver find_convolver(const Triple& shape, const ReadArray& kernel,
-                                const Options& options, const EngineChoice& engines,
-                                PixelType image_type, PixelType output_type) {
-    const ConstImageView taps = view(kernel);
-    std::shared_ptr<const Convolver> found;
-    const auto find = [&] {
-        found = cached_convolver(index3(shape), taps, options, engines, image_type, output_type);
-    };
-    // Only kernels of many taps take so long to plan that Ctrl-C has to stop it.
-    constexpr index_t many_taps = 1 << 16;
-    if (element_count(taps.shape) >= many_taps) {
-        plan_released(find);
-    } else {
-        const nb::gil_scoped_release released;
-        find();
+ExecutionReport execute(const PlannedConvolver& planned, const ReadArray& image,
+                        const WriteArray& out, const nb::object& progress) {
+    const ConstImageView from = view(image);
+    const ImageView to = view(out);
+    ExecutionReport report;
+    run_released(planned.seconds, progress, [&](const ExecutionContext& context) {
+        report = planned.convolver().execute(from, to, context);
+    });
+    return report;
+}
+
+/// Convolutions with equal shapes, types and options. Their plans come from the cache.
+struct CachedConvolution {
+    Shape3 shape;
+    Options options;
+    EngineChoice engines;
+    PixelType image_type, output_type;
+
+    PlannedConvolver convolver(const ReadArray& kernel) const {
+        const ConstImageView taps = view(kernel);
+        std::shared_ptr<const Convolver> found;
+        const auto find = [&] {
+            found = cached_convolver(shape, taps, options, engines, image_type, output_type);
+        };
+        // Only kernels of many taps take so long to plan that Ctrl-C has to stop it.
+        constexpr index_t many_taps = 1 << 16;
+        if (element_count(taps.shape) >= many_taps) {
+            plan_released(find);
+        } else {
+            const nb::gil_scoped_release released;
+            find();
+        }
+        return PlannedConvolver(std::move(found));
     }
-    return PlannedConvolver(std::move(found));
+};
+
+void bind_cached_convolution(nb::module_& module) {
+    nb::class_<CachedConvolution>(module, "CachedConvolution",
+                                  "Convolutions with equal shapes, types and options.")
+        .def(
+            "__init__",
+            [](CachedConvolution* self, const Triple& shape, const Options& options,
+               const EngineChoice& engines, PixelType image_type, PixelType output_type) {
+                new (self)
+                    CachedConvolution{index3(shape), options, engines, image_type, output_type};
+            },
+            nb::arg("shape"), nb::arg("options"), nb::arg("engines"), nb::arg("image_type"),
+            nb::arg("output_type"))
+        .def("convolver", &CachedConvolution::convolver,
+             "Returns a Convolver from the cache of plans.", nb::arg("kernel"))
+        .def(
+            "execute",
+            [](const CachedConvolution& self, const ReadArray& image, const ReadArray& kernel,
+               const WriteArray& out) {
+                return execute(self.convolver(kernel), image, out, nb::none());
+            },
+            "Convolves an image by a plan of the cache.", nb::arg("image"), nb::arg("kernel"),
+            nb::arg("out"));
 }
 
 DeviceOptions device_options(int device, PixelType image_type,
@@ -155,23 +196,10 @@ void bind_convolver(nb::module_& module) {
             [](const PlannedConvolver& self) { return self.convolver().plan().to_string(); })
         .def_prop_ro("plan_json",
                      [](const PlannedConvolver& self) { return self.convolver().plan().to_json(); })
-        .def(
-            "execute",
-            [](const PlannedConvolver& self, const ReadArray& image, const WriteArray& out,
-               const nb::object& progress) {
-                const ConstImageView from = view(image);
-                const ImageView to = view(out);
-                ExecutionReport report;
-                run_released(self.seconds, progress, [&](const ExecutionContext& context) {
-                    report = self.convolver().execute(from, to, context);
-                });
-                return report;
-            },
-            nb::arg("image"), nb::arg("out"), nb::arg("progress") = nb::none());
+        .def("execute", &execute, nb::arg("image"), nb::arg("out"),
+             nb::arg("progress") = nb::none());
+    bind_cached_convolution(module);
 
-    module.def("cached_convolver", &find_convolver, "Returns a Convolver from the cache of plans.",
-               nb::arg("shape"), nb::arg("kernel"), nb::arg("options"), nb::arg("engines"),
-               nb::arg("image_type"), nb::arg("output_type"));
     module.def(
         "convolve_small",
         [](const ReadArray& image, const ReadArray& kernel, const Options& options,

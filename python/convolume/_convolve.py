@@ -12,9 +12,10 @@ from . import _core
 from ._arrays import give_back, readable, result_type, writable
 from ._batch import progress_of_one_image
 from ._device import DeviceArray, is_on_gpu, on_stream
-from ._errors import InvalidArgument, warn, warn_of_clamped
+from ._errors import InvalidArgument, warn_of_clamped, warn_of_nonfinite
 from ._labels import chosen_axes, letters_of, voxels_of
 from ._options import Origin, with_keywords
+from ._plain_arrays import convolved_plainly
 from ._problem import (
     CommonKeywords,
     ConvolveKeywords,
@@ -152,15 +153,11 @@ class Convolver:
         else:
             with progress_bar(progress) as report:
                 done = self._core.execute(pixels, result, report)
-        self._warn_of(done.nonfinite_inputs)
+        warn_of_nonfinite(done.nonfinite_inputs, self._problem.arguments.get("nan"))
         warn_of_clamped(done.clamped_low, done.clamped_high, result.dtype)
         if out is not None:
             return out
         return result if pixels is image else give_back(result, image)
-
-    def _warn_of(self, nonfinite: int) -> None:
-        if nonfinite > 0 and self._problem.arguments.get("nan") == "zero":
-            warn(f"{nonfinite} NaN or infinite values of the image were read as 0")
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if shape != self.input_shape:
@@ -220,6 +217,10 @@ def _planned(shape: tuple[int, ...], kernel: Kernel, dtype: str, arguments: dict
 
 
 def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywords) -> Any:
+    if type(image) is np.ndarray and type(kernel) is np.ndarray:
+        found = convolved_plainly(operation, image, kernel, options)
+        if found is not None:
+            return found
     form: Any = {name: value for name, value in options.items() if name in CommonKeywords.__annotations__}
     form["operation"] = operation
     if is_on_gpu(image):
@@ -245,7 +246,7 @@ def _apply(operation: Operation, image: Any, kernel: Any, options: ConvolveKeywo
             done = convolver._core.execute(moved[index], targets[index], step)
             low, high = low + done.clamped_low, high + done.clamped_high
             nonfinite += done.nonfinite_inputs
-    convolver._warn_of(nonfinite)
+    warn_of_nonfinite(nonfinite, form.get("nan"))
     warn_of_clamped(low, high, result.dtype)
     if out is not None:
         return out

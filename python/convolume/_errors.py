@@ -150,3 +150,9 @@ def warn_of_clamped(low: int, high: int, dtype: Any) -> None:
     """Issues a warning if values were clamped."""
     if low or high:
         warn(clamped_sentence(low, high, dtype))
+
+
+def warn_of_nonfinite(count: int, nan: str | None) -> None:
+    """Issues a warning if values of an image were read as 0, by the option `nan`."""
+    if count > 0 and nan == "zero":
+        warn(f"{count} NaN or infinite values of the image were read as 0")

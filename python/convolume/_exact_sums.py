@@ -9,7 +9,8 @@ import numpy as np
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import Mode
-from ._sums import Array, Resources, convolved, result_shape
+from ._problem import result_shape
+from ._sums import Array, Resources, convolved
 
 Summed = Literal["auto", "direct"]
 

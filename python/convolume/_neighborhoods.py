@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Common parts of the drop-ins for scipy.ndimage: boundaries, types of results, filters along single axes."""
 
+import cmath
 import functools
 import math
 import operator
@@ -14,7 +15,7 @@ from ._device import is_on_gpu
 from ._errors import InvalidArgument
 from ._gpu_numbers import GpuNumbers
 from ._options import Boundary, Precision
-from ._sums import Array, Resources, convolved, empty_beside
+from ._sums import Array, ArrayForm, Resources, convolved, empty_beside
 
 Samples = Callable[[Sequence[int]], Array]
 Order = Literal["line", "box"]  # order of a sum's terms in SciPy: in its filters of one axis, and of several
@@ -315,19 +316,20 @@ def filtered(image: Array, one: Filter, result: FilterOutput, order: Order, reso
     if image.size == 0:
         return empty_beside(image, image.shape, dtype)
     cval = one.cval if one.mode == "constant" else 0.0
-    if np.iscomplexobj(cval) and image.dtype.kind != "c":
+    is_complex = type(cval) is not float and np.iscomplexobj(cval)
+    if is_complex and image.dtype.kind != "c":
         raise InvalidArgument("cval is complex where the input is real")
     if dtype.kind in "biu":
         return truncated_sums(image, one._replace(cval=float(cval.real)), dtype, order, resources, buffer)
     taps = one.weights / one.divisor if one.divisor != 1 else one.weights
     precision = _precision(dtype)
-    if not np.isfinite(cval):
+    if not cmath.isfinite(cval):
         return _beside_infinite(image, one._replace(weights=taps), precision, resources).astype(dtype, copy=False)
-    if np.iscomplexobj(cval) and complex(cval).imag != 0:
+    if is_complex and complex(cval).imag != 0:
         above = image - np.asarray(cval, image.dtype)[()]
         sums = convolved(above, taps, precision, resources, center=one.center, local_nan=True)
         return (sums + cval * taps.sum()).astype(dtype, copy=False)
-    return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(np.real(cval)),
+    return convolved(image, taps, precision, resources, center=one.center, boundary=one.mode, cval=float(cval.real),
                      local_nan=True, out=result.buffer(image)).astype(dtype, copy=False)
 
 
@@ -366,16 +368,19 @@ def separable(image: Array, filters: Sequence[AxisFilter], cval: complex, result
     scipy.ndimage."""
     if not filters:
         return result.deliver(image.copy())
-    current = image
-    is_on_host = isinstance(image, np.ndarray)
-    buffer = buffer_for(image) if is_on_host and result.dtype.kind in "biu" and len(filters) > 1 else None
+    has_buffer = isinstance(image, np.ndarray) and result.dtype.kind in "biu" and len(filters) > 1
+    buffer = buffer_for(image) if has_buffer else None
     groups = _groups(filters, image.size, cval, result.dtype)
     for number, group in enumerate(groups):
-        weights, center = _product(group, image.ndim)
         goal = result if number == len(groups) - 1 else FilterOutput(result.dtype, None)
-        one = Filter(weights, center, group[0].mode, cval, math.prod(one.divisor for one in group))
-        current = filtered(current, one, goal, "line", resources, buffer)
-    return result.deliver(current)
+        image = filtered(image, _product(group, image.ndim, cval), goal, "line", resources, buffer)
+    return result.deliver(image)
+
+
+def single_filter(filters: Sequence[AxisFilter], image: ArrayForm, cval: complex) -> Filter | None:
+    """Returns the filter that is computed for filters along single axes of an image; None if there is not just one."""
+    groups = _groups(filters, math.prod(image.shape), cval, image.dtype) if filters else []
+    return _product(groups[0], len(image.shape), cval) if len(groups) == 1 else None
 
 
 def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: np.dtype[Any]) -> list[list[AxisFilter]]:
@@ -387,9 +392,10 @@ def _groups(filters: Sequence[AxisFilter], samples: int, cval: complex, dtype: n
     return [list(filters[:3]), *([one] for one in filters[3:])]
 
 
-def _product(filters: Sequence[AxisFilter], dimensions: int) -> tuple[Array, list[int]]:
+def _product(filters: Sequence[AxisFilter], dimensions: int, cval: complex) -> Filter:
     factors = [one.weights.reshape([-1 if axis == one.axis else 1 for axis in range(dimensions)]) for one in filters]
     center = [0] * dimensions
     for one in filters:
         center[one.axis] = one.center
-    return functools.reduce(operator.mul, factors), center
+    return Filter(functools.reduce(operator.mul, factors), center, filters[0].mode, cval,
+                  math.prod(one.divisor for one in filters))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A convolution problem: its keywords, its description for the library, and its plan."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -96,6 +97,18 @@ def convolution_defaults(keywords: Any, dtype: Any) -> dict[str, Any]:
     return defaults_of(keywords, "Options", cval=0.0, normalize=None, precision=None, dtype=dtype)
 
 
+def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
+    """Returns the shape of a convolution's result."""
+    return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+
+
+@functools.cache
+def natural_type(precision: Precision, is_complex: bool) -> np.dtype[Any]:
+    """Returns the type of results that nothing else says."""
+    types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
+    return np.dtype(types[precision][is_complex])
+
+
 class Problem:
     """A convolution problem before it is planned: shape and type of the image, kernel, options and engines."""
 
@@ -122,8 +135,7 @@ class Problem:
         self.options = self._options(arguments)
         self.engines = engines(arguments)
         is_complex = image_type.kind == "c" or taps.dtype.kind == "c"
-        types = {"float32": ("float32", "complex64"), "float64": ("float64", "complex128")}
-        self.natural: np.dtype[Any] = np.dtype(types[arguments["precision"]][is_complex])
+        self.natural = natural_type(arguments["precision"], is_complex)
 
     def _options(self, arguments: dict[str, Any]) -> _core.Options:
         own = {name: value for name, value in arguments.items() if name not in Devices.__annotations__}
@@ -140,8 +152,14 @@ class Problem:
 
     def for_host_arrays(self, from_cache: bool = False) -> _core.Convolver:
         """Plans for arrays in host memory, or takes the plan from the cache."""
-        plan = _core.cached_convolver if from_cache else _core.Convolver
-        return plan(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype, self.natural)
+        if from_cache:
+            return self.of_cache().convolver(self._filled())
+        return _core.Convolver(triple_of(self.shape), self._filled(), self.options, self.engines, self.dtype,
+                               self.natural)
+
+    def of_cache(self) -> _core.CachedConvolution:
+        """Returns the convolutions that differ from this one only in values of the image and the kernel."""
+        return _core.CachedConvolution(triple_of(self.shape), self.options, self.engines, self.dtype, self.natural)
 
     def for_kernels_on(self, device: int, dtype: np.dtype[Any]) -> _core.DeviceConvolver:
         """Takes a plan from the cache for images and kernels in a GPU's memory. Only the kernel's shape and type count

@@ -2,6 +2,7 @@
 """Keywords that every computing function takes: devices, threads, memory limits, progress. And the GPUs and the memory
 of this machine."""
 
+import functools
 import importlib
 import logging
 import os
@@ -59,20 +60,30 @@ _gpu_process: int | None = None  # id of the process that has used a GPU
 def engines(options: Mapping[str, Any]) -> _core.Engines:
     """Returns the devices, threads and memory limit of GPUs in `options`. Other options are ignored."""
     kind, gpus = parse_device(options.get("device", "auto"))
-    _check_fork(kind)
+    check_fork(kind)
     return _core.Engines(device=kind, gpus=gpus, workers=thread_count(options.get("workers")),
                          max_gpu_mem=byte_size(options.get("max_gpu_mem")))
 
 
 def log_plan(plan: Callable[[], object], options: Mapping[str, Any]) -> None:
     """Logs a plan, and why GPUs take no part in it if the caller left the choice."""
-    if log.isEnabledFor(logging.WARNING) and options.get("device", "auto") == "auto":
-        why_not = _core.gpu_unavailable()
-        if why_not:
-            log.log(logging.WARNING if os.path.exists("/proc/driver/nvidia/version") else logging.INFO,
-                     "computing on the CPU, since %s", why_not)
+    if options.get("device", "auto") == "auto":
+        log_absent_gpu()
     if log.isEnabledFor(logging.INFO):
         log.info("%s", str(plan()).rstrip())
+
+
+def log_absent_gpu() -> None:
+    """Logs why GPUs take no part in work whose device the caller left open."""
+    if log.isEnabledFor(logging.WARNING):
+        why_not = _core.gpu_unavailable()
+        if why_not:
+            log.log(logging.WARNING if _has_gpu_driver() else logging.INFO, "computing on the CPU, since %s", why_not)
+
+
+@functools.cache
+def _has_gpu_driver() -> bool:
+    return os.path.exists("/proc/driver/nvidia/version")
 
 
 def parse_device(device: Device) -> tuple[str, list[int]]:
@@ -87,7 +98,7 @@ def parse_device(device: Device) -> tuple[str, list[int]]:
     return "gpu", [int(number) for number in device]
 
 
-def _check_fork(kind: str) -> None:
+def check_fork(kind: str) -> None:
     """Refuses GPUs in a process that was forked after CUDA was used, as calls of CUDA would fail with unclear
     errors."""
     global _gpu_process

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolution of arrays with any number of axes, for the drop-ins for other libraries' functions."""
 
+import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, TypedDict, Unpack
 
 import numpy as np
@@ -17,13 +18,14 @@ from ._errors import BadData, InvalidArgument
 from ._filters import FilterBank, filter_bank
 from ._gpu_numbers import GpuConvolver, GpuNumbers
 from ._options import Boundary, Mode, Precision
-from ._problem import Method
+from ._plain_arrays import AlikeCalls, alike_calls
+from ._problem import Method, natural_type, result_shape
 from ._run import Device
 
 Array = Any  # an array of NumPy, or GpuNumbers, which has the same names as far as they are used
 ByteSize = int | str | None
 _MOST_AXES = 3
-_MOST_SAMPLES = 1 << 18  # samples of an image that may be convolved without a plan
+_MOST_PRODUCTS = 1 << 18  # products, and samples, of convolve_small() of the library
 _LONG_SIGNAL = 1 << 14  # number of samples from which a filter bank is faster than a convolver of one axis
 
 
@@ -95,30 +97,83 @@ def _merged(image: Sequence[int], kernel: Sequence[int], center: Sequence[int]) 
     return _Axes(*zip(*several))
 
 
-def result_shape(image: Sequence[int], kernel: Sequence[int], mode: Mode) -> list[int]:
-    """Returns the shape of a convolution's result."""
-    return [n + {"same": 0, "full": k - 1, "valid": 1 - k}[mode] for n, k in zip(image, kernel)]
+class ArrayForm(NamedTuple):
+    """Shape and type of an array."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+
+def _precision_of(dtype: np.dtype[Any]) -> Precision:
+    return "float32" if dtype.char in "fF" else "float64"
+
+
+class SmallSums(NamedTuple):
+    """A small convolution as far as it depends on shapes, types and options."""
+
+    options: _core.Options
+    shape: tuple[int, ...]
+    """Shape of the result."""
+    dtype: np.dtype[Any]
 
 
 @functools.lru_cache(maxsize=256)
-def _options_at_once(precision: Precision, mode: Mode, boundary: Boundary, cval: float,
-                     center: tuple[int, ...]) -> _core.Options:
-    return _core.Options(precision=precision, mode=mode, nan="propagate", origin=[0] * (3 - len(center)) + list(center),
-                         boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
+def small_sums(image: tuple[int, ...], kernel: tuple[int, ...], dtype: np.dtype[Any], mode: Mode = "same",
+               boundary: Boundary = "zero", cval: float = 0.0,
+               center: tuple[int, ...] | None = None) -> SmallSums | None:
+    """Returns the convolution of arrays of these shapes with results of type `dtype`; None if direct sums without a
+    plan are not for them."""
+    if not 1 <= len(image) == len(kernel) <= _MOST_AXES:
+        return None
+    shape = tuple(result_shape(image, kernel, mode))
+    if min(shape) < 1 or max(math.prod(shape) * math.prod(kernel), math.prod(image)) > _MOST_PRODUCTS:
+        return None
+    middle = [(k - 1) // 2 for k in kernel] if center is None else center
+    options = _core.Options(precision=_precision_of(dtype), mode=mode, nan="propagate",
+                            origin=[0] * (3 - len(kernel)) + list(middle),
+                            boundary=f"constant:{cval!r}" if boundary == "constant" else boundary)
+    return SmallSums(options, shape, dtype)
 
 
-def _is_done_at_once(pixels: Array, taps: Array, center: Sequence[int], precision: Precision, resources: Resources,
-                     options: "SumKeywords", out: Array) -> bool:
-    """Computes a small convolution on the CPU by direct sums, without a plan, and tells whether it did."""
-    if (isinstance(pixels, GpuNumbers) or not 1 <= pixels.ndim <= _MOST_AXES or pixels.size > _MOST_SAMPLES
-            or resources.device not in ("auto", "cpu")):
-        return False
+def summed_at_once(image: Array, kernel: Array, small: SmallSums | None, device: Device,
+                   out: Array | None = None) -> Array | None:
+    """Returns a small convolution of NumPy arrays, computed on the CPU by direct sums without a plan; None if it is
+    computed in another way."""
+    if small is None or device not in ("auto", "cpu"):
+        return None
+    result = np.empty(small.shape, small.dtype) if out is None else out
     try:
-        one = _options_at_once(precision, options.get("mode", "same"), options.get("boundary", "zero"),
-                               options.get("cval", 0.0), tuple(center))
-        return bool(_core.convolve_small(pixels, taps, one, out))
+        return result if _core.convolve_small(image, kernel, small.options, result) else None
     except BadData:  # a kernel of zeros, or with NaN
-        return False
+        return None
+
+
+class PlainSums(NamedTuple):
+    """A convolution of NumPy arrays along all axes as far as it depends on shapes, types and options."""
+
+    small: SmallSums | None
+    planned: AlikeCalls | None
+
+    def result(self, image: np.ndarray, kernel: np.ndarray, device: Device) -> Array | None:
+        """Returns the sums; None if :func:`convolved` has to find them."""
+        found = summed_at_once(image, kernel, self.small, device)
+        if found is None and self.planned is not None:
+            with contextlib.suppress(BadData):  # a kernel of zeros, or NaN
+                return self.planned.result(image, kernel)
+        return found
+
+
+def plain_sums(image: ArrayForm, kernel: ArrayForm, dtype: np.dtype[Any], resources: Resources,
+               **form: Any) -> PlainSums:
+    """Returns the sums that :func:`convolved` finds for such arrays and the keywords `form`, as far as it needs neither
+    batches nor a filter bank."""
+    small = small_sums(image.shape, kernel.shape, dtype, **form)
+    is_long = len(image.shape) == 1 and image.shape[0] >= _LONG_SIGNAL
+    if min(kernel.shape) < 2 or is_long or not 1 <= len(kernel.shape) <= _MOST_AXES:
+        return PlainSums(small, None)
+    options: dict[str, Any] = {**form, **resources._asdict(), "nan": "error", "precision": _precision_of(dtype)}
+    options["origin"] = options.pop("center", None) or tuple((k - 1) // 2 for k in kernel.shape)
+    return PlainSums(small, alike_calls("convolve", *image, *kernel, **options))
 
 
 def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
@@ -126,6 +181,35 @@ def _is_of_signals(axes: _Axes, image: Array, results: Array) -> bool:
     samples, taps = axes.image[-1], axes.kernel[-1]
     return (math.prod(axes.kernel[:-1]) == 1 and samples >= _LONG_SIGNAL and samples > 4 * taps
             and image.dtype.kind != "c" and results.dtype.kind == "f")
+
+
+class _Signals(NamedTuple):
+    """Long signals along the last axis, their filter, and memory for the results."""
+
+    signals: Array
+    taps: Array
+    results: Array
+    mode: Mode
+    origin: int
+
+    def are_filtered(self, precision: Precision, resources: Resources) -> bool:
+        """Filters the signals by a filter bank if its results have the right type. Returns whether it did."""
+        if isinstance(self.signals, GpuNumbers):
+            if self.signals.dtype != self.results.dtype:
+                return False
+            taps = self.taps.on_host() if isinstance(self.taps, GpuNumbers) else self.taps
+            filter_bank(self.signals.array, taps.reshape(-1), mode=self.mode, origin=self.origin, precision=precision,
+                        out=self.results.array)
+            return True
+        if resources.max_host_mem is not None:
+            return False
+        bank = FilterBank(self.signals.shape, self.taps.reshape(-1), dtype=self.signals.dtype, mode=self.mode,
+                          origin=self.origin, precision=precision, device=resources.device, workers=resources.workers,
+                          max_gpu_mem=resources.max_gpu_mem)
+        if bank.dtype != self.results.dtype:
+            return False
+        bank(self.signals, self.results)
+        return True
 
 
 class SumKeywords(TypedDict, total=False):
@@ -167,12 +251,14 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     pixels, taps = _computable(image), _computable(kernel)
     mode, out = options.get("mode", "same"), options.get("out")
     center = options.get("center") or [(k - 1) // 2 for k in taps.shape]
+    dtype = natural_type(precision, pixels.dtype.kind == "c" or taps.dtype.kind == "c")
     if out is None:
-        kind = "complex" if pixels.dtype.kind == "c" or taps.dtype.kind == "c" else "float"
-        bits = (64 if precision == "float64" else 32) * (2 if kind == "complex" else 1)
-        out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), np.dtype(f"{kind}{bits}"))
-    if _is_done_at_once(pixels, taps, center, precision, resources, options, out):
-        return out
+        out = empty_beside(pixels, result_shape(pixels.shape, taps.shape, mode), dtype)
+    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
+    if isinstance(pixels, np.ndarray):
+        small = small_sums(pixels.shape, taps.shape, dtype, center=tuple(center), **form)
+        if summed_at_once(pixels, taps, small, resources.device, out) is not None:
+            return out
     if isinstance(taps, np.ndarray):
         if not np.isfinite(taps).all():
             raise BadData("the kernel holds NaN or infinities: repair it")
@@ -186,7 +272,6 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
     looped = sorted(axis for _, axis in batch[:max(0, len(axes.image) - _MOST_AXES)])
     kept = [axis for axis in range(len(axes.image)) if axis not in looped]
     images = math.prod(axes.image[axis] for axis in looped)
-    form: Any = {name: value for name, value in options.items() if name in ("mode", "boundary", "cval")}
 
     def arguments(method: Method, nan: Literal["error", "propagate"]) -> dict[str, Any]:
         return {"origin": [axes.center[axis] for axis in kept], "precision": precision, "method": method, "nan": nan,
@@ -196,33 +281,25 @@ def convolved(image: Array, kernel: Array, precision: Precision, resources: Reso
         return CachedConvolver([axes.image[axis] for axis in kept], taps.reshape([axes.kernel[axis] for axis in kept]),
                                dtype=pixels.dtype, **arguments(method, nan))
 
-    def execute(convolver: Convolver | GpuConvolver) -> None:
+    def execute(convolver: Callable[[Any, Any], Any]) -> None:
         for index in itertools.product(*(range(axes.image[axis]) for axis in looped)):
-            where: list[Any] = [slice(None)] * len(axes.image)
-            for axis, number in zip(looped, index):
-                where[axis] = number
-            convolver(few[tuple(where)], results[tuple(where)])
+            chosen = dict(zip(looped, index))
+            where: Any = tuple(chosen.get(axis, slice(None)) for axis in range(len(axes.image)))
+            convolver(few[where], results[where])
 
     method = options.get("method", "auto")
     is_of_signals = (method == "auto" and options.get("boundary", "zero") == "zero"
                      and _is_of_signals(axes, few, results))
+    signals = _Signals(few, taps, results, mode, axes.center[-1])
     if isinstance(pixels, GpuNumbers):
-        if is_of_signals and pixels.dtype == results.dtype:
-            filters = taps.on_host() if isinstance(taps, GpuNumbers) else taps
-            filter_bank(few.array, filters.reshape(-1), mode=mode, origin=axes.center[-1], precision=precision,
-                        out=results.array)
+        if is_of_signals and signals.are_filtered(precision, resources):
             return out
         execute(GpuConvolver(pixels, [axes.image[axis] for axis in kept],
                              taps.reshape([axes.kernel[axis] for axis in kept]), arguments(method, "propagate")))
         return out
     try:
-        if is_of_signals and resources.max_host_mem is None:
-            bank = FilterBank(axes.image, taps.reshape(-1), dtype=pixels.dtype, mode=mode, origin=axes.center[-1],
-                              precision=precision, device=resources.device, workers=resources.workers,
-                              max_gpu_mem=resources.max_gpu_mem)
-            if bank.dtype == results.dtype:
-                bank(few, results)
-                return out
+        if is_of_signals and signals.are_filtered(precision, resources):
+            return out
         execute(planned(method, "error"))
     except BadData:  # the image holds NaN or infinities
         execute(planned("direct" if options.get("local_nan") else method, "propagate"))

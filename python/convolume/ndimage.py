@@ -16,8 +16,9 @@ Differences from scipy.ndimage:
 - Errors are :class:`convolume.InvalidArgument` (a ValueError). Where SciPy raises a RuntimeError, they are one, too.
 """
 
+import contextlib
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +36,9 @@ from ._neighborhoods import (
     filtered_axes,
     separable,
 )
+from ._plain_filters import WeightsForm, center_of_weights, is_plain, plain_product, plain_result
 from ._run import Device
-from ._sums import Array, ByteSize, Resources, given_back, numbers
+from ._sums import Array, ArrayForm, ByteSize, Resources, given_back, numbers
 
 __all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter", "gaussian_filter1d",
            "uniform_filter", "uniform_filter1d"]
@@ -285,15 +287,8 @@ def gaussian_filter(input: Any, sigma: float | Sequence[float], order: int | Seq
            [29, 31, 33, 34, 36],
            [35, 37, 39, 40, 42]])
     """
-    image = numbers(input, "input")
-    result = filter_output(output, image, image.dtype.kind == "c")
-    found = filtered_axes(axes, image.ndim)
-    parameters = zip(found, *(each(value, len(found), what) for value, what in (
-        (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
-    filters = [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
-              for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return given_back(separable(image, filters, cval, result, resources), input)
+    return _along_axes(input, output, _gaussian_filters, (axes, sigma, order, mode, truncate, radius), cval, resources)
 
 
 def uniform_filter1d(input: Any, size: int, axis: int = -1, output: Any = None, mode: str = "reflect",
@@ -373,15 +368,8 @@ def uniform_filter(input: Any, size: int | Sequence[int] = 3, output: Any = None
            [4.333, 5.   , 6.   , 6.667],
            [7.   , 7.667, 8.667, 9.333]])
     """
-    image = numbers(input, "input")
-    result = filter_output(output, image, image.dtype.kind == "c")
-    found = filtered_axes(axes, image.ndim)
-    parameters = zip(found, *(each(value, len(found), what) for value, what in (
-        (size, "size"), (origin, "origin"), (mode, "mode"))))
-    filters = [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters
-              if extent > 1]
     resources = Resources(device, workers, max_host_mem, max_gpu_mem)
-    return given_back(separable(image, filters, cval, result, resources), input)
+    return _along_axes(input, output, _uniform_filters, (axes, size, origin, mode), cval, resources)
 
 
 def _checked_axis(axis: int, dimensions: int) -> int:
@@ -390,18 +378,46 @@ def _checked_axis(axis: int, dimensions: int) -> int:
     return int(axis) % dimensions
 
 
-def _center(length: int, origin: int) -> int:
-    """Returns the center of weights that are convolved. The same center is right for correlated weights before they are
-    flipped."""
-    center = length // 2 + int(origin)
-    if not 0 <= center < length:
-        raise InvalidArgument(f"the origin {origin} leaves {length} weights: it must be {-(length // 2)} to "
-                              f"{(length - 1) // 2}")
-    return center
+def _gaussian_filters(dimensions: int, axes: Any, sigma: Any, order: Any, mode: Any, truncate: float,
+                      radius: Any) -> list[AxisFilter]:
+    found = filtered_axes(axes, dimensions)
+    parameters = zip(found, *(each(value, len(found), what) for value, what in (
+        (sigma, "sigma"), (order, "order"), (mode, "mode"), (radius, "radius"))))
+    return [_gaussian_axis_filter(axis, sd, derivative, edge, truncate, reach)
+            for axis, sd, derivative, edge, reach in parameters if sd > 1e-15]
+
+
+def _uniform_filters(dimensions: int, axes: Any, size: Any, origin: Any, mode: Any) -> list[AxisFilter]:
+    found = filtered_axes(axes, dimensions)
+    parameters = zip(found, *(each(value, len(found), what) for value, what in (
+        (size, "size"), (origin, "origin"), (mode, "mode"))))
+    return [_uniform_axis_filter(axis, int(extent), shift, edge) for axis, extent, shift, edge in parameters
+            if extent > 1]
+
+
+def _along_axes(input: Any, output: Any, filters_of: Callable[..., list[AxisFilter]], parameters: tuple[Any, ...],
+                cval: complex, resources: Resources) -> Any:
+    """Applies filters_of(number of axes, *parameters) to an image."""
+    if output is None and is_plain(input, cval):
+        with contextlib.suppress(TypeError):  # an argument without a hash
+            found = plain_product(ArrayForm(input.shape, input.dtype), filters_of, parameters, float(cval.real),
+                                   resources)
+            sums = None if found is None else found.sums.result(input, found.weights, resources.device)
+            if sums is not None:
+                return sums
+    image = numbers(input, "input")
+    result = filter_output(output, image, image.dtype.kind == "c")
+    filters = filters_of(image.ndim, *parameters)
+    return given_back(separable(image, filters, cval, result, resources), input)
 
 
 def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: complex, origin: int | Sequence[int],
                      axes: Sequence[int] | int | None, convolution: bool, resources: Resources) -> Any:
+    if output is None and axes is None and type(weights) is np.ndarray and isinstance(origin, int):
+        form = WeightsForm(weights.shape, mode, cval, (origin,) * weights.ndim, convolution)
+        sums = plain_result(input, weights, form, resources)
+        if sums is not None:
+            return sums
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     found = filtered_axes(axes, image.ndim)
@@ -412,7 +428,7 @@ def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: com
     shifts = each(origin, len(found), "origin")
     if len(found) < image.ndim:  # SciPy takes origins in the order of `axes`, and axes of weights in that of the image
         shifts = [shift for _, shift in sorted(zip(found, shifts))]
-    center = [_center(length, shift) for length, shift in zip(taps.shape, shifts)]
+    center = [center_of_weights(length, shift) for length, shift in zip(taps.shape, shifts)]
     if not convolution:
         center = [length - 1 - c for length, c in zip(taps.shape, center)]
         taps = np.conj(np.flip(taps))
@@ -427,12 +443,19 @@ def _convolve_in_box(input: Any, weights: Any, output: Any, mode: str, cval: com
 
 def _line(input: Any, weights: Any, axis: int, output: Any, mode: str, cval: complex, origin: int, convolution: bool,
           resources: Resources) -> Any:
+    if (output is None and type(input) is type(weights) is np.ndarray and weights.ndim == 1 and isinstance(origin, int)
+            and axis in (-1, input.ndim - 1)):
+        others = input.ndim - 1
+        form = WeightsForm((1,) * others + weights.shape, mode, cval, (0,) * others + (origin,), convolution)
+        sums = plain_result(input, weights, form, resources)
+        if sums is not None:
+            return sums
     image, taps = numbers(input, "input"), _weights(weights)
     result = filter_output(output, image, image.dtype.kind == "c" or taps.dtype.kind == "c")
     if taps.ndim != 1 or taps.size == 0:
         raise FilterArgument(f"weights of shape {taps.shape}: a filter along one axis takes a sequence of 1 number at "
                               "least")
-    found, center = _checked_axis(axis, image.ndim), _center(len(taps), origin)
+    found, center = _checked_axis(axis, image.ndim), center_of_weights(len(taps), origin)
     if not convolution:
         center, taps = len(taps) - 1 - center, np.conj(taps[::-1])
     one = AxisFilter(found, taps, center, boundary(mode))

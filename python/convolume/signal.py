@@ -15,13 +15,17 @@ Differences from scipy.signal:
 - Errors are :class:`convolume.InvalidArgument` and others of convolume. ValueErrors of SciPy are ValueErrors here.
 """
 
+import cmath
+import functools
 import itertools
+import math
 import warnings
 from collections.abc import Sequence
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeGuard
 
 import numpy as np
 
+from ._arrays import TYPES
 from ._errors import InvalidArgument
 from ._exact_sums import Summed, exact_sums
 from ._gpu_numbers import GpuNumbers, both_on_one_side
@@ -29,12 +33,15 @@ from ._options import Mode
 from ._run import Device
 from ._sums import (
     Array,
+    ArrayForm,
     ByteSize,
+    PlainSums,
     Resources,
     convolved,
     empty_beside,
     given_back,
     numbers,
+    plain_sums,
 )
 
 __all__ = ["convolve", "correlate", "fftconvolve", "oaconvolve"]
@@ -213,17 +220,58 @@ def _check_dimensions(in1: Array, in2: Array) -> None:
                               f"and in2 {in2.ndim}")
 
 
-def _larger_first(in1: Array, in2: Array, mode: Mode, axes: Sequence[int]) -> tuple[Array, Array]:
-    """Returns both arrays, exchanged in mode "valid" if the second is the larger one along these axes."""
-    if mode != "valid" or all(in1.shape[axis] >= in2.shape[axis] for axis in axes):
-        return in1, in2
-    if all(in2.shape[axis] >= in1.shape[axis] for axis in axes):
-        return in2, in1
+def _is_exchanged(shape1: Sequence[int], shape2: Sequence[int], mode: Mode, axes: Sequence[int]) -> bool:
+    """Tells whether arrays are exchanged: in mode "valid", if the second is the larger one along these axes."""
+    if mode != "valid" or all(shape1[axis] >= shape2[axis] for axis in axes):
+        return False
+    if all(shape2[axis] >= shape1[axis] for axis in axes):
+        return True
     raise InvalidArgument("For 'valid' mode, one must be at least as large as the other in every dimension that is "
-                          f"convolved: the shapes are {in1.shape} and {in2.shape}")
+                          f"convolved: the shapes are {tuple(shape1)} and {tuple(shape2)}")
+
+
+class _PlainForm(NamedTuple):
+    """A convolution of NumPy arrays along all axes as far as it depends on their shapes and types."""
+
+    sums: PlainSums
+    is_exchanged: bool
+    """Whether the second array is the image."""
+
+
+@functools.lru_cache(maxsize=256)
+def _plain_form(first: ArrayForm, second: ArrayForm, mode: Mode, resources: Resources) -> _PlainForm | None:
+    if (first.dtype.kind not in "fc" or second.dtype.kind not in "fc" or not TYPES.issuperset((first[1], second[1]))
+            or len(first.shape) != len(second.shape) or min((*first.shape, *second.shape), default=0) < 2):
+        return None
+    try:
+        _check_mode(mode)
+        is_exchanged = _is_exchanged(first.shape, second.shape, mode, range(len(first.shape)))
+    except InvalidArgument:
+        return None
+    if mode == "full":
+        is_exchanged = math.prod(first.shape) < math.prod(second.shape)
+    image, kernel = (second, first) if is_exchanged else (first, second)
+    dtype = np.result_type(first.dtype, second.dtype)
+    return _PlainForm(plain_sums(image, kernel, dtype, resources, mode=mode), is_exchanged)
+
+
+def _plain_result(in1: Any, in2: Any, mode: Mode, resources: Resources) -> np.ndarray | None:
+    """Returns the convolution of two NumPy arrays along all axes, in their common type, without what others need; None
+    if these do."""
+    if type(in1) is not np.ndarray or type(in2) is not np.ndarray:
+        return None
+    try:
+        form = _plain_form(ArrayForm(in1.shape, in1.dtype), ArrayForm(in2.shape, in2.dtype), mode, resources)
+    except TypeError:  # an argument without a hash
+        return None
+    if form is None:
+        return None
+    return form.sums.result(*((in2, in1) if form.is_exchanged else (in1, in2)), resources.device)
 
 
 def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources: Resources) -> Any:
+    if axes is None and (sums := _plain_result(first, second, mode, resources)) is not None:
+        return sums
     in1, in2 = _pair(first, second)
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
@@ -232,7 +280,8 @@ def _frequency_style(first: Any, second: Any, mode: Mode, axes: Axes, resources:
         return given_back(empty_beside(in1, (0,), np.dtype(np.float64)), first)
     chosen = _longer_axes(in1, in2, _listed(axes, in1.ndim))
     _check_mode(mode)
-    in1, in2 = _larger_first(in1, in2, mode, chosen)
+    if _is_exchanged(in1.shape, in2.shape, mode, chosen):
+        in1, in2 = in2, in1
     if mode == "same":  # SciPy takes the central part also along axes where in1 is broadcast
         in2 = in2[tuple(slice((k - 1) // 2, (k - 1) // 2 + 1) if n == 1 and axis not in chosen else slice(None)
                         for axis, (n, k) in enumerate(zip(in1.shape, in2.shape)))]
@@ -308,13 +357,18 @@ def _broadcast(in1: Array, in2: Array, mode: Mode, chosen: list[int], dtype: np.
 
 def _typed(in1: Array, in2: Array, mode: Mode, method: Method, resources: Resources) -> Any:
     """Computes the convolution of two arrays in their common type."""
+    if method == "auto":
+        sums = _plain_result(in1, in2, mode, resources)
+        if sums is not None and cmath.isfinite(sums.item(0)):  # else SciPy warns
+            return sums
     if in1.ndim == in2.ndim == 0:
         return in1 * in2
     _check_dimensions(in1, in2)
     _check_mode(mode)
     if method not in ("auto", "direct", "fft"):
         raise InvalidArgument(f"there is no method '{method}': write 'auto', 'direct' or 'fft'")
-    in1, in2 = _larger_first(in1, in2, mode, range(in1.ndim))
+    if _is_exchanged(in1.shape, in2.shape, mode, range(in1.ndim)):
+        in1, in2 = in2, in1
     dtype = np.result_type(in1.dtype, in2.dtype)
     if in1.size == 0 or in2.size == 0:
         if in1.ndim == 1:

@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from convolume import _sums
+from convolume import _sums, signal
+from convolume._plain_filters import _plain_filter, plain_product
 
 FLOATS = ("float64", "float32", ">f4", ">f8")
 COMPLEX = ("complex64", "complex128")
@@ -35,10 +36,17 @@ def random_array(shape, dtype, seed, layout="C"):
 @pytest.fixture(autouse=True, scope="module", params=["at once", "planned"])
 def planning(request):
     """Runs all tests of a module twice: with small convolutions computed without a plan, and with plans."""
+
+    def forget():
+        for found_once in (_sums.small_sums, signal._plain_form, plain_product, _plain_filter):
+            found_once.cache_clear()
+
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "planned":
-            patch.setattr(_sums, "_MOST_SAMPLES", 0)
+            patch.setattr(_sums, "_MOST_PRODUCTS", 0)
+        forget()
         yield
+    forget()
 
 
 layouts = st.sampled_from(["C", "C", "F", "strided"])

@@ -62,6 +62,72 @@ def test_a_repeated_call_finds_its_plan(random, name):
     assert all(np.array_equal(results[0], result) for result in results[1:])
 
 
+class Others(np.ndarray):
+    """An array that functions look at more closely than at a NumPy array."""
+
+
+@pytest.mark.parametrize("shape", [(40,), (9, 30), (5, 6, 7), (20, 64, 64)])
+@pytest.mark.parametrize("types", ["ff", "dd", "fd", "df", "Df"])
+def test_plain_arrays_give_the_bits_of_others(random, shape, types):
+    image, kernel = (random.random(shape).astype(types[0]), random.random((3,) * len(shape)).astype(types[1]))
+    calls = [lambda a, b: convolume.convolve(a, b, device="cpu"),
+             lambda a, b: convolume.correlate(a, b, mode="full", boundary="mirror", device="cpu"),
+             lambda a, b: convolume.convolve(a, b, origin="corner", normalize="sum", device="cpu"),
+             *(lambda a, b, f=function, m=mode: f(a, b, m, device="cpu") for mode in ("full", "same", "valid")
+               for function in (signal.fftconvolve, signal.oaconvolve, signal.convolve, signal.correlate)),
+             lambda a, b: signal.fftconvolve(b, a, "valid", device="cpu"),
+             lambda a, b: signal.convolve(b, a, device="cpu"),
+             *(lambda a, b, f=function, m=mode: f(a, b, mode=m, cval=0.5, origin=-1, device="cpu")
+               for mode in ("reflect", "constant", "wrap") for function in (ndimage.convolve, ndimage.correlate)),
+             lambda a, b: ndimage.gaussian_filter(a, 1, device="cpu"),
+             lambda a, b: ndimage.gaussian_filter(a, 1.5, 1, mode="constant", cval=2, device="cpu"),
+             lambda a, b: ndimage.uniform_filter(a, 3, mode="nearest", device="cpu"),
+             lambda a, b: ndimage.convolve1d(a, b.ravel()[:3], device="cpu"),
+             lambda a, b: ndimage.correlate1d(a, b.ravel()[:3], origin=1, device="cpu")]
+    for number, call in enumerate(calls):
+        want = call(image.view(Others), kernel.view(Others))
+        for _ in range(2):
+            found = call(image, kernel)
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want, f"call {number}")
+
+
+def test_a_repeated_call_has_the_bits_of_a_planned_object(random):
+    for shape, taps in (((32, 32), (5, 5)), ((1000,), (50,)), ((48, 48, 48), (7, 7, 7))):
+        image, kernel = random.random(shape), random.random(taps)
+        want = convolume.Convolver(shape, kernel, dtype=image.dtype, device="cpu")(image)
+        for limit in ("256MiB", 0):
+            cache.limit(limit)
+            out = np.empty(shape)
+            assert convolume.convolve(image, kernel, out=out, device="cpu") is out
+            np.testing.assert_array_equal(out, want)
+            np.testing.assert_array_equal(convolume.convolve(image, kernel, device="cpu"), want)
+
+
+def test_calls_that_differ_in_values_alone(random):
+    image, kernel = random.random((8, 9)), random.random((3, 3))
+    for function in (convolume.convolve, signal.fftconvolve, ndimage.convolve):
+        before = function(image, kernel, device="cpu")
+        kernel *= 2
+        np.testing.assert_array_equal(function(image, kernel, device="cpu"), 2 * before)
+        image *= 2
+        np.testing.assert_array_equal(function(image, kernel, device="cpu"), 4 * before)
+        with pytest.raises(convolume.BadData):
+            function(image, kernel * np.nan, device="cpu")
+    for _ in range(2):
+        with pytest.raises(convolume.InvalidArgument):
+            convolume.convolve(image, kernel, mode="half", device="cpu")
+        with pytest.raises(convolume.InvalidArgument):
+            convolume.convolve(image, kernel, workers=0, device="cpu")
+        with pytest.raises(convolume.InvalidArgument):
+            convolume.convolve(image, kernel, device=True)
+    image[0, 0] = np.nan
+    with pytest.raises(convolume.BadData):
+        convolume.convolve(image, kernel, device="cpu")
+    with pytest.warns(convolume.ConvolumeWarning, match="1 NaN"):
+        convolume.convolve(image, kernel, nan="zero", device="cpu")
+
+
 def test_plans_of_objects_stay_out_of_the_cache():
     convolume.Convolver((8, 8), np.ones((3, 3)), device="cpu")(np.ones((8, 8)))
     convolume.Deconvolver((8, 8), np.ones((3, 3)), iterations=2, device="cpu")(np.ones((8, 8)))
