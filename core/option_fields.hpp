@@ -25,10 +25,11 @@ inline auto fields_of(const EngineChoice& engines) {
 inline auto fields_of(const DeconvolveOptions& options) {
     const auto& [method, iterations, acceleration, boundary, center, background, saturation,
                  tv_weight, voxel, noise_to_signal, consensus, unmatched, stop, hold_out, gain,
-                 offset, coarse_start, host, image_type, streamed] = options;
+                 offset, coarse_start, splits, seed, host, image_type, streamed] = options;
     return std::tie(method, iterations, acceleration, boundary, center.kind, center.index,
                     background, saturation, tv_weight, voxel, noise_to_signal, consensus, unmatched,
-                    stop, hold_out, gain, offset, coarse_start, host, image_type, streamed);
+                    stop, hold_out, gain, offset, coarse_start, splits, seed, host, image_type,
+                    streamed);
 }
 
 }  // namespace convolume

@@ -213,6 +213,7 @@ DeconvolutionProblem coarse_problem(const DeconvolutionProblem& fine,
     coarse.options = fine.options;
     coarse.traits = fine.traits;
     DeconvolveOptions& options = coarse.options;
+    options.splits = 0;
     coarse.image = coarse.object = coarsening.image(fine.image);
     coarse.psf_sum = fine.psf_sum;
     Index3 center = fine.options.center.index;

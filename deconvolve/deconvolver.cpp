@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <chrono>
 #include <mutex>
 
 #include "convolume/device.hpp"
@@ -10,6 +11,7 @@
 #include "deconvolve/dark_level.hpp"
 #include "deconvolve/held_out_search.hpp"
 #include "deconvolve/placement.hpp"
+#include "deconvolve/uncertainty.hpp"
 
 namespace convolume {
 
@@ -41,6 +43,14 @@ index_t make_dark_level(deconvolve::DeconvolutionProblem& problem, EngineChoice&
         problem.dark_level.reset();
         return 0;
     }
+    take_from_limits(bytes, 0, problem, engines);
+    return bytes;
+}
+
+// Reserves memory for the estimate of the uncertainty, and returns its bytes.
+index_t reserve_for_splits(deconvolve::DeconvolutionProblem& problem, EngineChoice& engines) {
+    if (problem.options.splits == 0) return 0;
+    const index_t bytes = deconvolve::uncertainty_bytes(problem);
     take_from_limits(bytes, 0, problem, engines);
     return bytes;
 }
@@ -92,6 +102,7 @@ struct Deconvolver::Impl {
     std::unique_ptr<deconvolve::HeldOutSearch> search;
     std::unique_ptr<deconvolve::Runner> runner;
     DeconvolvePlan plan;
+    int threads = 1;
     std::mutex execution_mutex;
 
     /// Makes the runner, with what coarse start and search have left of memory, and the plan.
@@ -100,6 +111,7 @@ struct Deconvolver::Impl {
         runner = deconvolve::place(problem, engines, why_not_on_device);
         plan = runner->plan();
         plan.psfs = static_cast<int>(problem.psf_count());
+        plan.splits = problem.options.splits;
         plan.coarse_iterations = problem.options.coarse_start;
         if (coarse_start) {
             plan.coarse_images = coarse_start->images();
@@ -121,7 +133,31 @@ struct Deconvolver::Impl {
         deconvolve::check_start(problem, run.start);
         // One execution at a time uses the arrays of the runner.
         const std::lock_guard lock(execution_mutex);
-        return runner->execute(problem, images, context, run);
+        if (run.uncertainty == nullptr) return runner->execute(problem, images, context, run);
+        return execute_with_splits(images, run, context);
+    }
+
+  private:
+    /// Also estimates the uncertainty. `images` must be readable again.
+    DeconvolveReport execute_with_splits(deconvolve::CallerImages& images, const DeconvolveRun& run,
+                                         const ExecutionContext& context) {
+        const double result = search ? 1 / (1 - search->share_of_time()) : 1;
+        const double share = result / (result + 2 * problem.options.splits);
+        const auto progress_between = [&](double from, double to) {
+            ExecutionContext own = context;
+            if (context.progress)
+                own.progress = [&context, from, to](double fraction) {
+                    context.progress(from + (to - from) * fraction);
+                };
+            return own;
+        };
+        const auto begin = std::chrono::steady_clock::now();
+        DeconvolveReport report = runner->execute(problem, images, progress_between(0, share), run);
+        deconvolve::estimate_uncertainty({*runner, problem, coarse_start.get()}, images, report,
+                                         run, progress_between(share, 1), threads);
+        report.executed.seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+        return report;
     }
 };
 
@@ -130,11 +166,13 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const ConstImageView& psf,
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psf, options, engines.threads);
     EngineChoice rest = engines;
-    const index_t for_dark_level = make_dark_level(impl_->problem, rest);
+    impl_->threads = thread_count(engines.threads);
+    const index_t reserved =
+        reserve_for_splits(impl_->problem, rest) + make_dark_level(impl_->problem, rest);
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     impl_->search = make_search(impl_->problem, psf, options, rest);
     impl_->place(rest);
-    impl_->plan.host_bytes += for_dark_level;
+    impl_->plan.host_bytes += reserved;
 }
 
 // A search of held-out photons is in the whole image, since a part would have one PSF.
@@ -143,10 +181,12 @@ Deconvolver::Deconvolver(const Shape3& image_shape, const std::vector<DepthPsf>&
     : impl_(std::make_unique<Impl>()) {
     impl_->problem = deconvolve::resolve_problem(image_shape, psfs, options, engines.threads);
     EngineChoice rest = engines;
-    const index_t for_dark_level = make_dark_level(impl_->problem, rest);
+    impl_->threads = thread_count(engines.threads);
+    const index_t reserved =
+        reserve_for_splits(impl_->problem, rest) + make_dark_level(impl_->problem, rest);
     impl_->coarse_start = make_coarse_start(impl_->problem, rest);
     impl_->place(rest);
-    impl_->plan.host_bytes += for_dark_level;
+    impl_->plan.host_bytes += reserved;
 }
 
 Deconvolver::~Deconvolver() = default;
@@ -164,6 +204,20 @@ index_t Deconvolver::negative_psf_samples() const {
 }
 
 namespace {
+
+// Checks the sink of an uncertainty.
+void check_uncertainty(const deconvolve::DeconvolutionProblem& problem, const ImageSink* sink) {
+    if (sink == nullptr) return;
+    if (problem.options.splits == 0)
+        throw InvalidArgument(
+            "the uncertainty was not planned: give a number of splits, such as 8");
+    const StackFormat format = sink->format();
+    if (format.shape != problem.image || format.volumes() != 1 || format.type != PixelType::float32)
+        throw InvalidArgument(message("the uncertainty has the shape ", to_string(format.shape),
+                                      " (z×y×x) and ", format.volumes(), " volumes of ",
+                                      to_string(format.type), ": give one float32 volume of ",
+                                      to_string(problem.image)));
+}
 
 // Checks the formats of an image and of its result.
 void check_formats(const deconvolve::DeconvolutionProblem& problem, const StackFormat& image,
@@ -199,6 +253,11 @@ DeconvolveReport Deconvolver::execute(const ConstImageView& image, const ImageVi
     if (image.data == nullptr || result.data == nullptr)
         throw InvalidArgument(message("the ", image.data == nullptr ? "image" : "result",
                                       " points to no memory (null): allocate it first"));
+    check_uncertainty(impl_->problem, run.uncertainty);
+    if (run.uncertainty != nullptr && overlap(image, result))
+        throw InvalidArgument(
+            "the result would replace the image, of which the uncertainty is estimated: give "
+            "the result other memory");
     deconvolve::HostImages images(image, result, impl_->helpers());
     return impl_->execute(images, run, context);
 }
@@ -207,6 +266,7 @@ DeconvolveReport Deconvolver::execute(ImageSource& image, ImageSink& result,
                                       const DeconvolveRun& run,
                                       const ExecutionContext& context) const {
     check_formats(impl_->problem, image.format(), result.format());
+    check_uncertainty(impl_->problem, run.uncertainty);
     deconvolve::StreamedImages images(image, result, context, impl_->helpers());
     return impl_->execute(images, run, context);
 }
@@ -226,6 +286,10 @@ DeviceDeconvolver::DeviceDeconvolver(const Shape3& image_shape, const ConstImage
         if (is_complex(type))
             throw InvalidArgument(
                 message("images are real and not of the type ", to_string(type), ": use float32"));
+    if (options.splits > 0)
+        throw InvalidArgument(
+            "the uncertainty is estimated of images in host memory, and these are in a GPU's: "
+            "leave splits out, or use Deconvolver");
     if (options.coarse_start > 0)
         throw InvalidArgument(
             "a coarse start is made of images in host memory, and these are in a GPU's: leave it "

@@ -140,8 +140,9 @@ PhotonHalves divide_photons(const ConstImageView& image, const PhotonScale& phot
                 continue;
             }
             PixelRandomBits bits(1, ThinningPurpose::hold_out, first + x);
-            a[x] = 2 * drawn_value(value, 1, gain, offset, bits);
-            b[x] = 2 * value - a[x];
+            const PixelHalves halves = divide_pixel(value, gain, offset, bits);
+            a[x] = halves.first;
+            b[x] = halves.second;
         }
     });
     return divided;
@@ -166,6 +167,7 @@ std::unique_ptr<HeldOutSearch> HeldOutSearch::make(const DeconvolutionProblem& w
     const Shape3 part = part_of(whole.image);
     DeconvolveOptions of_part = options;
     of_part.hold_out = false;
+    of_part.splits = 0;
     of_part.image_type.reset();                         // halves are float32
     if (part != whole.image) of_part.boundary.reset();  // the object goes on beyond a part
     if (options.saturation) of_part.saturation = coarse_saturation();

@@ -196,9 +196,13 @@ void set_levels(const ImageBackground& background, const std::optional<NoiseFit>
     loaded.background = background.level;
     loaded.darkest = background.darkest;
     loaded.photons.gain = options.gain.value_or(noise ? noise->gain : 1);
+    loaded.has_gain = options.gain || noise;
+    loaded.noise = loaded.photons;
+    if (!problem.traits.counts_photons && options.splits == 0) return;
+    const double offset = offset_of(background, noise, options, loaded.offset_error);
+    loaded.noise.offset = offset;
     if (!problem.traits.counts_photons) return;
-    loaded.photons.offset = offset_of(background, noise, options, loaded.offset_error);
-    const double offset = loaded.photons.offset;
+    loaded.photons.offset = offset;
     if (options.background) return;
     if (!background.is_certain && find_dark_level) {
         const double most = std::max(offset, background.darkest_region);

@@ -28,6 +28,9 @@ struct LoadedImage {
     /// Gain and offset, given by the caller or estimated. The offset leaves the model of methods
     /// that count photons, and is at most the background; for other methods it is 0.
     PhotonScale photons;
+    /// The same scale, with an offset for methods that do not count photons, too.
+    PhotonScale noise;
+    bool has_gain = false;               ///< DeconvolveReport::has_gain
     std::optional<double> offset_error;  ///< DeconvolveReport::offset_error
     /// Writes the caller's initial estimate, with `outside` around it. Empty if the caller gave
     /// none.

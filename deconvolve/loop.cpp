@@ -289,7 +289,8 @@ DeconvolveReport run(Executor& executor, const DeconvolutionProblem& problem, Ca
     report.coarse_iterations = preparation.iterations();
     report.background = loaded.background;
     report.darkest = loaded.darkest;
-    report.photons = loaded.photons;
+    report.photons = loaded.noise;
+    report.has_gain = loaded.has_gain;
     report.offset_error = loaded.offset_error;
     report.tv_weight = tv_weight_of(problem, loaded);
     report.negative_pixels = loaded.negative_pixels;

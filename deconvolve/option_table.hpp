@@ -48,10 +48,11 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
             options.hold_out = rule.hold_out;
             options.stop = rule.fraction;
         }},
-    option<&DeconvolveOptions::gain>(
-        "gain", "--gain", "N",
-        "Photons for each unit of the image, for --stop auto, rlgc and the weight of rl-tv",
-        {.range = "above 0", .if_unset = "seen from the noise"}),
+    option<&DeconvolveOptions::gain>("gain", "--gain", "N",
+                                     "Photons for each unit of the image, for --stop auto, "
+                                     "--uncertainty, rlgc and the weight of "
+                                     "rl-tv",
+                                     {.range = "above 0", .if_unset = "seen from the noise"}),
     option<&DeconvolveOptions::offset>(
         "offset", "--offset", "N|auto",
         "Value of a pixel without light, which has no photon noise; auto: the value at which the "
@@ -99,6 +100,12 @@ inline constexpr auto option_table<DeconvolveOptions> = std::tuple{
         "Begin with N iterations on each of one or two coarser images (20 without a "
         "number): the same quality sooner; of rl, rl-tv and shb",
         {.range = "from 0", .if_unset = "with --stop auto 20, else none"}),
+    option<&DeconvolveOptions::splits>(
+        "splits", "--splits", "N",
+        "Number of random divisions of the photons into halves that tell the uncertainty",
+        {.keyword = "uncertainty", .range = "2 to 64", .if_unset = "8"}),
+    option<&DeconvolveOptions::seed>("seed", "--seed", "N",
+                                     "Seed of the random divisions for the uncertainty"),
     option<&DeconvolveOptions::image_type>(
         "image_type", "", "TYPE",
         "Type of all images: uint8 and uint16 take less of a GPU's memory",

@@ -93,6 +93,8 @@ std::string DeconvolvePlan::to_string() const {
     }
     if (searched_part)
         text << "searches    in a part of " << convolume::to_string(*searched_part) << "\n";
+    if (splits > 0)
+        text << "uncertainty from " << 2 * splits << " further runs, on halves of the photons\n";
     text << "host memory " << format_bytes(host_bytes) << "\n";
     if (!why_not_on_device.empty())
         text << "not in a GPU's memory, since " << why_not_on_device << "\n";

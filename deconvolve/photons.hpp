@@ -23,14 +23,14 @@
 namespace convolume::deconvolve {
 
 /// Purposes of drawing photons. Each has random numbers of its own; numbers up to 5 belong to
-/// optics/random_draws.hpp.
-enum class ThinningPurpose : std::uint32_t { hold_out = 16, halves };
+/// optics/random_draws.hpp. Split number k of an uncertainty has the number splits + k.
+enum class ThinningPurpose : std::uint32_t { hold_out = 16, halves, splits };
 
 /// The random words of one pixel, one after another.
 class PixelRandomBits {
   public:
-    CONVOLUME_DEVICE PixelRandomBits(std::uint32_t seed, ThinningPurpose purpose, index_t pixel)
-        : key_{{seed, 0}},
+    CONVOLUME_DEVICE PixelRandomBits(std::uint64_t seed, ThinningPurpose purpose, index_t pixel)
+        : key_{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}},
           counter_{{0, static_cast<std::uint32_t>(purpose), static_cast<std::uint32_t>(pixel),
                     static_cast<std::uint32_t>(static_cast<std::uint64_t>(pixel) >> 32)}} {}
 
@@ -97,6 +97,18 @@ CONVOLUME_DEVICE float drawn_value(float value, int halvings, float gain, float 
         static_cast<float>(drawn_photons(static_cast<std::int64_t>(whole), halvings, bits));
     const float part = share * value + (drawn - share * whole) / gain;
     return part < 0 ? 0 : part > value ? value : part;
+}
+
+/// Two halves of a pixel's photons, each with twice its photons.
+struct PixelHalves {
+    float first, second;
+};
+
+/// Divides the photons of a pixel at random. A value that is not above 0 has none.
+inline PixelHalves divide_pixel(float value, float gain, float offset, PixelRandomBits& bits) {
+    if (!(value > 0)) return {value, value};
+    const float first = 2 * drawn_value(value, 1, gain, offset, bits);
+    return {first, 2 * value - first};
 }
 
 /// Moves the drawn photons of each pixel from `data` to `held_out`.

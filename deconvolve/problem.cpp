@@ -69,6 +69,11 @@ void check_options(const DeconvolveOptions& options, const MethodTraits& traits)
         throw InvalidArgument(
             "iterations end by held-out photons or by a stop criterion: choose "
             "one of them");
+    constexpr int least_splits = 2, most_splits = 64;
+    if (options.splits != 0 && (options.splits < least_splits || options.splits > most_splits))
+        throw InvalidArgument(message("the photons are divided ", options.splits,
+                                      " times: give a number of splits from ", least_splits, " to ",
+                                      most_splits));
     if (options.gain) check_number("gain", *options.gain, false);
     if (options.offset && !std::isfinite(*options.offset))
         throw InvalidArgument(message("the offset is ", *options.offset, ": give a finite number"));

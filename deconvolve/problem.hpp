@@ -49,7 +49,9 @@ struct DeconvolutionProblem {
         return options.hold_out || searches_in_part || traits.draws_halves;
     }
     bool chooses_tv_weight() const { return traits.uses_neighbors && !options.tv_weight; }
-    bool needs_photons() const { return draws_photons() || chooses_tv_weight(); }
+    bool needs_photons() const {
+        return draws_photons() || chooses_tv_weight() || options.splits > 0;
+    }
     /// Whether the scale of photons comes from the image's pixels.
     bool estimates_photons() const {
         const bool has_room = !options.background || *options.background > 0;  // for an offset
@@ -61,7 +63,7 @@ struct DeconvolutionProblem {
     bool keeps_uint16() const {
         // A linear system reads its image once, and overwrites it.
         return options.image_type && fits_uint16(*options.image_type) && !options.hold_out &&
-               !options.saturation && !traits.solves_system;
+               !options.saturation && options.splits == 0 && !traits.solves_system;
     }
     bool psf_varies() const { return psf_planes.size() > 1; }
     /// Returns the number of PSFs.

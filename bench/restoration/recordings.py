@@ -20,6 +20,7 @@ MARGIN = (16, 32, 32)  # voxels of the specimen beyond each side of the image
 class Recording:
     name: str
     truth: np.ndarray  # photons of each voxel of the specimen, inside the image
+    light: np.ndarray  # photons that are expected at each pixel, with the background
     image: np.ndarray  # uint16
 
 
@@ -117,6 +118,12 @@ def background(photons):
     return 0.02 * photons
 
 
+def expose(light, rng):
+    """Returns the image that the camera makes of the photons that are expected at each pixel."""
+    counts = rng.poisson(light) + rng.normal(OFFSET, READ_NOISE, light.shape)
+    return np.clip(np.rint(counts), 0, 65535).astype(np.uint16)
+
+
 def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     """Records a part of a larger specimen, so that light comes from outside. `photons` are those of the brightest pixel
     of the image, of which 2 % are background."""
@@ -127,9 +134,8 @@ def record(kind, photons, seed, shape=SHAPE, optics=SPECIMEN):
     light = np.maximum(blur(specimen, psf)[inside], 0)
     scale = photons / light.max()
     rng = np.random.default_rng([seed, KINDS.index(kind), photons])
-    counts = rng.poisson(scale * light + background(photons)) + rng.normal(OFFSET, READ_NOISE, shape)
-    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside],
-                     np.clip(np.rint(counts), 0, 65535).astype(np.uint16))
+    expected = scale * light + background(photons)
+    return Recording(f"{kind}-{photons}-{seed}", scale * specimen[inside], expected, expose(expected, rng))
 
 
 def fit_affine(truth, x):

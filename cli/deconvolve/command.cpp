@@ -21,7 +21,8 @@ std::string zero_padded(index_t number, index_t last, std::size_t least_digits) 
     return text;
 }
 
-/// A source that shows its samples to checks. One thread reads them, each once.
+/// A source that shows its samples to checks, each once. One thread reads planes in their order;
+/// what it reads again, for a search or an uncertainty, is not checked again.
 class CheckedSource : public ImageSource {
   public:
     CheckedSource(ImageSource& source, PixelCheck& check, LightCheck& light)
@@ -29,6 +30,8 @@ class CheckedSource : public ImageSource {
     StackFormat format() const override { return source_.format(); }
     void read_box(index_t t, index_t c, const Box3& box, const ImageView& target) override {
         source_.read_box(t, c, box, target);
+        if (box.begin.z != checked_planes_) return;
+        checked_planes_ = box.end.z;
         check_.add(target);
         light_.add_image(target);
     }
@@ -37,6 +40,7 @@ class CheckedSource : public ImageSource {
     ImageSource& source_;
     PixelCheck& check_;
     LightCheck& light_;
+    index_t checked_planes_ = 0;
 };
 
 /// A sink that shows its samples to a check.
@@ -183,15 +187,16 @@ void DeconvolveSteps::plan_memory(index_t limit) {
 }
 
 WorkAmount DeconvolveSteps::work() const {
+    const int runs = 1 + 2 * request_.options.splits;
     return {static_cast<double>(input_metadata_.frames * input_metadata_.channels) *
-            request_.options.iterations *
+            request_.options.iterations * runs *
             static_cast<double>(element_count(input_metadata_.shape))};
 }
 
 void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
                               const ExecutionContext& context) {
     const auto on_iteration = [&](const Iteration& iteration) {
-        const std::string text = iteration_text(iteration, request_.options.method);
+        const std::string text = iteration_text(iteration, request_.options);
         meter.note(text);
         if (!console.verbose()) return;
         meter.clear();
@@ -199,15 +204,20 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     };
     const VolumeStep restore = [&](ImageSource& input, ImageSink& output,
                                    const ExecutionContext& volume_context) {
-        const index_t channel = static_cast<index_t>(volumes_.size()) % input_metadata_.channels;
+        const auto number = static_cast<index_t>(volumes_.size());
+        const index_t channel = number % input_metadata_.channels;
         DeconvolveRun run;
+        std::optional<SinkChannel> uncertainty;
+        if (second_writer_)
+            run.uncertainty =
+                &uncertainty.emplace(*second_writer_, channel, number / input_metadata_.channels);
         run.start = next_initial_estimate();
         run.reads_every = request_.dump_every;
         run.on_iteration = [&](const Iteration& iteration, const EstimateReader& read) {
             on_iteration(iteration);
             if (!estimates_) return;
             const PhaseTimer timer(context.timeline, Phase::write);
-            estimates_->write_if_due(static_cast<index_t>(volumes_.size()), iteration, read);
+            estimates_->write_if_due(number, iteration, read);
         };
         CheckedSource image(input, *pixels_, light_);
         CheckedSink checked(output, light_);
@@ -222,6 +232,11 @@ void DeconvolveSteps::execute(const Console& console, ProgressMeter& meter,
     if (input_metadata_.microscope.significant_bits)
         most = std::ldexp(1.0, *input_metadata_.microscope.significant_bits) - 1;
     pixels_.emplace(most);
+    if (!request_.second_output.empty()) {
+        io::ImageMetadata deviation = output_metadata_;
+        deviation.type = PixelType::float32;
+        second_writer_ = io::create_image(request_.second_output, deviation, request_.create);
+    }
     if (request_.dump_every > 0)
         estimates_.emplace(request_.dump_every, request_.options.iterations, request_.output,
                            output_metadata_, result_.computed, request_.create, request_.inputs());
@@ -288,8 +303,8 @@ io::ImageMetadata EstimateFiles::metadata_of(index_t volume) const {
 
 void EstimateFiles::write_if_due(index_t volume, const Iteration& iteration,
                                  const EstimateReader& read) {
-    // Estimates of a search are not written: they use a part of the photons only.
-    if (iteration.searching || iteration.number % every_ != 0) return;
+    // Estimates of a search or a split are not written: they use a part of the photons only.
+    if (iteration.searching || iteration.split > 0 || iteration.number % every_ != 0) return;
     read(estimate_.view());
     const std::string name =
         estimate_name(path_, result_metadata_, volume, iteration.number, iterations_);

@@ -19,7 +19,7 @@
 
 namespace convolume::cli {
 
-/// The request of the command line.
+/// The request of the command line. Its second result is that of --uncertainty.
 struct DeconvolveRequest : ImageRequest {
     DeconvolveOptions options;
     std::string output_type;  ///< a type's name, "same", or empty for float32
@@ -33,7 +33,11 @@ struct DeconvolveRequest : ImageRequest {
         if (!start.empty()) all.push_back(start);
         return all;
     }
-    RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
+    RunFiles files() const {
+        RunFiles all = ImageRequest::files();
+        all.inputs = inputs();
+        return all;
+    }
 };
 
 /// Returns the file name of an estimate: "a/b.iter010.ome.tif" for the result "a/b.ome.tif" and
@@ -70,8 +74,9 @@ class EstimateFiles {
     std::vector<std::string> written_;
 };
 
-/// Returns a text such as "iteration 3 of 30, log-likelihood -1234.5", or with the residual.
-std::string iteration_text(const Iteration& iteration, DeconvolveMethod method);
+/// Returns a text such as "iteration 3 of 30, log-likelihood -1234.5", or with the residual. It
+/// begins with "search, " or "split 2 of 8, " if the iteration is not one of the result.
+std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options);
 
 class DeconvolveSteps : public ImageSteps {
   public:
@@ -95,6 +100,7 @@ class DeconvolveSteps : public ImageSteps {
     ExecutionReport executed() const;
     NonfiniteSample::Location place_of(index_t volume) const;
     std::string place_text(index_t volume) const;
+    void report_uncertainty(const Console& console) const;
     void plan_memory(index_t limit);
 
     void open_initial_image();

@@ -7,6 +7,7 @@
 #include "cli/deconvolve/command.hpp"
 #include "cli/files/result_output.hpp"
 #include "cli/images/depth_kernels.hpp"
+#include "cli/images/file_names.hpp"
 #include "cli/images/image_request.hpp"
 #include "cli/images/image_run.hpp"
 #include "cli/run/common_options.hpp"
@@ -17,6 +18,7 @@ namespace convolume::cli {
 namespace {
 
 constexpr int default_coarse_start = 20;
+constexpr int default_splits = 8;
 
 int parse_coarse_start(std::string_view option, const std::string& text) {
     if (text.empty()) return default_coarse_start;
@@ -88,6 +90,31 @@ void set_defaults(const CLI::App& command, DeconvolveOptions& options) {
         options.coarse_start = default_coarse_start;
 }
 
+void add_uncertainty(CLI::App& app, DeconvolveRequest& request) {
+    const char* group = groups::output;
+    app.add_option("--uncertainty", request.second_output,
+                   "Also write the standard deviation that the noise of photons gives each voxel, "
+                   "float32; for many files, a pattern like that of --output-name")
+        ->type_name("FILE")
+        ->group(group);
+    add_options(app, group, request.options, {"splits", "seed"});
+}
+
+void check_uncertainty(const CLI::App& command, const ManyFilesRequest& many,
+                       DeconvolveRequest& request) {
+    if (command.count("--uncertainty") == 0) {
+        for (const char* flag : {"--splits", "--seed"})
+            if (command.count(flag) > 0)
+                throw InvalidArgument(message(flag, " is of --uncertainty; leave it out"));
+        return;
+    }
+    if (request.second_output.empty())
+        throw InvalidArgument("--uncertainty names no file; give one");
+    if (command.count("--splits") == 0) request.options.splits = default_splits;
+    if (many.is_many)
+        request.second_output = parse_output_name("--uncertainty", request.second_output);
+}
+
 void check_method(const CLI::App& command, DeconvolveOptions& options) {
     constexpr std::pair<const char*, const char*> of_some_methods[] = {
         {"--tv", "tv_weight"},        {"--noise-to-signal", "noise_to_signal"},
@@ -103,10 +130,11 @@ void check_method(const CLI::App& command, DeconvolveOptions& options) {
         options.iterations = options.unmatched;
     set_defaults(command, options);
     const bool chooses_weight = uses_option(method, "tv_weight") && !options.tv_weight;
-    if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight && options.gain)
+    if (!options.hold_out && !uses_option(method, "consensus") && !chooses_weight &&
+        command.count("--uncertainty") == 0 && options.gain)
         throw InvalidArgument(
-            "--gain applies to --stop auto, --method rlgc, and rl-tv without --tv only; leave it "
-            "out");
+            "--gain applies to --stop auto, --uncertainty, --method rlgc, and rl-tv without --tv "
+            "only; leave it out");
 }
 
 }  // namespace
@@ -140,6 +168,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
         "Also write the estimate after every N iterations, beside the result: OUT.iter010.tif "
         "for OUT.tif, OUT.t0.c1.iter010.tif of several times or channels")
         ->group(group);
+    add_uncertainty(*command, *request);
     add_run_options(*command, group, request->run);
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
@@ -148,6 +177,7 @@ void add_deconvolve_command(CLI::App& app, Action& action) {
             throw InvalidArgument("--out-of-focus needs --edges extend; leave out the other one");
         check_depth_range(request->made_psf);
         divide_arguments(*command, *request, *many);
+        check_uncertainty(*command, *many, *request);
         action = [request, many] { run_images<DeconvolveSteps>(*request, *many); };
     });
 }

@@ -76,6 +76,8 @@ std::string plan_line(const DeconvolvePlan& plan) {
              << to_string(shape);
     if (plan.coarse_iterations > 0 && plan.coarse_images.empty())
         text << ", too small for a coarse start";
+    if (plan.splits > 0)
+        text << ", then " << 2 * plan.splits << " further runs for the uncertainty";
     return text.str();
 }
 
@@ -85,7 +87,7 @@ nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
         {"by_walks", plan.by_walks},         {"tiles", plan.tiles},
         {"object", shape_json(plan.object)}, {"grid", shape_json(plan.grid)},
         {"array_bytes", plan.array_bytes},   {"device_bytes", plan.device_bytes},
-        {"host_bytes", plan.host_bytes}};
+        {"host_bytes", plan.host_bytes},     {"further_runs", 2 * plan.splits}};
     if (plan.coarse_iterations == 0) return json;
     json["coarse_images"] = nlohmann::ordered_json::array();
     for (const Shape3& shape : plan.coarse_images)
@@ -95,12 +97,15 @@ nlohmann::ordered_json plan_json(const DeconvolvePlan& plan) {
 
 }  // namespace
 
-std::string iteration_text(const Iteration& iteration, DeconvolveMethod method) {
+std::string iteration_text(const Iteration& iteration, const DeconvolveOptions& options) {
+    const DeconvolveMethod method = options.method;
     const bool likely = has_likelihood(method);
     const std::string text =
         message("iteration ", iteration.number, " of ", iteration.of,
                 likely ? ", log-likelihood " : ", residual ",
                 format_number(likely ? iteration.likelihood : iteration.residual));
+    if (iteration.split > 0)
+        return message("split ", iteration.split, " of ", options.splits, ", ", text);
     if (uses_option(method, "consensus") && !iteration.searching)
         return message(text, ", ", format_number(100 * iteration.consenting, 3),
                        " % of voxels agree");
@@ -162,7 +167,7 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         const DeconvolveReport& volume = volumes_[number];
         negative += volume.negative_pixels;
         console.fact("result", message(place_text(static_cast<index_t>(number)),
-                                       iteration_text(volume.last, request_.options.method),
+                                       iteration_text(volume.last, request_.options),
                                        ", background ", format_number(volume.background),
                                        offset_text(volume, request_.options)));
         const bool chose_weight =
@@ -191,6 +196,20 @@ void DeconvolveSteps::report_result(const Console& console, const RunTimes& time
         console.fact("dumped", message(estimates_->written().size(), " estimates, the last one ",
                                        estimates_->written().back()));
     report_output(console, request_.output, output_metadata_, request_.create.compression);
+    if (!request_.second_output.empty()) report_uncertainty(console);
+}
+
+void DeconvolveSteps::report_uncertainty(const Console& console) const {
+    console.fact(
+        "noise",
+        message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
+                " float32, standard deviation from ", request_.options.splits,
+                " splits of the photons, gain ", format_number(volumes_.front().photons.gain)));
+    for (std::size_t number = 0; number < volumes_.size(); ++number)
+        if (!volumes_[number].has_gain)
+            console.warning(message(place_text(static_cast<index_t>(number)),
+                                    "the noise does not tell how many photons the image has; one "
+                                    "for each unit is assumed for the uncertainty; give --gain"));
 }
 
 void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* times) const {
@@ -213,6 +232,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
                       {"consensus", options.consensus},
                       {"unmatched", options.unmatched},
                       {"coarse_start", options.coarse_start},
+                      {"splits", options.splits},
                       {"stop", nullptr},
                       {"background", "auto"},
                       {"offset", "auto"}};
@@ -247,7 +267,9 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
             const bool is_rlgc = uses_option(options.method, "consensus");
             const bool has_tv = uses_option(options.method, "tv_weight");
             if (has_tv) json_of_volume["tv"] = volume.tv_weight;
-            if (volume.searched == 0 && !is_rlgc && (!has_tv || options.tv_weight)) continue;
+            if (volume.searched == 0 && !is_rlgc && options.splits == 0 &&
+                (!has_tv || options.tv_weight))
+                continue;
             if (is_rlgc)
                 json_of_volume["consenting"] = volume.last.consenting;
             else if (volume.searched > 0)
@@ -257,6 +279,7 @@ void DeconvolveSteps::fill_json(nlohmann::ordered_json& json, const RunTimes* ti
     }
     if (estimates_) json["estimates"] = estimates_->written();
     json["output"] = output_json(request_.output, output_metadata_);
+    if (!request_.second_output.empty()) json["output"]["uncertainty"] = request_.second_output;
 }
 
 }  // namespace convolume::cli

@@ -104,7 +104,10 @@ struct ImageRequest {
     MadePsfRequest made_psf;                ///< PSF of channels without a kernel, if it is needed
     bool takes_depths = false;              ///< whether kernels may be named with depths
     std::string output;                     ///< path of the result; may be empty in a dry run
-    ImageSelection selection;               ///< selected part of the image
+    /// Path of a second result, such as that of --truth; empty for none. In a run over many images,
+    /// it is a pattern of names.
+    std::string second_output;
+    ImageSelection selection;  ///< selected part of the image
     KernelOptions kernel_options;
     EngineChoice engines;
     io::CreateOptions create{.software = software_name()};
@@ -116,7 +119,9 @@ struct ImageRequest {
     index_t ordered_kernels() const;
     /// Returns the paths of the image's files and of all kernels.
     std::vector<std::string> inputs() const;
-    RunFiles files() const { return {{run.timeline, output}, inputs(), create.overwrite}; }
+    RunFiles files() const {
+        return {{run.timeline, second_output, output}, inputs(), create.overwrite};
+    }
 };
 
 /// Parses "a.tif", "DAPI=a.tif" or "0=a.tif,1=b.tif". Names of files may have commas. Throws

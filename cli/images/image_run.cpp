@@ -317,10 +317,10 @@ void run_workers(FileQueue& queue, std::size_t files, const WorkerFactory& worke
 }  // namespace
 
 void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const WorkerFactory& worker_factory) {
+                    const WorkerFactory& worker_factory) {
     const Console console(std::cerr, request.run.verbosity, stderr_wants_colors());
     const InterruptGuard interrupt;
-    FileList list = list_files(request, many, truth, interrupt.stop());
+    FileList list = list_files(request, many, interrupt.stop());
     for (const ListedFile& file : list.files)
         if (file.status == FileStatus::failed) console.for_file(file.image).error(file.reason);
     if (!list.order.empty()) {

@@ -24,13 +24,17 @@ class ImageSteps : public RunSteps {
     const io::ImageMetadata& input_metadata() const { return input_metadata_; }
     /// Returns the metadata of the image that is written; valid after plan().
     const io::ImageMetadata& output_metadata() const { return output_metadata_; }
-    void commit() override { writer_->commit(); }
+    void commit() override {
+        if (second_writer_) second_writer_->commit();
+        writer_->commit();
+    }
 
   protected:
     index_t volumes() const { return input_metadata_.frames * input_metadata_.channels; }
 
     std::unique_ptr<SelectedImage> reader_;
     std::unique_ptr<io::ImageWriter> writer_;
+    std::unique_ptr<io::ImageWriter> second_writer_;  ///< writer of the second result, or null
     index_t nonfinite_ = 0;  ///< number of NaN and infinities in the result
     io::ImageMetadata input_metadata_;
     io::ImageMetadata output_metadata_;
@@ -50,7 +54,7 @@ using WorkerFactory = std::function<StepsFactory(const WorkerResources&, const E
 /// Runs many files. Prints the table of results and the object of --json, then throws as
 /// throw_result() does. Throws as list_files() does.
 void run_many_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const WorkerFactory& worker_factory);
+                    const WorkerFactory& worker_factory);
 
 /// Runs `Steps` for the one image of the request, or for each of many.
 template <class Steps, class Request>
@@ -59,10 +63,8 @@ void run_images(const Request& request, const ManyFilesRequest& many) {
         run_steps<Steps>(request);
         return;
     }
-    std::string truth;
-    if constexpr (requires { request.truth; }) truth = request.truth;
     run_many_files(
-        request, many, truth,
+        request, many,
         [&](const WorkerResources& resources, const ExpectedVolumes& expected) -> StepsFactory {
             Request of_worker = request;
             of_worker.engines = resources.engines;
@@ -76,7 +78,7 @@ void run_images(const Request& request, const ManyFilesRequest& many) {
                 Request of_file = of_worker;
                 of_file.image = file.image;
                 of_file.output = file.output;
-                if constexpr (requires { of_file.truth; }) of_file.truth = file.truth_output;
+                of_file.second_output = file.second_output;
                 // Each file has its own noise.
                 if constexpr (requires { of_file.camera.seed; })
                     of_file.camera.seed += static_cast<std::uint64_t>(file.number - 1);

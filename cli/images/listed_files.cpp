@@ -51,7 +51,8 @@ std::vector<std::string> images_of(const ManyFilesRequest& many) {
     return images;
 }
 
-std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::string& truth) {
+/// `second_name` is the pattern of the names of second results, or empty.
+std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::string& second_name) {
     const std::vector<std::string> images = images_of(many);
     std::vector<ListedFile> files;
     for (const std::string& image : images) {
@@ -63,8 +64,8 @@ std::vector<ListedFile> named_files(const ManyFilesRequest& many, const std::str
         file.image = image;
         if (!folder.empty()) {
             file.output = (folder / output_name(many.output_name, numbered)).string();
-            if (!truth.empty())
-                file.truth_output = (folder / output_name(truth, numbered)).string();
+            if (!second_name.empty())
+                file.second_output = (folder / output_name(second_name, numbered)).string();
         }
         files.push_back(std::move(file));
     }
@@ -77,7 +78,7 @@ void check_names(const std::vector<ListedFile>& files, const std::vector<std::st
     for (const std::string& kernel : kernels) inputs.insert(identity_of(kernel));
     std::map<std::string, const ListedFile*> outputs;
     for (const ListedFile& file : files)
-        for (const std::string& output : {file.output, file.truth_output}) {
+        for (const std::string& output : {file.output, file.second_output}) {
             if (output.empty()) continue;
             const std::string identity = identity_of(output);
             if (inputs.contains(identity))
@@ -229,9 +230,9 @@ void throw_result(const std::vector<ListedFile>& files, bool dry_run) {
 }
 
 FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const std::stop_token& stop) {
+                    const std::stop_token& stop) {
     FileList list;
-    list.files = named_files(many, truth);
+    list.files = named_files(many, request.second_output);
     check_names(list.files, request.kernels());
     for (const std::string& kernel : request.kernels())
         static_cast<void>(open_kernel(kernel, request.kernel_options));
@@ -241,7 +242,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
     for (std::size_t i = 0; i < list.files.size() && !stop.stop_requested(); ++i) {
         ListedFile& file = list.files[i];
         try {
-            for (const std::string& output : {file.output, file.truth_output})
+            for (const std::string& output : {file.output, file.second_output})
                 if (!output.empty() && fs::is_directory(many.output_folder))
                     check_output_path(io::parse_path(output).file,
                                       request.create.overwrite || many.resume);
@@ -262,7 +263,7 @@ FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
 bool is_complete(const ListedFile& file, const std::vector<std::string>& inputs,
                  const io::ImageMetadata& expected) {
     std::error_code missing;
-    for (const std::string& output : {file.output, file.truth_output}) {
+    for (const std::string& output : {file.output, file.second_output}) {
         if (output.empty()) continue;
         const auto written = fs::last_write_time(io::parse_path(output).file, missing);
         if (missing) return false;

@@ -29,11 +29,11 @@ const char* to_string(FileStatus status);
 struct ListedFile {
     index_t number = 0;  ///< number of the file, from 1
     std::string image;
-    std::string output;        ///< path of the result; empty in a dry run without a folder
-    std::string truth_output;  ///< path of the second output (--truth); empty for none
-    std::string solver_keys;   ///< solver_key() of all kernels: equal if files share their plans
-    double voxels = 0;         ///< voxels of all volumes
-    index_t channels = 0;      ///< number of channels; 0 if the header is unreadable
+    std::string output;         ///< path of the result; empty in a dry run without a folder
+    std::string second_output;  ///< path of the second result; empty for none
+    std::string solver_keys;    ///< solver_key() of all kernels: equal if files share their plans
+    double voxels = 0;          ///< voxels of all volumes
+    index_t channels = 0;       ///< number of channels; 0 if the header is unreadable
 
     FileStatus status = FileStatus::not_started;
     double seconds = 0;
@@ -68,11 +68,11 @@ struct FileList {
 };
 
 /// Expands patterns and the list, names the outputs, creates their folder, and reads the headers.
-/// `truth` is the pattern of second outputs, or empty. Throws InvalidArgument if an output is also
-/// an input or another output, InputNotFound if there are no files, CannotCreate, and what opening
-/// kernels throws. Reads no more headers after a request to stop.
+/// Throws InvalidArgument if an output is also an input or another output, InputNotFound if there
+/// are no files, CannotCreate, and what opening kernels throws. Reads no more headers after a
+/// request to stop.
 FileList list_files(const ImageRequest& request, const ManyFilesRequest& many,
-                    const std::string& truth, const std::stop_token& stop);
+                    const std::stop_token& stop);
 
 /// Returns true if the outputs of a file are complete: they are not older than `inputs`, and the
 /// image has the expected shape and type.

@@ -173,8 +173,8 @@ void SimulateSteps::execute(const Console&, ProgressMeter&, const ExecutionConte
     writer_ = io::create_image(request_.output, output_metadata_, request_.create);
     io::ImageMetadata expected = output_metadata_;
     expected.type = PixelType::float32;
-    if (!request_.truth.empty())
-        truth_ = io::create_image(request_.truth, expected, request_.create);
+    if (!request_.second_output.empty())
+        second_writer_ = io::create_image(request_.second_output, expected, request_.create);
 
     const index_t parts = request_.photons_per_unit ? 2 : 3;
     BlurredLight light(light_, folder_of(request_.output));
@@ -210,7 +210,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
     std::vector<Volume> adu, expected;
     for (int slot = 0; slot < (light_.overlapped ? 2 : 1); ++slot) {
         adu.emplace_back(plane_shape, output_metadata_.type);
-        expected.emplace_back(truth_ ? plane_shape : Shape3{}, PixelType::float32);
+        expected.emplace_back(second_writer_ ? plane_shape : Shape3{}, PixelType::float32);
     }
     const auto compute = [&](const BlurredLight::CameraPlane& plane) {
         const auto slot = static_cast<std::size_t>(plane.slot);
@@ -218,7 +218,7 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         for (index_t i = 0; i < element_count(plane_shape); ++i) {
             // Rounding of the transforms may be below zero in dark pixels.
             photons[i] = std::max(0.0, photons[i] * photons_per_unit_);
-            if (truth_)
+            if (second_writer_)
                 expected[slot].elements<float>()[i] =
                     static_cast<float>(photons[i] + request_.camera.background_photons);
         }
@@ -231,14 +231,10 @@ void SimulateSteps::record(BlurredLight& light, const ExecutionContext& context)
         const auto slot = static_cast<std::size_t>(plane.slot);
         const PhaseTimer timer(context.timeline, Phase::write, -1, -1, adu[slot].bytes());
         writer_->write_planes(plane.t, plane.c, plane.z, adu[slot].view());
-        if (truth_) truth_->write_planes(plane.t, plane.c, plane.z, expected[slot].view());
+        if (second_writer_)
+            second_writer_->write_planes(plane.t, plane.c, plane.z, expected[slot].view());
     };
     light.for_each_plane(*grid_, request_.engines.threads, context, compute, write);
-}
-
-void SimulateSteps::commit() {
-    if (truth_) truth_->commit();
-    writer_->commit();
 }
 
 ExecutionReport BlurredLight::blur(io::ImageReader& phantom,

@@ -19,10 +19,10 @@
 
 namespace convolume::cli {
 
+/// The request of the command line. Its second result is the photons that are expected (--truth).
 struct SimulateRequest : ImageRequest {
     SimulateRequest() { options.normalization = KernelNormalization::sum; }
 
-    std::string truth;  ///< file of the expected photons; empty for none
     Options options;
     /// Side of a camera pixel in the sample; default: the phantom's voxel.
     std::optional<double> pixel_um;
@@ -30,8 +30,6 @@ struct SimulateRequest : ImageRequest {
     double photons = 1000;          ///< expected photons at the brightest pixel
     std::optional<double> photons_per_unit;  ///< factor for the light, instead of `photons`
     Camera camera;
-
-    RunFiles files() const { return {{run.timeline, truth, output}, inputs(), create.overwrite}; }
 };
 
 /// Plan for the light between convolution and camera: format and place of the light of all channels
@@ -88,7 +86,6 @@ class SimulateSteps : public ImageSteps {
     WorkAmount work() const override;
     void execute(const Console& console, ProgressMeter& meter,
                  const ExecutionContext& context) override;
-    void commit() override;
     void report_result(const Console& console, const RunTimes& times) const override;
     void fill_json(nlohmann::ordered_json& json, const RunTimes* times) const override;
 
@@ -99,7 +96,6 @@ class SimulateSteps : public ImageSteps {
 
     const SimulateRequest request_;
     Kernels kernels_;
-    std::unique_ptr<io::ImageWriter> truth_;  ///< writer of --truth; null without the option
     std::optional<CameraGrid> grid_;
     LightPlan light_;
     double photons_per_unit_ = 0;

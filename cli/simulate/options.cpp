@@ -64,7 +64,7 @@ void add_output(CLI::App& app, SimulateRequest& request) {
         ->type_name("OUT")
         ->group(group);
     app.add_option(
-           "--truth", request.truth,
+           "--truth", request.second_output,
            "Also write the photons expected at each pixel, float32; for many files, a pattern "
            "like that of --output-name")
         ->type_name("FILE")
@@ -96,8 +96,8 @@ void add_simulate_command(CLI::App& app, Action& action) {
     add_many_files_options(*command, *many);
     command->callback([request, many, command, &action] {
         divide_arguments(*command, *request, *many);
-        if (many->is_many && !request->truth.empty())
-            request->truth = parse_output_name("--truth", request->truth);
+        if (many->is_many && !request->second_output.empty())
+            request->second_output = parse_output_name("--truth", request->second_output);
         action = [request, many] { run_images<SimulateSteps>(*request, *many); };
     });
 }

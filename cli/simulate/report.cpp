@@ -82,9 +82,10 @@ void SimulateSteps::report_result(const Console& console, const RunTimes& times)
     warn(recorded.below_zero, "would be below 0 and were recorded as 0", "raise --offset");
     report_times(console, times);
     report_output(console, request_.output, output_metadata_, request_.create.compression);
-    if (!request_.truth.empty())
-        console.fact("truth", message(request_.truth, ": z,y,x ", to_string(output_metadata_.shape),
-                                      " float32, expected photons"));
+    if (!request_.second_output.empty())
+        console.fact("truth",
+                     message(request_.second_output, ": z,y,x ", to_string(output_metadata_.shape),
+                             " float32, expected photons"));
 }
 
 void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
@@ -114,7 +115,7 @@ void SimulateSteps::fill_json(ordered_json& json, const RunTimes* times) const {
         json["report"] = report_json(executed_, *times);
     }
     json["output"] = output_json(request_.output, output_metadata_);
-    if (!request_.truth.empty()) json["output"]["truth"] = request_.truth;
+    if (!request_.second_output.empty()) json["output"]["truth"] = request_.second_output;
 }
 
 }  // namespace convolume::cli

@@ -138,7 +138,7 @@ CLI::Option* add_option_parsed_by(CLI::App& app, const char* group, Struct& targ
         if constexpr (std::is_invocable_r_v<Value, Parser, std::string_view, std::string> ||
                       std::is_invocable_r_v<Value, Parser, std::string_view>) {
             const auto parse_and_set = [&target, &field, parse](const std::string& text) {
-                field.set(target, parse_by(parse, field.text.flags, text));
+                field.set(target, static_cast<Value>(parse_by(parse, field.text.flags, text)));
             };
             option = app.add_option_function<std::string>(field.text.flags, parse_and_set,
                                                           option_help(field, target))

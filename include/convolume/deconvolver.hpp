@@ -160,10 +160,10 @@ struct DeconvolveOptions {
     /// one photon in eight apart, and takes the number after which the others predict these best.
     /// For all methods but nnls and wiener, and not together with `stop`.
     bool hold_out = false;
-    /// Photons for each unit of the image, by which photons are drawn, for hold_out and rlgc, and
-    /// counted for the weight of rl-tv. Whole photons are drawn one by one; the remaining fraction
-    /// of a value is divided in proportion. If not given, it is estimated from each image's noise.
-    /// It is 1 if the noise does not grow with brightness.
+    /// Photons for each unit of the image, by which photons are drawn, for hold_out, splits and
+    /// rlgc, and counted for the weight of rl-tv. Whole photons are drawn one by one; the remaining
+    /// fraction of a value is divided in proportion. If not given, it is estimated from each
+    /// image's noise. It is 1 if the noise does not grow with brightness.
     std::optional<double> gain;
     /// Value of a pixel without light, which the camera adds and which has no photon noise. Methods
     /// compare what is above it: y − offset with A x + b − offset. It is at most the background b,
@@ -177,11 +177,15 @@ struct DeconvolveOptions {
     /// summed. The interpolated estimate starts the `iterations`, which reach the same object
     /// sooner. For rl, rl-tv and shb. It has no effect if DeconvolveRun::start is given.
     int coarse_start = 0;
+    /// Number of random divisions of the photons into halves, from 2 to 64, from which an execution
+    /// estimates DeconvolveRun::uncertainty; 0: it does not. For images in host memory.
+    int splits = 0;
+    std::uint64_t seed = 1;  ///< seed of these divisions
     /// Limit of host memory as Options::max_host_bytes, including the arrays of the deconvolution.
     std::optional<index_t> max_host_bytes;
     /// Type of all images, if it is known. GPUs then keep images of uint8 and uint16 in 16 bits,
-    /// unless hold_out or saturation is used. Images of types that do not fit are refused. If not
-    /// given, images have any type and are kept as float32.
+    /// unless hold_out, saturation or splits are used. Images of types that do not fit are refused.
+    /// If not given, images have any type and are kept as float32.
     std::optional<PixelType> image_type;
     /// The image is read from an ImageSource, and the result written to an ImageSink. The plan then
     /// counts memory for some of their planes only.
@@ -233,6 +237,7 @@ struct Iteration {
     /// is made. Of DeviceDeconvolver that of the set-apart photons from their prediction.
     double held_out = 0;
     double consenting = 0;  ///< share of voxels that took the step of rlgc
+    int split = 0;  ///< number, from 1, of the split whose half is restored, which cannot be read
 };
 
 /// Stores the estimate after an iteration in a view of any real type, whose shape is the image's or
@@ -267,6 +272,12 @@ struct DeconvolveRun {
     /// iterations between may be computed together. They are then reported together, and their
     /// estimates cannot be read.
     int reads_every = 1;
+    /// Receives the standard deviation σ that the noise of photons gives each voxel, as float32.
+    /// The photons are divided N times (DeconvolveOptions::splits) at random into halves, which are
+    /// restored into x₁ and x₂ with as many iterations as the result. Bias is not in it.
+    ///
+    ///     σ² = Σ ((x₁ − x₂) / 2)² / N
+    ImageSink* uncertainty = nullptr;
 };
 
 /// Figures about one finished deconvolution.
@@ -281,8 +292,9 @@ struct DeconvolveReport {
     /// far apart, with an estimated background between them.
     /// Not set for images in GPU memory with a given background.
     std::optional<double> darkest;
-    int searched = 0;     ///< number of iterations that searched for the number (hold_out)
-    PhotonScale photons;  ///< scale in use: the offset, and the gain of photons
+    int searched = 0;       ///< number of iterations that searched for the number (hold_out)
+    PhotonScale photons;    ///< scale in use: the offset, and the gain of photons
+    bool has_gain = false;  ///< whether the gain was given or estimated; otherwise it is 1
     /// Standard error of an offset that was estimated from the noise. Not set if the offset was
     /// given, or is 0 because the noise does not tell it.
     std::optional<double> offset_error;
@@ -314,6 +326,7 @@ struct CONVOLUME_API DeconvolvePlan {
     std::vector<Shape3> coarse_images;  ///< extents of the coarser images, the coarsest first
     /// Extents of the part of the image in which hold_out searches.
     std::optional<Shape3> searched_part;
+    int splits = 0;  ///< number of splits, each of which takes two further runs
 
     std::string to_string() const;  ///< returns some lines for people
 };

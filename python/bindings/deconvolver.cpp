@@ -29,6 +29,7 @@ nb::dict to_dict(const DeconvolveReport& report) {
     facts["restarts"] = report.restarts;
     facts["searched"] = report.searched;
     facts["gain"] = report.photons.gain;
+    facts["has_gain"] = report.has_gain;
     facts["offset"] = report.photons.offset;
     facts["offset_error"] = report.offset_error;
     facts["tv_weight"] = report.tv_weight;
@@ -92,6 +93,7 @@ nb::dict execute(const std::optional<ReadArray>& start, const nb::object& callba
         if (start) run.start = view(*start);
         if (!callback.is_none())
             run.on_iteration = [&](const Iteration& done, const EstimateReader& read) {
+                if (done.split > 0) return;
                 calls.call([&] {
                     // Python may keep the reader beyond the callback, when its references are no
                     // longer valid.
@@ -199,16 +201,20 @@ void bind_deconvolver(nb::module_& module) {
             "execute",
             [](const Deconvolver& self, const ReadArray& image, const WriteArray& out,
                const std::optional<ReadArray>& start, const nb::object& callback,
-               const nb::object& progress) {
+               const nb::object& progress, const std::optional<WriteArray>& uncertainty) {
                 const ConstImageView from = view(image);
                 const ImageView to = view(out);
+                std::optional<ViewSink> deviation;
+                if (uncertainty) deviation.emplace(view(*uncertainty));
                 return execute(start, callback, progress,
-                               [&](const DeconvolveRun& run, const ExecutionContext& context) {
+                               [&](DeconvolveRun run, const ExecutionContext& context) {
+                                   if (deviation) run.uncertainty = &*deviation;
                                    return self.execute(from, to, run, context);
                                });
             },
             nb::arg("image"), nb::arg("out"), nb::arg("start") = nb::none(),
-            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none());
+            nb::arg("callback") = nb::none(), nb::arg("progress") = nb::none(),
+            nb::arg("uncertainty") = nb::none());
     module.def(
         "cached_deconvolver",
         [](const Triple& shape, const ReadArray& psf, const DeconvolveOptions& options,

@@ -87,8 +87,8 @@ class Deconvolver:
         A number ends the iterations when one of them lowers the misfit by less than this fraction. "auto" takes the
         number of iterations at which two halves of the photons agree best, at most `iterations`, or 200 with None.
     gain : float, optional
-        Photons for each unit of the image, for ``stop="auto"``, method "rlgc", and the weight of "rl-tv". None
-        estimates it from the noise.
+        Photons for each unit of the image, for ``stop="auto"``, `uncertainty`, method "rlgc", and the weight of
+        "rl-tv". None estimates it from the noise.
     offset : float or "auto"
         Value of a pixel without light, which the camera adds and which has no photon noise: what is above it is
         compared. "auto" is the value at which the noise of each image vanishes, or 0 if the noise does not tell it. It
@@ -99,6 +99,13 @@ class Deconvolver:
         Number of iterations on each of one or two coarser images, before the `iterations` on the image itself. They
         reach the same quality sooner. None does 20 before a search for the number of iterations, and else none. For
         methods "rl", "rl-tv" and "shb", and arrays in host memory. A call with ``start`` ignores it.
+    uncertainty : bool or int
+        True: calls return two arrays, the result, and for each voxel the standard deviation that the noise of photons
+        gives it, as float32. It is found by dividing the photons 8 times into random halves and restoring each of
+        them, which takes 16 runs of as many iterations. A number from 2 to 64 is that of the divisions. Errors of the
+        PSF are not in it. For arrays in host memory.
+    seed : int
+        Seed of these divisions.
     image_dtype : type, optional
         Type of all images, if it is known. Images of uint8 and uint16 then take 2 bytes a pixel of a GPU's memory
         instead of 4, and images of types that do not fit are refused.
@@ -206,6 +213,8 @@ class Deconvolver:
     def __call__(self, image: Any, out: Any = None, **run: Unpack[CallKeywords]) -> Any:
         """Deconvolves an image; returns the estimate, with the image's shape, as float32 by default.
 
+        With `uncertainty`, returns the estimate and its standard deviation.
+
         Parameters
         ----------
         image : array, real and finite
@@ -257,22 +266,26 @@ class Deconvolver:
         starts = None if first is None else batch.of(first)
         if self._arguments.get("saturation") is None:
             warn_of_saturation(pixels)
+        deviation = np.empty(pixels.shape, np.float32) if self._arguments.get("uncertainty") else None
         sources, targets, reports = batch.of(pixels), batch.of(result), []
+        deviations = None if deviation is None else batch.of(deviation)
         with progress_bar(run.get("progress")) as report:
             for number, (index, psf_number) in enumerate(batch):
                 core, source, target = self._cores[psf_number], sources[index], targets[index]
                 step = None if report is None else progress_of_one_image(report, number, len(batch))
+                second = None if deviations is None else deviations[index]
                 facts, accepted = self._execute(
-                    lambda *calls: core.execute(source, target, *calls),  # noqa: B023 (called at once)
+                    lambda *calls: core.execute(source, target, *calls, second),  # noqa: B023 (called at once)
                     None if starts is None else starts[index], run, index, step)
                 if accepted is not None:
                     low, high = _core.convert(accepted, target)
                     facts |= {"clamped_low": low, "clamped_high": high}
                 reports.append(facts)
         self._finish(reports, result.dtype)
-        if out is not None:
-            return out
-        return result if pixels is image else give_back(result, image)
+        given = out if out is not None else result if pixels is image else give_back(result, image)
+        if deviation is None:
+            return given
+        return given, deviation if pixels is image else give_back(deviation, image)
 
     def _execute(self, execute: Callable[..., dict[str, Any]], start: np.ndarray | None, run: CallKeywords,
                  index: tuple[int, ...], progress: Any) -> tuple[dict[str, Any], np.ndarray | None]:
@@ -285,6 +298,9 @@ class Deconvolver:
         try:
             return execute(start, called, progress), None
         except Accepted as accepted:
+            if self._arguments.get("uncertainty"):
+                raise InvalidArgument("a callback that accepts an estimate ends the run before its uncertainty is "
+                                      f"estimated: give iterations={accepted.iteration.number} instead") from None
             return {"iterations": accepted.iteration.number,
                     "likelihood": accepted.iteration.likelihood}, accepted.estimate
 
@@ -298,9 +314,15 @@ class Deconvolver:
         warn_of_background(reports)
         if merged.get("negative_pixels", 0) > 0:
             warn(f"{merged['negative_pixels']} negative pixels of the image were read as 0")
+        if self._arguments.get("uncertainty") and not all(one["has_gain"] for one in reports):
+            warn("the noise does not tell how many photons the image has; one for each unit is assumed for the "
+                 "uncertainty: give gain=…")
         warn_of_clamped(merged.get("clamped_low", 0), merged.get("clamped_high", 0), dtype)
 
     def _call_on_gpu(self, image: DeviceArray, out: Any, run: CallKeywords) -> Any:
+        if self._arguments.get("uncertainty"):
+            raise InvalidArgument("the uncertainty is for arrays in host memory, and the image is in a GPU's: pass a "
+                                  "NumPy array; GPUs compute with it, too")
         if self._arguments.get("depths") is not None:
             raise InvalidArgument("a PSF that varies with depth is for arrays in host memory, and the image is in a "
                                   "GPU's: pass a NumPy array; GPUs compute with it, too")
@@ -392,13 +414,14 @@ def richardson_lucy(image: Any, psf: Any, iterations: int | None = None,
         Depths of several PSFs, see :class:`Deconvolver`.
     axes, channel_axis, callback, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, device, workers, max_host_mem,
-    max_gpu_mem
+    spacing, acceleration, background, edges, origin, stop, saturation, coarse_start, uncertainty, seed, device,
+    workers, max_host_mem, max_gpu_mem
         See :class:`Deconvolver`.
 
     Returns
     -------
-    array of the image's shape, float32 by default, of the library that `image` comes from
+    array of the image's shape, float32 by default, of the library that `image` comes from; with
+    `uncertainty` two of them
 
     Raises
     ------
@@ -441,12 +464,13 @@ def wiener(image: Any, psf: Any, balance: float = 0.01, **options: Unpack[Wiener
         Number of steps of conjugate gradients.
     axes, channel_axis, out, dtype, progress
         See :meth:`Deconvolver.__call__`.
-    background, edges, origin, spacing, stop, device, workers, max_host_mem, max_gpu_mem
+    background, edges, origin, spacing, stop, uncertainty, seed, device, workers, max_host_mem, max_gpu_mem
         See :class:`Deconvolver`.
 
     Returns
     -------
-    array of the image's shape, float32 by default, of the library that `image` comes from
+    array of the image's shape, float32 by default, of the library that `image` comes from; with
+    `uncertainty` two of them
 
     Raises
     ------

@@ -15,6 +15,7 @@ Acceleration = Literal["biggs-andrews", "none"]
 Edges = Literal["extend"] | Boundary
 _SEARCHED = ("rl", "rl-tv", "shb")  # methods whose number of iterations is searched for by default
 _MOST_SEARCHED, _COARSE_START = 200, 20
+_SPLITS = 8  # of uncertainty=True
 Method = Literal["rl", "rl-tv", "shb", "wb", "rlgc", "nnls", "wiener"]
 
 
@@ -50,13 +51,20 @@ class DeconvolverKeywords(_LikelihoodKeywords, total=False):
     image_dtype: Any
 
 
+class _UncertaintyKeywords(TypedDict, total=False):
+    """Keywords of images that are deconvolved as a whole: the standard deviation of the result."""
+
+    uncertainty: bool | int
+    seed: int
+
+
 class _DepthKeywords(TypedDict, total=False):
     """Keyword of images that are deconvolved as a whole: a PSF that varies with depth."""
 
     depths: Sequence[float] | None
 
 
-class PlanKeywords(DeconvolverKeywords, _DepthKeywords, total=False):
+class PlanKeywords(DeconvolverKeywords, _DepthKeywords, _UncertaintyKeywords, total=False):
     """Keywords of :class:`Deconvolver`."""
 
 
@@ -72,7 +80,7 @@ class CallKeywords(TypedDict, total=False):
     stream: Any
 
 
-class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, total=False):
+class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, _UncertaintyKeywords, total=False):
     """Keywords of :func:`richardson_lucy`."""
 
     axes: Sequence[int] | int | None
@@ -83,7 +91,7 @@ class RichardsonLucyKeywords(_LikelihoodKeywords, _DepthKeywords, total=False):
     progress: Progress
 
 
-class WienerKeywords(_ModelKeywords, total=False):
+class WienerKeywords(_ModelKeywords, _UncertaintyKeywords, total=False):
     """Keywords of :func:`wiener`."""
 
     axes: Sequence[int] | int | None
@@ -97,7 +105,7 @@ class WienerKeywords(_ModelKeywords, total=False):
 
 
 def deconvolution_defaults(keywords: Any, **others: Any) -> dict[str, Any]:
-    return defaults_of(keywords, "DeconvolveOptions", spacing=None, **others)
+    return defaults_of(keywords, "DeconvolveOptions", spacing=None, uncertainty=False, **others)
 
 
 def searches(options: Mapping[str, Any]) -> bool:
@@ -127,6 +135,8 @@ def core_keywords(options: Mapping[str, Any], dimensions: int) -> dict[str, Any]
     for name in ("iterations", "coarse_start"):
         if own.get(name, 0) is None:
             del own[name]
+    if own.get("uncertainty") is True:
+        own["uncertainty"] = _SPLITS
     spacing = own.get("spacing") or [1.0] * dimensions
     own["spacing"] = [1.0] * (3 - dimensions) + [1.0 if s is None else float(s) for s in spacing]
     if len(own["spacing"]) != 3:
