@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Counts how often a criterion that knows only the recording ranks the right PSF before PSFs of a wrong NA or depth. Run
-it with the Python package convolume on the path:
+"""Counts how often a criterion that knows only the recording ranks the right PSF before those of a wrong NA or depth.
+Run it with the Python package convolume on the path:
 
-    bench/restoration/refine_psf.py [--kinds cells,beads] [--photons 100,1000] [--seeds 1,2] [--model exact]
-                                    [--iterations 20] [--jobs N] [--json FILE]
+    bench/restoration/refine_psf.py [--kinds cells,beads] [--photons 100,1000] [--seeds 1,2] [--model vectorial]
+                                    [--iterations 10] [--jobs N] [--json FILE]
 
 A recording is restored with the PSF of its own optics, with an NA that is 5 % lower or higher, and with a depth that is
 5 µm less or more. `exact` is the recordings' own model, so that nothing but the tested parameter is wrong;
@@ -40,7 +40,8 @@ COARSE, MEASURED = 20, (5, 10, 20, 40, 80)  # iterations on coarser images; thos
 MASKED = 1e6  # value of the pixels around the image, which are left out
 INSIDE = tuple(slice(n, n + m) for n, m in zip(PAD, SHAPE))
 SPECIMENS = [(1.345, 5.0), (1.38, 10.0)]  # index, and depth in micrometers
-CHANGES = {"true": (1, 0), "NA − 5 %": (0.95, 0), "NA + 5 %": (1.05, 0), "depth − 5 µm": (1, -5), "depth + 5 µm": (1, 5)}
+CHANGES = {"true": (1, 0), "NA − 5 %": (0.95, 0), "NA + 5 %": (1.05, 0), "depth − 5 µm": (1, -5),
+           "depth + 5 µm": (1, 5)}  # factor of the NA, and micrometers that are added to the depth
 COMBINED = ("held out", "autocorrelation", "common residual")
 
 
@@ -83,7 +84,7 @@ def make_blur(psf):
 
 def restore(halves, psf, background, iterations):
     """Yields the estimates of both halves after each measured number of iterations, with what is around the image."""
-    images = np.stack([np.pad(half.astype(np.float32), [(n, n) for n in PAD], constant_values=MASKED) for half in halves])
+    images = np.pad(np.float32(halves), [(0, 0), *((n, n) for n in PAD)], constant_values=MASKED)
     estimates = [], []
 
     def keep(iteration):
@@ -165,8 +166,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     for name, default in (("kinds", "cells,filaments,beads,shells,nuclei"), ("photons", "100,1000"), ("seeds", "1,2")):
         parser.add_argument(f"--{name}", default=default)
-    parser.add_argument("--model", default="exact", choices=("exact", "gibson-lanni", "vectorial"))
-    parser.add_argument("--iterations", type=int, default=20)
+    parser.add_argument("--model", default="vectorial", choices=("exact", "gibson-lanni", "vectorial"))
+    parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json")
     arguments = parser.parse_args()
@@ -177,10 +178,10 @@ def main():
     with ProcessPoolExecutor(arguments.jobs) as pool:
         for case, (one, seconds) in zip(wanted, pool.map(best_criteria, *zip(*wanted), [arguments] * len(wanted))):
             found.append(one)
-            print(*case, f"{seconds:.1f} s; first by", ", ".join(
-                f"{criterion}: {min(one, key=lambda name: one[name][criterion])}" for criterion in one["true"]), flush=True)
+            first = [f"{criterion} {min(one, key=lambda name: one[name][criterion])}" for criterion in one["true"]]
+            print(*case, f"{seconds:.1f} s; first by", ", ".join(first), flush=True)
             if arguments.json:
-                Path(arguments.json).write_text(json.dumps([{"case": c, "criteria": v} for c, v in zip(wanted, found)]))
+                Path(arguments.json).write_text(json.dumps(list(zip(wanted, found))))
     print_table(wanted, found)
 
 
