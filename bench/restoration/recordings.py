@@ -24,11 +24,12 @@ class Recording:
     image: np.ndarray  # uint16
 
 
-def make_psf(shape, specimen_index, depth):
+def make_psf(shape, specimen_index, depth, na=NA):
     """Returns the PSF of Gibson and Lanni's scalar model (J. Opt. Soc. Am. A 9:154, 1992), with a water immersion and a
-    specimen of another index. The sum is 1, and the brightest plane is the middle one."""
+    specimen of another index. The sum is 1, and the brightest plane is the middle one. Later planes look less deep into
+    the specimen, contrary to those of convolume's PSFs."""
     z = (np.arange(4 * (shape[0] // 2) + 1) - 2 * (shape[0] // 2)) * VOXEL[0]
-    sine = (np.arange(200) + 0.5) / 200 * NA
+    sine = (np.arange(200) + 0.5) / 200 * na
     cosine = np.sqrt(IMMERSION**2 - sine**2)
     path = depth * (np.sqrt(specimen_index**2 - sine**2) - specimen_index - (cosine - IMMERSION))
     k = 2 * np.pi / WAVELENGTH
